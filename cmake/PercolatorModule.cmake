@@ -1,0 +1,35 @@
+# percolator_module(NAME SOURCES ... [TESTS ...] [DEPS ...])
+#
+# Defines the module percolator_NAME of the sources beside the calling file. DEPS are all it may use: the modules it
+# names and libraries from outside. The module's own unit tests are linked with that and nothing else, so a dependency
+# that is not declared here does not link. (tools/check_includes.py does the same for headers.)
+function(percolator_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;DEPS" ${ARGN})
+  set(target percolator_${name})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE $<BUILD_INTERFACE:percolator_flags>)
+  set_property(GLOBAL APPEND PROPERTY PERCOLATOR_MODULES ${target})
+  set_property(GLOBAL APPEND PROPERTY PERCOLATOR_LIBRARIES ${ARG_DEPS})
+  if(PERCOLATOR_BUILD_TESTS AND ARG_TESTS)
+    percolator_test(${name}_test SOURCES ${ARG_TESTS} DEPS ${target})
+  endif()
+endfunction()
+
+# percolator_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT seconds])
+#
+# A GoogleTest program; each of its tests becomes a test of CTest, named NAME.Suite.Case.
+function(percolator_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} percolator_flags GTest::gmock GTest::gtest_main)
+  set(properties TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+  if(ARG_LABELS)
+    list(APPEND properties LABELS "${ARG_LABELS}")
+  endif()
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+endfunction()

@@ -1,0 +1,29 @@
+# What can be chosen, and the flags that every target of ours is compiled with.
+
+option(PERCOLATOR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(PERCOLATOR_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(PERCOLATOR_BUILD_BENCH "Build the benchmarks" OFF)
+set(PERCOLATOR_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+# ccache makes a second build, or one in a fresh clone, take seconds.
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(percolator_flags INTERFACE)
+target_compile_options(percolator_flags INTERFACE
+  -Wall -Wextra -Werror -Wno-missing-field-initializers -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough
+  # GCC 12 warns at -O3 of overlaps in std::string that can't be (its bug 105651), and of the inside of an empty
+  # std::optional.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+if(PERCOLATOR_SANITIZE)
+  target_compile_options(percolator_flags INTERFACE
+    -fsanitize=${PERCOLATOR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(percolator_flags INTERFACE -fsanitize=${PERCOLATOR_SANITIZE})
+endif()

@@ -1,0 +1,70 @@
+// Options, all with defaults that suit a first program.
+
+#ifndef PERCOLATOR_OPTIONS_H_
+#define PERCOLATOR_OPTIONS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "percolator/store.h"
+#include "percolator/timestamp.h"
+
+namespace percolator {
+
+using Duration = std::chrono::microseconds;
+
+// What a transaction may be at most; beyond it Set, Delete, Verify and Notify are kInvalidArgument.
+struct TransactionLimits {
+  size_t row_key_bytes = 4 << 10;
+  size_t column_bytes = 8 << 10;
+  size_t value_bytes = 16 << 20;
+  size_t cells = 65'536;          // written, verified or notified
+  size_t total_bytes = 64 << 20;  // of names and values
+};
+
+struct ClusterOptions {
+  // The store of `rocksdb:` addresses.
+  RocksStoreOptions store;
+
+  TransactionLimits limits;
+
+  // A lock whose owner has not refreshed it for so long may be cleaned up. Live transactions refresh theirs.
+  Duration lock_lease = std::chrono::seconds(10);
+
+  // Versions older than this are collected, except the newest of each cell, and what open snapshots can see.
+  Duration gc_retention = std::chrono::hours(1);
+  // How often garbage is collected in the background; zero: only when asked.
+  Duration gc_period = std::chrono::minutes(1);
+
+  // Secondaries waiting to be committed in the background; when so many wait, Commit does its own.
+  size_t background_commits = 10'000;
+};
+
+struct TransactOptions {
+  // How often the function is run at most.
+  int attempts = 100;
+  // For everything together: all attempts and the waiting between them.
+  Duration deadline = std::chrono::seconds(60);
+  // Transactions of one kind read alike: what they read together is fetched together. Any name; empty: no prediction.
+  std::string kind;
+};
+
+struct ScanOptions {
+  std::string table;
+  RowRange rows;
+  // Only these columns; empty: all.
+  std::vector<std::string> columns;
+};
+
+// A table's columns. A table takes any column that is not declared, too; declaring one gives it a property.
+struct TableSchema {
+  // Can't be written, only notified: for weak notifications (percolator/observer.h).
+  std::vector<std::string> notify_only_columns;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_OPTIONS_H_

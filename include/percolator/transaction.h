@@ -1,0 +1,141 @@
+// Snapshots and transactions.
+//
+// A transaction reads from the snapshot at its start timestamp and writes at a later commit timestamp. If two
+// transactions that overlap in time write the same cell, at most one commits. That is snapshot isolation: reads never
+// block writes or each other, and never see half a transaction. It is not serializability: two transactions may each
+// read what the other writes (write skew), unless one of them says Verify on what it read.
+//
+// Three types, each allowed to do more:
+//
+//     ReadView      reads                              a Snapshot is one
+//     ReadWrite     + Set, Delete, Verify, Notify      what observers and Transact functions get: they can't commit
+//     Transaction   + Commit                           for those who run transactions by hand
+//
+// A transaction is used by one thread at a time. Writes are kept in memory until Commit.
+
+#ifndef PERCOLATOR_TRANSACTION_H_
+#define PERCOLATOR_TRANSACTION_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/options.h"
+#include "percolator/status.h"
+#include "percolator/timestamp.h"
+
+namespace percolator {
+
+class Cluster;
+class TransactionCore;
+
+// What a scan yields: a row and its columns with their values, in the order of their names.
+struct ScannedRow {
+  std::string key;
+  struct Column {
+    std::string name;
+    std::string value;
+  };
+  std::vector<Column> columns;
+};
+
+// A stream of rows, in key order:
+//
+//     auto rows = view.Scan({.table = "documents"});
+//     while (rows->Next()) Use(rows->row());
+//     if (!rows->status().ok()) ...
+class RowIterator {
+ public:
+  virtual ~RowIterator() = default;
+
+  // Moves to the next row. False: there is none, or an error; status() tells which.
+  virtual bool Next() = 0;
+  // REQUIRES: the last Next returned true.
+  virtual const ScannedRow& row() const = 0;
+  virtual const absl::Status& status() const = 0;
+};
+
+class ReadView {
+ public:
+  virtual ~ReadView() = default;
+
+  // The value of a cell in this view; absent if it has none.
+  absl::StatusOr<std::optional<std::string>> Get(std::string_view table, std::string_view row, std::string_view column);
+
+  // Many cells in as few requests as possible; the answer has one entry for each, in the same order.
+  absl::StatusOr<std::vector<std::optional<std::string>>> Get(const std::vector<CellName>& cells);
+
+  // Rows of a range. The iterator must not outlive this view.
+  std::unique_ptr<RowIterator> Scan(const ScanOptions& options);
+
+  // This view shows what was committed at or before this timestamp, and nothing else.
+  Timestamp timestamp() const;
+
+ protected:
+  explicit ReadView(std::unique_ptr<TransactionCore> core);
+  std::unique_ptr<TransactionCore> core_;
+};
+
+// A read-only view. Takes no locks and needs no commit. While it is open, garbage collection keeps what it sees.
+class Snapshot : public ReadView {
+ public:
+  Snapshot(Snapshot&&) noexcept;
+  ~Snapshot() override;
+
+ private:
+  friend class Cluster;
+  using ReadView::ReadView;
+};
+
+// Reads see the writes made before in the same transaction, also in scans.
+class ReadWrite : public ReadView {
+ public:
+  // Errors are of the call itself: a limit, an unknown table, a reserved or notify-only column. Conflicts show at commit.
+  absl::Status Set(std::string_view table, std::string_view row, std::string_view column, std::string_view value);
+  absl::Status Delete(std::string_view table, std::string_view row, std::string_view column);
+
+  // Makes the commit fail if anyone else writes the cell between this transaction's start and its commit, as if this
+  // transaction had written it: what was read of it is then true at the commit timestamp too.
+  absl::Status Verify(std::string_view table, std::string_view row, std::string_view column);
+
+  // Notifies the observers of a notify-only column, if the transaction commits. Never conflicts.
+  absl::Status Notify(std::string_view table, std::string_view row, std::string_view column);
+
+ protected:
+  using ReadView::ReadView;
+};
+
+// What became of a commit. There are three answers, and a caller must not take one for another.
+struct [[nodiscard]] CommitResult {
+  enum class Outcome : uint8_t {
+    kCommitted,  // durable, and seen by every transaction that starts from now on
+    kAborted,    // never seen by anyone, now or later
+    kUnknown,    // one of the two: the primary's row could not be reached. Cluster::Resolve will tell which
+  };
+  Outcome outcome = Outcome::kUnknown;
+  Timestamp start_ts;
+  Timestamp commit_ts;  // kCommitted: when. Zero if nothing was written
+  CellName primary;     // where the answer is kept, for Resolve
+  absl::Status status;  // OK, or why not: see percolator/status.h
+
+  bool committed() const { return outcome == Outcome::kCommitted; }
+};
+
+class Transaction : public ReadWrite {
+ public:
+  // Starts a transaction: draws its start timestamp at the first read or at Commit.
+  explicit Transaction(Cluster* cluster);
+  // Without Commit, nothing of the transaction has happened.
+  ~Transaction() override;
+
+  // Returns at the commit point: the transaction is then durable and will be seen whole. Call once.
+  CommitResult Commit();
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TRANSACTION_H_

@@ -1,0 +1,39 @@
+#include "percolator/status.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace percolator {
+namespace {
+
+TEST(StatusTest, AConflictCarriesItsEvidence) {
+  const Conflict conflict{Conflict::Kind::kLocked, {"t", std::string("r\0w", 3), ""}, Timestamp(7), Timestamp(5), {}};
+  const absl::Status status = ConflictError(conflict);
+  EXPECT_TRUE(IsConflict(status));
+  EXPECT_FALSE(IsUnknown(status));
+  EXPECT_EQ(ConflictOf(status), conflict);
+}
+
+TEST(StatusTest, TheTextOfAConflictNamesCellAndTimestamps) {
+  const absl::Status status = ConflictError(
+      {Conflict::Kind::kNewerWrite, {"accounts", "Bob", "bal"}, Timestamp(7), Timestamp(6), Timestamp(8)});
+  EXPECT_EQ(std::string(status.message()),
+            "the transaction started at 7 lost accounts/Bob/bal to a write committed at 8");
+}
+
+TEST(StatusTest, OtherStatusesHaveNoConflict) {
+  EXPECT_EQ(ConflictOf(absl::OkStatus()), std::nullopt);
+  EXPECT_EQ(ConflictOf(absl::AbortedError("no evidence")), std::nullopt);
+}
+
+TEST(StatusTest, PredicatesFollowTheCodes) {
+  EXPECT_TRUE(IsUnknown(absl::UnknownError("")));
+  EXPECT_TRUE(IsSnapshotTooOld(absl::OutOfRangeError("")));
+  EXPECT_TRUE(IsTransient(absl::UnavailableError("")));
+  EXPECT_TRUE(IsTransient(absl::DeadlineExceededError("")));
+  EXPECT_FALSE(IsTransient(absl::DataLossError("")));
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,52 @@
+// Strings in one type: std::string_view.
+//
+// Debian's Abseil is built with a string_view of its own that does not convert to or from the standard one,
+// so what Abseil offers for strings does not fit. These few lines stand in for it.
+
+#ifndef PERCOLATOR_BASE_STRINGS_H_
+#define PERCOLATOR_BASE_STRINGS_H_
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
+
+namespace percolator {
+
+inline std::string_view ToPiece(std::string_view piece) { return piece; }
+inline std::string_view ToPiece(const char* piece) { return piece; }
+inline std::string_view ToPiece(const std::string& piece) { return piece; }
+inline std::string_view ToPiece(absl::string_view piece) { return {piece.data(), piece.size()}; }
+template <std::integral Number>
+std::string ToPiece(Number number) {
+  return std::to_string(number);
+}
+
+// The pieces, text or whole numbers, one after the other.
+template <typename... Pieces>
+std::string StrCat(const Pieces&... pieces) {
+  std::string out;
+  (out.append(ToPiece(pieces)), ...);
+  return out;
+}
+
+// If `*in` begins with `prefix`, takes that off.
+inline bool ConsumePrefix(std::string_view* in, std::string_view prefix) {
+  if (!in->starts_with(prefix)) return false;
+  in->remove_prefix(prefix.size());
+  return true;
+}
+
+// For hash maps with std::string keys that are looked up by std::string_view:
+// absl::flat_hash_map<std::string, V, StringHash, std::equal_to<>>.
+struct StringHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view s) const { return absl::HashOf(s); }
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_BASE_STRINGS_H_

@@ -1,0 +1,283 @@
+// The store in memory: ordered maps under one mutex.
+//
+// It is the executable specification of percolator/store.h: other stores are compared with it, and the
+// simulator runs on it. So it is written to be read, and its answers depend on nothing but the calls made.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/store.h"
+#include "src/base/mutex.h"
+#include "src/store/validate.h"
+
+namespace percolator {
+namespace {
+
+constexpr size_t kSamplePieces = 16;
+
+// No map holds an empty one: what has no versions does not exist. (A std::string orders by unsigned bytes.)
+using Versions = std::map<Timestamp, std::string, std::greater<>>;
+using Columns = std::map<std::string, Versions>;
+using Families = std::array<Columns, kFamilyCount>;
+using Rows = std::map<std::string, Families>;
+
+struct Table {
+  std::string schema;
+  Rows rows;
+};
+
+Columns& In(Families& row, Family family) { return row[static_cast<size_t>(family)]; }
+const Columns& In(const Families& row, Family family) { return row[static_cast<size_t>(family)]; }
+
+// The versions in `range` are those from here on, newest first, down to range.from.
+Versions::const_iterator NewestIn(const Versions& versions, const TimestampRange& range) {
+  return versions.upper_bound(range.until);
+}
+
+// Appends the versions of one column that `selector` selects. Returns how many it looked at.
+size_t SelectVersions(const std::string& column, const Versions& versions, const Selector& selector,
+                      std::vector<Cell>* cells) {
+  size_t taken = 0;
+  for (auto it = NewestIn(versions, selector.range); it != versions.end(); ++it) {
+    if (it->first < selector.range.from) break;
+    if (selector.newest != Selector::kAllVersions && taken == selector.newest) break;
+    cells->push_back({selector.family, column, it->first, it->second});
+    ++taken;
+  }
+  return taken;
+}
+
+// Appends all that `selectors` select. Returns how many versions it looked at.
+size_t SelectCells(const Families& row, const std::vector<Selector>& selectors, std::vector<Cell>* cells) {
+  size_t looked_at = 0;
+  for (const Selector& selector : selectors) {
+    const Columns& columns = In(row, selector.family);
+    auto it = selector.column.has_value() ? columns.find(*selector.column) : columns.begin();
+    for (; it != columns.end(); ++it) {
+      looked_at += SelectVersions(it->first, it->second, selector, cells);
+      if (selector.column.has_value()) break;
+    }
+  }
+  return looked_at;
+}
+
+bool Exists(const Families& row, const CellRange& cell) {
+  const Columns& columns = In(row, cell.family);
+  const auto column = columns.find(cell.column);
+  if (column == columns.end()) return false;
+  const auto newest = NewestIn(column->second, cell.range);
+  return newest != column->second.end() && newest->first >= cell.range.from;
+}
+
+bool Holds(const Condition& condition, const Families& row) {
+  if (condition.cells.empty()) return true;
+  size_t existing = 0;
+  for (const CellRange& cell : condition.cells) existing += Exists(row, cell) ? 1 : 0;
+  switch (condition.quantifier) {
+    case Condition::Quantifier::kNone:
+      return existing == 0;
+    case Condition::Quantifier::kAny:
+      return existing > 0;
+    case Condition::Quantifier::kAll:
+      return existing == condition.cells.size();
+  }
+  return false;
+}
+
+void EraseVersions(const Mutation& erase, Columns* columns) {
+  const auto column = columns->find(erase.column);
+  if (column == columns->end()) return;
+  std::erase_if(column->second, [&](const auto& version) { return erase.range.Contains(version.first); });
+  if (column->second.empty()) columns->erase(column);
+}
+
+void Apply(const Mutation& mutation, Families* row) {
+  Columns& columns = In(*row, mutation.family);
+  if (mutation.kind == Mutation::Kind::kSet) {
+    columns[mutation.column][mutation.range.from] = mutation.value;
+  } else {
+    EraseVersions(mutation, &columns);
+  }
+}
+
+bool IsEmpty(const Families& row) {
+  for (const Columns& columns : row) {
+    if (!columns.empty()) return false;
+  }
+  return true;
+}
+
+size_t BytesOf(const Row& row) {
+  size_t bytes = row.key.size();
+  for (const Cell& cell : row.cells) bytes += cell.column.size() + cell.value.size();
+  return bytes;
+}
+
+class MemoryStore final : public Store {
+ public:
+  explicit MemoryStore(const StoreLimits& limits) : limits_(limits) {}
+
+  absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
+  absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
+  std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& table) override;
+  absl::Status CreateTable(const TableInfo& info) override;
+  absl::Status DropTable(const std::string& table) override;
+  absl::StatusOr<std::vector<TableInfo>> ListTables() override;
+  absl::Status Close() override;
+
+ private:
+  absl::StatusOr<Row> ReadRow(const RowRead& read) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<MutateResult> MutateRow(const RowMutation& mutation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ScanPage ScanRows(const Rows& rows, const ScanRequest& request) const;
+  absl::StatusOr<Table*> FindTable(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const StoreLimits limits_;
+
+  Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, Table> tables_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::StatusOr<Table*> MemoryStore::FindTable(const std::string& name) {
+  const auto it = tables_.find(name);
+  if (it == tables_.end()) return UnknownTable(name);
+  return &it->second;
+}
+
+absl::StatusOr<std::vector<Row>> MemoryStore::Read(const std::vector<RowRead>& reads) {
+  MutexLock lock(&mutex_);
+  if (closed_) return StoreClosed();
+  std::vector<Row> rows;
+  rows.reserve(reads.size());
+  for (const RowRead& read : reads) {
+    absl::StatusOr<Row> row = ReadRow(read);
+    if (!row.ok()) return row.status();
+    rows.push_back(*std::move(row));
+  }
+  return rows;
+}
+
+absl::StatusOr<Row> MemoryStore::ReadRow(const RowRead& read) {
+  if (absl::Status status = ValidateRead(read, limits_); !status.ok()) return status;
+  absl::StatusOr<Table*> table = FindTable(read.table);
+  if (!table.ok()) return table.status();
+  Row row{read.row, {}};
+  const auto it = (*table)->rows.find(read.row);
+  if (it != (*table)->rows.end()) SelectCells(it->second, read.selectors, &row.cells);
+  return row;
+}
+
+absl::StatusOr<ScanPage> MemoryStore::Scan(const ScanRequest& request) {
+  MutexLock lock(&mutex_);
+  if (closed_) return StoreClosed();
+  if (absl::Status status = ValidateScan(request, limits_); !status.ok()) return status;
+  absl::StatusOr<Table*> table = FindTable(request.table);
+  if (!table.ok()) return table.status();
+  return ScanRows((*table)->rows, request);
+}
+
+ScanPage MemoryStore::ScanRows(const Rows& rows, const ScanRequest& request) const {
+  ScanPage page;
+  size_t bytes = 0;
+  size_t work = 0;
+  for (auto it = rows.lower_bound(request.rows.start); it != rows.end(); ++it) {
+    if (request.rows.limit.has_value() && it->first >= *request.rows.limit) break;
+    if (page.rows.size() >= request.row_limit || bytes >= limits_.scan_bytes || work >= limits_.scan_work) {
+      page.resume = it->first;
+      break;
+    }
+    Row row{it->first, {}};
+    // A row is work even if nothing in it is selected.
+    work += 1 + SelectCells(it->second, request.selectors, &row.cells);
+    if (row.cells.empty()) continue;
+    bytes += BytesOf(row);
+    page.rows.push_back(std::move(row));
+  }
+  return page;
+}
+
+std::vector<absl::StatusOr<MutateResult>> MemoryStore::Mutate(const std::vector<RowMutation>& mutations) {
+  MutexLock lock(&mutex_);
+  std::vector<absl::StatusOr<MutateResult>> results;
+  results.reserve(mutations.size());
+  for (const RowMutation& mutation : mutations) results.push_back(MutateRow(mutation));
+  return results;
+}
+
+absl::StatusOr<MutateResult> MemoryStore::MutateRow(const RowMutation& mutation) {
+  if (closed_) return StoreClosed();
+  if (absl::Status status = ValidateMutation(mutation, limits_); !status.ok()) return status;
+  absl::StatusOr<Table*> table = FindTable(mutation.table);
+  if (!table.ok()) return table.status();
+  Rows& rows = (*table)->rows;
+  const auto row = rows.try_emplace(mutation.row).first;
+  const bool holds = Holds(mutation.condition, row->second);
+  if (holds) {
+    for (const Mutation& m : mutation.mutations) Apply(m, &row->second);
+  }
+  if (IsEmpty(row->second)) rows.erase(row);
+  return holds ? MutateResult::kApplied : MutateResult::kConditionFailed;
+}
+
+absl::StatusOr<std::vector<std::string>> MemoryStore::SampleRowKeys(const std::string& name) {
+  MutexLock lock(&mutex_);
+  if (closed_) return StoreClosed();
+  absl::StatusOr<Table*> table = FindTable(name);
+  if (!table.ok()) return table.status();
+  const size_t piece = ((*table)->rows.size() + kSamplePieces - 1) / kSamplePieces;
+  std::vector<std::string> keys;
+  size_t position = 0;
+  for (const auto& [key, row] : (*table)->rows) {
+    if (position > 0 && position % piece == 0) keys.push_back(key);
+    ++position;
+  }
+  return keys;
+}
+
+absl::Status MemoryStore::CreateTable(const TableInfo& info) {
+  MutexLock lock(&mutex_);
+  if (closed_) return StoreClosed();
+  if (absl::Status status = ValidateTableName(info.name); !status.ok()) return status;
+  const bool created = tables_.try_emplace(info.name, Table{info.schema, {}}).second;
+  return created ? absl::OkStatus() : TableExists(info.name);
+}
+
+absl::Status MemoryStore::DropTable(const std::string& table) {
+  MutexLock lock(&mutex_);
+  if (closed_) return StoreClosed();
+  return tables_.erase(table) > 0 ? absl::OkStatus() : UnknownTable(table);
+}
+
+absl::StatusOr<std::vector<TableInfo>> MemoryStore::ListTables() {
+  MutexLock lock(&mutex_);
+  if (closed_) return StoreClosed();
+  std::vector<TableInfo> infos;
+  for (const auto& [name, table] : tables_) infos.push_back({name, table.schema});
+  return infos;
+}
+
+absl::Status MemoryStore::Close() {
+  MutexLock lock(&mutex_);
+  closed_ = true;
+  tables_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::unique_ptr<Store> NewMemoryStore(const StoreLimits& limits) {
+  return std::make_unique<MemoryStore>(limits);
+}
+
+}  // namespace percolator

@@ -1,0 +1,85 @@
+#include "src/store/rocks/catalog.h"
+
+#include <string_view>
+#include <utility>
+
+#include "src/base/coding.h"
+#include "src/base/strings.h"
+#include "src/store/rocks/rocks_status.h"
+
+namespace percolator {
+namespace {
+
+constexpr std::string_view kTableKey = "table/";
+constexpr std::string_view kNextIdKey = "next-table-id";
+
+std::string KeyOf(const std::string& name) { return StrCat(kTableKey, name); }
+
+rocksdb::Slice ToSlice(std::string_view view) { return {view.data(), view.size()}; }
+
+}  // namespace
+
+absl::Status Catalog::Load(rocksdb::DB* db) {
+  WriterLock lock(&mutex_);
+  std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(rocksdb::ReadOptions()));
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    std::string_view key(it->key().data(), it->key().size());
+    std::string_view value(it->value().data(), it->value().size());
+    uint32_t id;
+    const bool is_table = ConsumePrefix(&key, kTableKey);
+    if (!ConsumeFixed32(&value, &id) || (!is_table && key != kNextIdKey)) {
+      return absl::DataLossError(StrCat("the store's catalog has an entry that can't be read: ", key));
+    }
+    if (is_table) {
+      std::string name(key);
+      tables_[name] = std::make_unique<Table>(id, TableInfo{name, std::string(value)});
+    } else {
+      next_id_ = id;
+    }
+  }
+  return FromRocks(it->status(), "reading the store's catalog");
+}
+
+Table* Catalog::Find(const std::string& name) const {
+  ReaderLock lock(&mutex_);
+  const auto found = tables_.find(name);
+  return found == tables_.end() ? nullptr : found->second.get();
+}
+
+std::vector<TableInfo> Catalog::List() const {
+  ReaderLock lock(&mutex_);
+  std::vector<TableInfo> infos;
+  infos.reserve(tables_.size());
+  for (const auto& [name, table] : tables_) infos.push_back(table->info);
+  return infos;
+}
+
+std::unique_ptr<Table> Catalog::StageCreate(const TableInfo& info, rocksdb::WriteBatch* batch) const {
+  ReaderLock lock(&mutex_);
+  std::string entry;
+  AppendFixed32(&entry, next_id_);
+  entry.append(info.schema);
+  std::string next;
+  AppendFixed32(&next, next_id_ + 1);
+  batch->Put(KeyOf(info.name), entry);
+  batch->Put(ToSlice(kNextIdKey), next);
+  return std::make_unique<Table>(next_id_, info);
+}
+
+void Catalog::Add(std::unique_ptr<Table> table) {
+  WriterLock lock(&mutex_);
+  next_id_ = table->id + 1;
+  std::string name = table->info.name;
+  tables_.emplace(std::move(name), std::move(table));
+}
+
+void Catalog::StageDrop(const Table& table, rocksdb::WriteBatch* batch) { batch->Delete(KeyOf(table.info.name)); }
+
+void Catalog::Remove(const std::string& name) {
+  WriterLock lock(&mutex_);
+  const auto found = tables_.find(name);
+  dropped_.push_back(std::move(found->second));
+  tables_.erase(found);
+}
+
+}  // namespace percolator

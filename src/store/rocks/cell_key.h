@@ -1,0 +1,77 @@
+// The keys under which cells are kept in RocksDB. Specified in docs/format.md, held by cell_key_test.cc.
+//
+//   key         := cell_prefix timestamp
+//   cell_prefix := row_prefix column
+//   row_prefix  := table row
+//   table       := fixed32           the table's id
+//   row, column := ordered string    see src/base/coding.h
+//   timestamp   := fixed64           of the complement, so that newer versions come first
+//
+// The family is not in the key: each has its own RocksDB column family. Keys order as (table, row, column,
+// newest first), each part as bytes, whatever the bytes are.
+
+#ifndef PERCOLATOR_STORE_ROCKS_CELL_KEY_H_
+#define PERCOLATOR_STORE_ROCKS_CELL_KEY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "percolator/timestamp.h"
+
+namespace percolator {
+
+inline constexpr size_t kTimestampBytes = 8;
+
+std::string TablePrefix(uint32_t table);
+std::string RowPrefix(uint32_t table, std::string_view row);
+std::string CellPrefix(std::string_view row_prefix, std::string_view column);
+std::string CellKey(std::string_view cell_prefix, Timestamp ts);
+
+// Where the versions at or before `until`'s predecessor begin: the place to seek for the newest version <
+// until. REQUIRES: until > 0.
+std::string SeekKeyBelow(std::string_view cell_prefix, Timestamp until);
+
+// The smallest key greater than every key of the cell, and of the row.
+std::string PastCell(std::string_view cell_prefix);
+std::string PastRow(std::string_view row_prefix);
+
+// The cell prefixes of one row. Mutations of a row tend to name the same column in several families, one
+// after the other, so the last one is kept.
+class CellPrefixes {
+ public:
+  explicit CellPrefixes(std::string_view row_prefix) : row_prefix_(row_prefix) {}
+
+  // Valid until the next call.
+  const std::string& Of(std::string_view column) {
+    if (cell_prefix_.empty() || column != column_) {
+      column_ = column;
+      cell_prefix_ = CellPrefix(row_prefix_, column);
+    }
+    return cell_prefix_;
+  }
+
+ private:
+  const std::string_view row_prefix_;
+  std::string_view column_;
+  std::string cell_prefix_;
+};
+
+// REQUIRES: `key` was made by CellKey.
+inline std::string_view CellPrefixOf(std::string_view key) { return key.substr(0, key.size() - kTimestampBytes); }
+Timestamp TimestampOf(std::string_view key);
+
+// Splits a key into its parts. False if it is none.
+struct ParsedKey {
+  uint32_t table = 0;
+  std::string row;
+  std::string column;
+  Timestamp timestamp;
+  size_t row_prefix_bytes = 0;
+};
+bool ParseCellKey(std::string_view key, ParsedKey* parsed);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_STORE_ROCKS_CELL_KEY_H_

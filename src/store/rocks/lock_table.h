@@ -1,0 +1,61 @@
+// The lock family in memory: the paper's in-memory locality group.
+//
+// Every read looks for locks and nearly never finds one; every transaction writes and removes some. In
+// RocksDB that would be a lookup per read and a trail of tombstones under every hot cell. So the whole family
+// is kept here too and asked here, while RocksDB keeps it durable. Locks are as few as the transactions under
+// way, so this stays small.
+//
+// Who changes it holds the latches of the rows; any thread may read it.
+
+#ifndef PERCOLATOR_STORE_ROCKS_LOCK_TABLE_H_
+#define PERCOLATOR_STORE_ROCKS_LOCK_TABLE_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
+#include "percolator/store.h"
+#include "src/base/mutex.h"
+#include "src/base/strings.h"
+
+namespace percolator {
+
+class LockTable {
+ public:
+  void Set(std::string_view cell_prefix, Timestamp ts, std::string_view value);
+  void Erase(std::string_view cell_prefix, const TimestampRange& range);
+  void EraseTable(std::string_view table_prefix);
+
+  bool Exists(std::string_view cell_prefix, const TimestampRange& range) const;
+  // The timestamps of the cell's versions in the range, newest first.
+  std::vector<Timestamp> Timestamps(std::string_view cell_prefix, const TimestampRange& range) const;
+  // Appends what the selector selects of the cell.
+  // REQUIRES: selector.column is the cell's.
+  void Select(std::string_view cell_prefix, const Selector& selector, std::vector<Cell>* out) const;
+
+ private:
+  struct Version {
+    Timestamp timestamp;
+    std::string value;
+  };
+  using Versions = std::vector<Version>;  // newest first
+
+  struct Shard {
+    mutable Mutex mutex;
+    absl::flat_hash_map<std::string, Versions, StringHash, std::equal_to<>> cells ABSL_GUARDED_BY(mutex);
+  };
+  static constexpr size_t kShards = 64;
+
+  static size_t ShardOf(std::string_view cell_prefix) { return absl::HashOf(cell_prefix) >> 58; }
+
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_STORE_ROCKS_LOCK_TABLE_H_

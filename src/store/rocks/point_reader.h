@@ -1,0 +1,59 @@
+// Reads the versions of single cells through pooled iterators: the quick path of Read, and how conditions are
+// checked.
+
+#ifndef PERCOLATOR_STORE_ROCKS_POINT_READER_H_
+#define PERCOLATOR_STORE_ROCKS_POINT_READER_H_
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "percolator/store.h"
+#include "rocksdb/iterator.h"
+#include "src/store/rocks/cell_key.h"
+#include "src/store/rocks/iterator_pool.h"
+#include "src/store/rocks/rocks_status.h"
+
+namespace percolator {
+
+using IteratorPools = std::array<IteratorPool, kFamilyCount>;
+
+class PointReader {
+ public:
+  explicit PointReader(IteratorPools* pools) : pools_(pools) {}
+  ~PointReader();
+  PointReader(const PointReader&) = delete;
+  PointReader& operator=(const PointReader&) = delete;
+
+  // What is read from here on sees every write that was finished before this call.
+  void Renew() { fresh_.fill(false); }
+
+  // Calls visit(timestamp, value) for the versions of a cell in the range, newest first, until it returns
+  // false.
+  template <typename Visit>
+  absl::Status VisitVersions(Family family, std::string_view cell_prefix, const TimestampRange& range,
+                             const Visit& visit) {
+    if (range.empty()) return absl::OkStatus();
+    rocksdb::Iterator* it = FreshIterator(family);
+    for (it->Seek(SeekKeyBelow(cell_prefix, range.until)); it->Valid(); it->Next()) {
+      const std::string_view key(it->key().data(), it->key().size());
+      if (CellPrefixOf(key) != cell_prefix) break;
+      const Timestamp ts = TimestampOf(key);
+      if (ts < range.from) break;
+      if (!visit(ts, std::string_view(it->value().data(), it->value().size()))) return absl::OkStatus();
+    }
+    return FromRocks(it->status(), "reading a cell");
+  }
+
+ private:
+  rocksdb::Iterator* FreshIterator(Family family);
+
+  IteratorPools* const pools_;
+  std::array<rocksdb::Iterator*, kFamilyCount> iterators_{};
+  std::array<bool, kFamilyCount> fresh_{};
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_STORE_ROCKS_POINT_READER_H_

@@ -1,0 +1,95 @@
+#include "src/store/rocks/rocks_options.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "rocksdb/cache.h"
+#include "rocksdb/filter_policy.h"
+#include "rocksdb/slice_transform.h"
+#include "rocksdb/table.h"
+#include "rocksdb/utilities/table_properties_collectors.h"
+#include "src/store/rocks/cell_key.h"
+#include "src/store/rocks/max_timestamp.h"
+
+namespace percolator {
+namespace {
+
+// The part of a key that names the cell: everything but the timestamp.
+class CellPrefixTransform : public rocksdb::SliceTransform {
+ public:
+  const char* Name() const override { return "percolator.CellPrefix"; }
+  rocksdb::Slice Transform(const rocksdb::Slice& key) const override {
+    return {key.data(), key.size() - kTimestampBytes};
+  }
+  // Also keys that are only sought, never stored, come here; all are at least this long.
+  bool InDomain(const rocksdb::Slice& key) const override { return key.size() >= kTimestampBytes; }
+};
+
+rocksdb::ColumnFamilyOptions FamilyOptions(Family family, const RocksStoreOptions& options,
+                                           const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::ColumnFamilyOptions cf;
+  const bool small = family == Family::kLock || family == Family::kNotify;
+
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.format_version = 5;
+  // A seek for a cell skips the files that don't have the cell. No key is asked for whole, so the filter
+  // holds only prefixes.
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  table.whole_key_filtering = false;
+  cf.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  cf.prefix_extractor = std::make_shared<CellPrefixTransform>();
+
+  // Lock and notify cells live for milliseconds: a small buffer keeps what has to be replayed and skipped
+  // small, and most of them die before they are ever written out.
+  cf.write_buffer_size = small ? std::min<size_t>(options.write_buffer_bytes, 16 << 20) : options.write_buffer_bytes;
+  cf.max_write_buffer_number = 4;
+
+  // Levels sized from the last one backwards: about 1.1 times the data on disk instead of up to twice.
+  cf.level_compaction_dynamic_level_bytes = true;
+  cf.compression = small ? rocksdb::kNoCompression : rocksdb::kLZ4Compression;
+
+  cf.table_properties_collector_factories.push_back(NewMaxTimestampCollectorFactory());
+  if (small) {
+    // Rows that are set and erased all the time leave runs of tombstones, which a scan has to step over. A
+    // file with many of them close together is compacted at once.
+    cf.table_properties_collector_factories.push_back(rocksdb::NewCompactOnDeletionCollectorFactory(
+        /*sliding_window_size=*/1024, /*deletion_trigger=*/512));
+  }
+  return cf;
+}
+
+}  // namespace
+
+rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, rocksdb::Env* env) {
+  rocksdb::DBOptions db;
+  db.env = env;
+  db.create_if_missing = true;
+  db.create_missing_column_families = true;
+  // One flush and one compaction beside the writers.
+  db.max_background_jobs = 4;
+  // Missing or short log files that were once synced are found at open instead of being taken for empty ones.
+  db.track_and_verify_wals_in_manifest = true;
+  // Families fill at very different speeds; the slow ones must not hold all logs.
+  db.max_total_wal_size = 8 * options.write_buffer_bytes;
+  // Write files out steadily, so that one fsync has not hundreds of megabytes to wait for.
+  db.bytes_per_sync = 1 << 20;
+  db.keep_log_file_num = 4;
+  db.max_log_file_size = 16 << 20;
+  db.stats_dump_period_sec = 0;
+  return db;
+}
+
+std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(const RocksStoreOptions& options) {
+  const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
+  for (int i = 0; i < kFamilyCount; ++i) {
+    const Family family = static_cast<Family>(i);
+    families.emplace_back(std::string(FamilyName(family)), FamilyOptions(family, options, cache));
+  }
+  return families;
+}
+
+}  // namespace percolator

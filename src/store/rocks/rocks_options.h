@@ -1,0 +1,23 @@
+// How RocksDB is set up for each family, with the reasons.
+
+#ifndef PERCOLATOR_STORE_ROCKS_ROCKS_OPTIONS_H_
+#define PERCOLATOR_STORE_ROCKS_ROCKS_OPTIONS_H_
+
+#include <vector>
+
+#include "percolator/store.h"
+#include "rocksdb/db.h"
+#include "rocksdb/env.h"
+#include "rocksdb/options.h"
+
+namespace percolator {
+
+rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, rocksdb::Env* env);
+
+// The default column family, which holds the catalog, and then one for each Family, in the order of its
+// values.
+std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(const RocksStoreOptions& options);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_STORE_ROCKS_ROCKS_OPTIONS_H_

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <utility>
+
+#include "src/store/rocks/rocks_store.h"
+#include "src/store/validate.h"
+
+namespace percolator {
+namespace {
+
+constexpr int kQuickTries = 2;
+
+bool NamesEveryColumn(const RowRead& read) {
+  return std::all_of(read.selectors.begin(), read.selectors.end(),
+                     [](const Selector& s) { return s.column.has_value(); });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Row>> RocksStore::Read(const std::vector<RowRead>& reads) {
+  if (closed_) return StoreClosed();
+  std::vector<Row> rows(reads.size());
+  PointReader reader(&pools_);
+  for (size_t i = 0; i < reads.size(); ++i) {
+    if (absl::Status s = ValidateRead(reads[i], options_.limits); !s.ok()) return s;
+    absl::StatusOr<Table*> table = FindTable(reads[i].table);
+    if (!table.ok()) return table.status();
+    if (absl::Status s = ReadRow(**table, reads[i], &reader, &rows[i]); !s.ok()) return s;
+    if ((*table)->dropped) return UnknownTable(reads[i].table);
+  }
+  return rows;
+}
+
+// One consistent view of the row (T15): the families are read one after the other without a snapshot, and the
+// latch's count tells whether a write came between. If so, or if whole families are asked for, a snapshot
+// decides.
+absl::Status RocksStore::ReadRow(const Table& table, const RowRead& read, PointReader* reader, Row* out) {
+  out->key = read.row;
+  const std::string row_prefix = RowPrefix(table.id, read.row);
+  const uint32_t stripe = LatchTable::StripeOf(row_prefix);
+  for (int i = 0; i < kQuickTries && NamesEveryColumn(read); ++i) {
+    const uint64_t version = latches_.Version(stripe);
+    if (version % 2 != 0) break;
+    out->cells.clear();
+    reader->Renew();
+    if (absl::Status s = ReadPoints(row_prefix, read, reader, out); !s.ok()) return s;
+    if (latches_.StableSince(stripe, version)) return absl::OkStatus();
+  }
+  out->cells.clear();
+  return ReadRowAtSnapshot(row_prefix, read, out);
+}
+
+absl::Status RocksStore::ReadPoints(std::string_view row_prefix, const RowRead& read, PointReader* reader, Row* out) {
+  CellPrefixes prefixes(row_prefix);
+  for (const Selector& selector : read.selectors) {
+    const std::string& cell_prefix = prefixes.Of(*selector.column);
+    if (selector.family == Family::kLock) {
+      locks_.Select(cell_prefix, selector, &out->cells);
+      continue;
+    }
+    const absl::StatusOr<bool> found = GetLikelyNewest(cell_prefix, selector, out);
+    if (!found.ok()) return found.status();
+    if (*found) continue;
+    uint32_t taken = 0;
+    absl::Status status =
+        reader->VisitVersions(selector.family, cell_prefix, selector.range, [&](Timestamp ts, std::string_view value) {
+          out->cells.push_back(Cell{selector.family, *selector.column, ts, std::string(value)});
+          return ++taken != selector.newest;
+        });
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// True: the newest version was asked for and has been found by a guess. No version is newer than the guess,
+// so what is there is the newest; that the guess is not outdated is for the latch's count to tell.
+absl::StatusOr<bool> RocksStore::GetLikelyNewest(std::string_view cell_prefix, const Selector& selector, Row* out) {
+  if (selector.newest != 1) return false;
+  const std::optional<Timestamp> guess = sketch_->LikelyNewest(selector.family, cell_prefix);
+  if (!guess.has_value() || !selector.range.Contains(*guess)) return false;
+  rocksdb::PinnableSlice value;
+  const rocksdb::Status status =
+      db_->Get(rocksdb::ReadOptions(), family(selector.family), CellKey(cell_prefix, *guess), &value);
+  if (status.IsNotFound()) return false;
+  if (!status.ok()) return FromRocks(status, "reading a cell");
+  out->cells.push_back(Cell{selector.family, *selector.column, *guess, value.ToString()});
+  return true;
+}
+
+absl::Status RocksStore::ReadRowAtSnapshot(std::string_view row_prefix, const RowRead& read, Row* out) {
+  rocksdb::ManagedSnapshot snapshot(db_.get());
+  const ScanCursor::Range only_this_row = {std::string(row_prefix), PastRow(row_prefix)};
+  ScanCursor::Budget budget;  // never needed: a cursor does not stop at the first row
+  for (const auto& cursor : OpenCursors(snapshot.snapshot(), read.selectors, only_this_row, &budget)) {
+    if (!cursor->at_end()) cursor->TakeRow(&out->cells);
+    if (!cursor->status().ok()) return cursor->status();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace percolator

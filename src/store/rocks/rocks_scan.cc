@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <utility>
+
+#include "src/store/rocks/rocks_store.h"
+#include "src/store/validate.h"
+
+namespace percolator {
+namespace {
+
+size_t BytesIn(const Row& row) {
+  size_t bytes = row.key.size();
+  for (const Cell& cell : row.cells) bytes += cell.column.size() + cell.value.size() + sizeof(Timestamp);
+  return bytes;
+}
+
+// The cursor in the first row of all; null: all are at their ends.
+ScanCursor* FirstInOrder(const std::vector<std::unique_ptr<ScanCursor>>& cursors) {
+  ScanCursor* first = nullptr;
+  for (const auto& cursor : cursors) {
+    if (!cursor->at_end() && (first == nullptr || cursor->row_prefix() < first->row_prefix())) first = cursor.get();
+  }
+  return first;
+}
+
+// Takes the row from every cursor that is in it. False: one has stopped there, and nothing may be returned of
+// the row.
+bool TakeRow(const std::string& row_prefix, const std::vector<std::unique_ptr<ScanCursor>>& cursors, Row* row) {
+  const auto in_row = [&](const auto& cursor) { return !cursor->at_end() && cursor->row_prefix() == row_prefix; };
+  for (const auto& cursor : cursors) {
+    if (in_row(cursor) && cursor->stopped()) return false;
+  }
+  for (const auto& cursor : cursors) {
+    if (in_row(cursor)) cursor->TakeRow(&row->cells);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<ScanCursor>> RocksStore::OpenCursors(const rocksdb::Snapshot* snapshot,
+                                                                 const std::vector<Selector>& selectors,
+                                                                 const ScanCursor::Range& range,
+                                                                 ScanCursor::Budget* budget) {
+  std::vector<std::unique_ptr<ScanCursor>> cursors;
+  cursors.reserve(selectors.size());
+  for (const Selector& selector : selectors) {
+    cursors.push_back(
+        std::make_unique<ScanCursor>(db_.get(), family(selector.family), snapshot, selector, range, budget));
+  }
+  return cursors;
+}
+
+absl::StatusOr<ScanPage> RocksStore::Scan(const ScanRequest& request) {
+  if (closed_) return StoreClosed();
+  if (absl::Status s = ValidateScan(request, options_.limits); !s.ok()) return s;
+  absl::StatusOr<Table*> table = FindTable(request.table);
+  if (!table.ok()) return table.status();
+  const uint32_t id = (*table)->id;
+  const ScanCursor::Range range = {RowPrefix(id, request.rows.start), request.rows.limit.has_value()
+                                                                          ? RowPrefix(id, *request.rows.limit)
+                                                                          : TablePrefix(id + 1)};
+  rocksdb::ManagedSnapshot snapshot(db_.get());
+  ScanCursor::Budget budget{options_.limits.scan_work};
+  const auto cursors = OpenCursors(snapshot.snapshot(), request.selectors, range, &budget);
+
+  ScanPage page;
+  size_t bytes = 0;
+  while (const ScanCursor* first = FirstInOrder(cursors)) {
+    Row row{first->row(), {}};
+    const std::string row_prefix = first->row_prefix();
+    const bool full = page.rows.size() == request.row_limit || bytes >= options_.limits.scan_bytes;
+    if (full || !TakeRow(row_prefix, cursors, &row)) {
+      page.resume = std::move(row.key);
+      break;
+    }
+    bytes += BytesIn(row);
+    page.rows.push_back(std::move(row));
+  }
+  for (const auto& cursor : cursors) {
+    if (!cursor->status().ok()) return cursor->status();
+  }
+  if ((*table)->dropped) return UnknownTable(request.table);
+  return page;
+}
+
+}  // namespace percolator

@@ -1,0 +1,18 @@
+// RocksDB's statuses translated into ours, once, at the border.
+
+#ifndef PERCOLATOR_STORE_ROCKS_ROCKS_STATUS_H_
+#define PERCOLATOR_STORE_ROCKS_ROCKS_STATUS_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "rocksdb/status.h"
+
+namespace percolator {
+
+// `doing` completes the sentence "while ...". OK stays OK.
+absl::Status FromRocks(const rocksdb::Status& status, std::string_view doing);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_STORE_ROCKS_ROCKS_STATUS_H_

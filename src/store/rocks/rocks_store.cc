@@ -1,0 +1,262 @@
+#include "src/store/rocks/rocks_store.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "rocksdb/convenience.h"
+#include "rocksdb/file_system.h"
+#include "rocksdb/listener.h"
+#include "rocksdb/metadata.h"
+#include "src/base/strings.h"
+#include "src/store/rocks/cell_key.h"
+#include "src/store/rocks/max_timestamp.h"
+#include "src/store/rocks/rocks_options.h"
+#include "src/store/rocks/rocks_status.h"
+#include "src/store/validate.h"
+
+namespace percolator {
+namespace {
+
+// RocksDB without its lock file. The folder is locked already; and a database that failed is left behind open (see
+// Close), which must not keep the store from being opened again.
+class NoLockFile : public rocksdb::FileSystemWrapper {
+ public:
+  using FileSystemWrapper::FileSystemWrapper;
+  const char* Name() const override { return "percolator.NoLockFile"; }
+  rocksdb::IOStatus LockFile(const std::string& /*name*/, const rocksdb::IOOptions& /*options*/,
+                             rocksdb::FileLock** lock, rocksdb::IODebugContext* /*debug*/) override {
+    *lock = nullptr;
+    return rocksdb::IOStatus::OK();
+  }
+  rocksdb::IOStatus UnlockFile(rocksdb::FileLock* /*lock*/, const rocksdb::IOOptions& /*options*/,
+                               rocksdb::IODebugContext* /*debug*/) override {
+    return rocksdb::IOStatus::OK();
+  }
+};
+
+// What a database that failed leaves behind: kept, so that nobody destroys it, until the process ends.
+struct Abandoned {
+  std::unique_ptr<rocksdb::Env> env;
+  rocksdb::DB* db;
+};
+
+void Abandon(Abandoned abandoned) {
+  static Mutex mutex;
+  static auto* const all = new std::vector<Abandoned>;
+  MutexLock lock(&mutex);
+  all->push_back(std::move(abandoned));
+}
+
+}  // namespace
+
+class RocksStore::Listener : public rocksdb::EventListener {
+ public:
+  explicit Listener(RocksStore* store) : store_(store) {}
+  void OnFlushCompleted(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*info*/) override { DropIdleIterators(); }
+  void OnCompactionCompleted(rocksdb::DB* /*db*/, const rocksdb::CompactionJobInfo& /*info*/) override {
+    DropIdleIterators();
+  }
+  void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status* error) override {
+    store_->Stop(FromRocks(*error, "writing"));
+  }
+  // A store that stopped stays so. RocksDB would go on at any time, from a thread of its own, even after the store was
+  // closed and its folder opened again.
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+
+ private:
+  // They hold on to what a flush or compaction has replaced.
+  void DropIdleIterators() {
+    for (IteratorPool& pool : store_->pools_) pool.DropIdle();
+  }
+  RocksStore* const store_;
+};
+
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& dir, const RocksStoreOptions& options) {
+  return OpenRocksStoreWithEnv(dir, options, rocksdb::Env::Default());
+}
+
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksStoreWithEnv(const std::string& dir, const RocksStoreOptions& options,
+                                                             rocksdb::Env* env) {
+  absl::StatusOr<std::unique_ptr<RocksStore>> store = RocksStore::Open(dir, options, env);
+  if (!store.ok()) return store.status();
+  return std::unique_ptr<Store>(std::move(*store));
+}
+
+absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& dir, const RocksStoreOptions& options,
+                                                             rocksdb::Env* env) {
+  absl::StatusOr<std::unique_ptr<StoreFolder>> folder = StoreFolder::Open(dir);
+  if (!folder.ok()) return folder.status();
+  std::unique_ptr<RocksStore> store(new RocksStore(options, std::move(*folder)));
+  if (absl::Status s = store->OpenDatabase(env); !s.ok()) return s;
+  if (absl::Status s = store->catalog_.Load(store->db_.get()); !s.ok()) return s;
+  if (absl::Status s = store->LoadLocks(); !s.ok()) return s;
+  absl::StatusOr<Timestamp> newest = store->NewestTimestamp();
+  if (!newest.ok()) return newest.status();
+  store->sketch_.emplace(*newest);
+  return store;
+}
+
+RocksStore::RocksStore(const RocksStoreOptions& options, std::unique_ptr<StoreFolder> folder)
+    : options_(options), folder_(std::move(folder)) {}
+
+RocksStore::~RocksStore() { Close().IgnoreError(); }
+
+absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
+  env_ = rocksdb::NewCompositeEnv(std::make_shared<NoLockFile>(env->GetFileSystem()));
+  rocksdb::DBOptions db_options = MakeDbOptions(options_, env_.get());
+  db_options.listeners.push_back(std::make_shared<Listener>(this));
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status =
+      rocksdb::DB::Open(db_options, folder_->rocksdb_dir(), MakeColumnFamilies(options_), &handles_, &db);
+  if (!status.ok()) return FromRocks(status, StrCat("opening the store in ", folder_->dir()));
+  db_.reset(db);
+  for (int i = 0; i < kFamilyCount; ++i) pools_[i].Start(db, family(static_cast<Family>(i)));
+  return absl::OkStatus();
+}
+
+absl::Status RocksStore::LoadLocks() {
+  rocksdb::ReadOptions options;
+  options.total_order_seek = true;
+  std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options, family(Family::kLock)));
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    const std::string_view key(it->key().data(), it->key().size());
+    locks_.Set(CellPrefixOf(key), TimestampOf(key), std::string_view(it->value().data(), it->value().size()));
+  }
+  return FromRocks(it->status(), "reading the store's locks");
+}
+
+absl::StatusOr<Timestamp> RocksStore::NewestTimestamp() {
+  Timestamp newest;
+  for (int i = 0; i < kFamilyCount; ++i) {
+    absl::StatusOr<Timestamp> in_family = MaxTimestampInFiles(db_.get(), family(static_cast<Family>(i)));
+    if (!in_family.ok()) return in_family.status();
+    newest = std::max(newest, *in_family);
+  }
+  return newest;
+}
+
+absl::StatusOr<Table*> RocksStore::FindTable(const std::string& name) const {
+  if (closed_.load(std::memory_order_relaxed)) return StoreClosed();
+  Table* table = catalog_.Find(name);
+  if (table == nullptr) return UnknownTable(name);
+  return table;
+}
+
+absl::Status RocksStore::CreateTable(const TableInfo& info) {
+  if (closed_) return StoreClosed();
+  if (absl::Status s = ValidateTableName(info.name); !s.ok()) return s;
+  MutexLock lock(&admin_mutex_);
+  if (catalog_.Find(info.name) != nullptr) return TableExists(info.name);
+  if (absl::Status s = MayWrite(); !s.ok()) return s;
+  rocksdb::WriteBatch batch;
+  std::unique_ptr<Table> table = catalog_.StageCreate(info, &batch);
+  if (absl::Status s = Write(&batch, /*sync=*/true); !s.ok()) return s;
+  catalog_.Add(std::move(table));
+  return absl::OkStatus();
+}
+
+absl::Status RocksStore::DropTable(const std::string& name) {
+  MutexLock lock(&admin_mutex_);
+  absl::StatusOr<Table*> table = FindTable(name);
+  if (!table.ok()) return table.status();
+  if (absl::Status s = MayWrite(); !s.ok()) return s;
+
+  std::vector<uint32_t> every_stripe(LatchTable::kStripes);
+  std::iota(every_stripe.begin(), every_stripe.end(), 0);
+  LatchTable::Guard guard(&latches_, std::move(every_stripe));
+  rocksdb::WriteBatch batch;
+  Catalog::StageDrop(**table, &batch);
+  for (int i = 0; i < kFamilyCount; ++i) {
+    batch.DeleteRange(family(static_cast<Family>(i)), TablePrefix((*table)->id), TablePrefix((*table)->id + 1));
+  }
+  // From here on rows may vanish one by one: who has read some looks at `dropped` again before answering.
+  (*table)->dropped = true;
+  guard.BeginWrite();
+  absl::Status written = Write(&batch, /*sync=*/true);
+  if (written.ok()) {
+    catalog_.Remove(name);
+    locks_.EraseTable(TablePrefix((*table)->id));
+  } else {
+    (*table)->dropped = false;
+  }
+  guard.EndWrite();
+  return written;
+}
+
+absl::StatusOr<std::vector<TableInfo>> RocksStore::ListTables() {
+  if (closed_) return StoreClosed();
+  return catalog_.List();
+}
+
+// Files are about equal in size, so the rows at which they begin divide the table about equally.
+absl::StatusOr<std::vector<std::string>> RocksStore::SampleRowKeys(const std::string& name) {
+  absl::StatusOr<Table*> table = FindTable(name);
+  if (!table.ok()) return table.status();
+  std::vector<std::string> rows;
+  for (const Family f : {Family::kWrite, Family::kData}) {
+    rocksdb::ColumnFamilyMetaData metadata;
+    db_->GetColumnFamilyMetaData(family(f), &metadata);
+    for (const rocksdb::LevelMetaData& level : metadata.levels) {
+      for (const rocksdb::SstFileMetaData& file : level.files) {
+        ParsedKey key;
+        if (ParseCellKey(file.smallestkey, &key) && key.table == (*table)->id) rows.push_back(std::move(key.row));
+      }
+    }
+  }
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+// After a failed write it is not known what is on disk, so nothing more is written: the store stops, and opening it
+// again finds out.
+absl::Status RocksStore::MayWrite() {
+  if (!stopped_.load(std::memory_order_acquire)) return absl::OkStatus();
+  MutexLock lock(&stop_mutex_);
+  const std::string_view advice = absl::IsResourceExhausted(stop_reason_) ? "make space" : "see to the disk";
+  return absl::FailedPreconditionError(StrCat("the store in ", folder_->dir(), " takes no more writes since ",
+                                              stop_reason_.message(), "; ", advice, ", then open the store again"));
+}
+
+void RocksStore::Stop(const absl::Status& reason) {
+  MutexLock lock(&stop_mutex_);
+  if (stop_reason_.ok()) stop_reason_ = reason;
+  stopped_.store(true, std::memory_order_release);
+}
+
+absl::Status RocksStore::Write(rocksdb::WriteBatch* batch, bool sync) {
+  rocksdb::WriteOptions options;
+  options.sync = sync;
+  absl::Status status = FromRocks(db_->Write(options, batch), "writing");
+  if (!status.ok()) Stop(status);
+  return status;
+}
+
+absl::Status RocksStore::Close() {
+  if (db_ == nullptr || closed_.exchange(true)) return absl::OkStatus();
+  absl::Status status;
+  if (!stopped_ && options_.durability == Durability::kNoSync) {
+    status.Update(FromRocks(db_->SyncWAL(), "syncing the log on close"));
+  }
+  for (IteratorPool& pool : pools_) pool.DropIdle();
+  if (status.ok() && !stopped_) {
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
+    status.Update(FromRocks(db_->Close(), "closing the store"));
+    db_.reset();
+  } else {
+    // After an error RocksDB may have lost count of references to itself, and then ends the process when it is
+    // destroyed (Debian builds it with assertions). Everything that was acknowledged is in its log, so it is left as
+    // it is, like by a crash: stopped, but not destroyed.
+    rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);
+    Abandon({std::move(env_), db_.release()});
+  }
+  handles_.clear();
+  folder_.reset();
+  return status;
+}
+
+}  // namespace percolator

@@ -1,0 +1,127 @@
+// The store on RocksDB. Users open it with OpenRocksStore of percolator/store.h; this header is for its parts
+// and for tests that make its files fail.
+//
+//   rocks_store.cc    opening, closing, tables, and what happens when a write fails
+//   rocks_read.cc     Read: pooled iterators, checked by the latches' counts; a snapshot when that fails
+//   rocks_scan.cc     Scan: one cursor per selector on one snapshot, merged by row
+//   rocks_mutate.cc   Mutate: latch, check, write one batch
+//
+// State of a row outside RocksDB: locks_ (a copy of the lock family) and sketch_ (a bound on the newest
+// timestamps). Both change only under the row's latch and can be rebuilt from RocksDB, which is done on open.
+
+#ifndef PERCOLATOR_STORE_ROCKS_ROCKS_STORE_H_
+#define PERCOLATOR_STORE_ROCKS_ROCKS_STORE_H_
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/store.h"
+#include "rocksdb/db.h"
+#include "rocksdb/env.h"
+#include "rocksdb/write_batch.h"
+#include "src/base/mutex.h"
+#include "src/store/rocks/catalog.h"
+#include "src/store/rocks/folder.h"
+#include "src/store/rocks/latch_table.h"
+#include "src/store/rocks/lock_table.h"
+#include "src/store/rocks/newest_sketch.h"
+#include "src/store/rocks/point_reader.h"
+#include "src/store/rocks/scan_cursor.h"
+
+namespace percolator {
+
+class RocksStore : public Store {
+ public:
+  static absl::StatusOr<std::unique_ptr<RocksStore>> Open(const std::string& dir, const RocksStoreOptions& options,
+                                                          rocksdb::Env* env);
+  ~RocksStore() override;
+
+  absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
+  absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
+  std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& table) override;
+  absl::Status CreateTable(const TableInfo& info) override;
+  absl::Status DropTable(const std::string& table) override;
+  absl::StatusOr<std::vector<TableInfo>> ListTables() override;
+  absl::Status Close() override;
+
+  // For the benchmark, which compares with plain RocksDB on the same files.
+  rocksdb::DB* db() { return db_.get(); }
+  rocksdb::ColumnFamilyHandle* family(Family family) { return handles_[1 + static_cast<int>(family)]; }
+
+ private:
+  class Listener;  // hears of what RocksDB does in the background; rocks_store.cc
+  struct Entry;    // a row mutation on its way; rocks_mutate.cc
+
+  RocksStore(const RocksStoreOptions& options, std::unique_ptr<StoreFolder> folder);
+
+  absl::Status OpenDatabase(rocksdb::Env* env);
+  absl::Status LoadLocks();
+  absl::StatusOr<Timestamp> NewestTimestamp();
+
+  // Null table: kNotFound.
+  absl::StatusOr<Table*> FindTable(const std::string& name) const;
+
+  // rocks_read.cc
+  absl::Status ReadRow(const Table& table, const RowRead& read, PointReader* reader, Row* out);
+  absl::Status ReadPoints(std::string_view row_prefix, const RowRead& read, PointReader* reader, Row* out);
+  absl::StatusOr<bool> GetLikelyNewest(std::string_view cell_prefix, const Selector& selector, Row* out);
+  absl::Status ReadRowAtSnapshot(std::string_view row_prefix, const RowRead& read, Row* out);
+
+  // rocks_scan.cc
+  std::vector<std::unique_ptr<ScanCursor>> OpenCursors(const rocksdb::Snapshot* snapshot,
+                                                       const std::vector<Selector>& selectors,
+                                                       const ScanCursor::Range& range, ScanCursor::Budget* budget);
+
+  // rocks_mutate.cc
+  absl::StatusOr<Entry> Admit(const RowMutation& mutation, absl::StatusOr<MutateResult>* result) const;
+  void ApplyGroup(const std::vector<Entry*>& group);
+  absl::StatusOr<bool> Holds(const Entry& entry, PointReader* reader) const;
+  absl::StatusOr<bool> Exists(std::string_view cell_prefix, const CellRange& cell, PointReader* reader) const;
+  absl::Status Stage(const Entry& entry, PointReader* reader, rocksdb::WriteBatch* batch);
+  absl::StatusOr<std::vector<Timestamp>> VersionsInRange(std::string_view cell_prefix, const Mutation& erase,
+                                                         PointReader* reader) const;
+  void UpdateLocks(const Entry& entry);
+
+  // OK, or why no write may be tried.
+  absl::Status MayWrite();
+  // From now on MayWrite says no, because of `reason`.
+  void Stop(const absl::Status& reason);
+  // Writes the batch. A failure stops the store.
+  absl::Status Write(rocksdb::WriteBatch* batch, bool sync);
+
+  // Constant after Open.
+  const RocksStoreOptions options_;
+  std::unique_ptr<StoreFolder> folder_;
+  std::unique_ptr<rocksdb::Env> env_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // default, then by Family
+  std::optional<NewestSketch> sketch_;
+
+  Catalog catalog_;
+  LatchTable latches_;
+  LockTable locks_;
+  IteratorPools pools_;
+  std::atomic<bool> closed_{false};
+
+  Mutex admin_mutex_;  // held while tables are created or dropped
+
+  std::atomic<bool> stopped_{false};  // quick look; the truth is below
+  Mutex stop_mutex_;
+  absl::Status stop_reason_ ABSL_GUARDED_BY(stop_mutex_);
+};
+
+// As OpenRocksStore, with all of RocksDB's file access going through `env`: for tests that make files fail.
+// `env` must outlive the store.
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksStoreWithEnv(const std::string& dir, const RocksStoreOptions& options,
+                                                             rocksdb::Env* env);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_STORE_ROCKS_ROCKS_STORE_H_

@@ -1,0 +1,101 @@
+#include "src/store/rocks/scan_cursor.h"
+
+#include "absl/strings/escaping.h"
+#include "src/base/strings.h"
+#include "src/store/rocks/rocks_status.h"
+
+namespace percolator {
+namespace {
+
+// Up to so many steps are cheaper than a seek.
+constexpr int kStepsBeforeSeek = 8;
+
+std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+rocksdb::ReadOptions ScanOptions(const rocksdb::Snapshot* snapshot, const rocksdb::Slice* limit) {
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot;
+  options.iterate_upper_bound = limit;
+  options.total_order_seek = true;        // over many cells, so no filter by cell
+  options.ignore_range_deletions = true;  // see IteratorPool::Take
+  return options;
+}
+
+}  // namespace
+
+ScanCursor::ScanCursor(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, const rocksdb::Snapshot* snapshot,
+                       const Selector& selector, const Range& range, Budget* budget)
+    : selector_(selector),
+      limit_key_(range.limit_key),
+      limit_(limit_key_),
+      budget_(budget),
+      it_(db->NewIterator(ScanOptions(snapshot, &limit_), family)) {
+  if (selector_.range.empty() || range.start_key >= range.limit_key) return;
+  it_->Seek(range.start_key);
+  Settle();
+}
+
+void ScanCursor::TakeRow(std::vector<Cell>* out) {
+  const std::string row_prefix = row_prefix_;
+  while (state_ == State::kOnVersion && row_prefix_ == row_prefix) {
+    out->push_back(Cell{selector_.family, key_.column, TimestampOf(View(it_->key())), it_->value().ToString()});
+    ++taken_;
+    it_->Next();
+    Settle();
+  }
+}
+
+// Moves forward to the first version that is selected, if the cursor is not on one already.
+void ScanCursor::Settle() {
+  for (; it_->Valid(); budget_->versions -= budget_->versions > 0) {
+    const std::string_view key = View(it_->key());
+    if (CellPrefixOf(key) != cell_prefix_ && !EnterCell(key)) return;
+    if (selector_.column.has_value() && key_.column != *selector_.column) {
+      SkipTo(key_.column < *selector_.column
+                 ? SeekKeyBelow(CellPrefix(row_prefix_, *selector_.column), selector_.range.until)
+                 : PastRow(row_prefix_));
+      continue;
+    }
+    const Timestamp ts = TimestampOf(key);
+    if (ts >= selector_.range.until) {
+      SkipTo(SeekKeyBelow(cell_prefix_, selector_.range.until));
+    } else if (ts < selector_.range.from ||
+               (taken_ == selector_.newest && selector_.newest != Selector::kAllVersions)) {
+      SkipTo(PastCell(cell_prefix_));
+    } else {
+      state_ = State::kOnVersion;
+      return;
+    }
+  }
+  state_ = State::kEnd;
+  status_ = FromRocks(it_->status(), "scanning");
+}
+
+// False: the cursor can't go on, for lack of budget or because the key is corrupt.
+bool ScanCursor::EnterCell(std::string_view key) {
+  const bool first = row_prefix_.empty();
+  if (!ParseCellKey(key, &key_)) {
+    status_ = absl::DataLossError(
+        StrCat("the store has a key that can't be read: ", absl::BytesToHexString(std::string(key))));
+    state_ = State::kEnd;
+    return false;
+  }
+  taken_ = 0;
+  cell_prefix_ = CellPrefixOf(key);
+  const std::string_view row_prefix = key.substr(0, key_.row_prefix_bytes);
+  if (row_prefix == row_prefix_) return true;
+  row_prefix_ = row_prefix;
+  if (first || budget_->versions > 0) return true;
+  state_ = State::kStopped;
+  return false;
+}
+
+void ScanCursor::SkipTo(const std::string& target) {
+  for (int i = 0; i < kStepsBeforeSeek; ++i) {
+    it_->Next();
+    if (!it_->Valid() || it_->key().compare(target) >= 0) return;
+  }
+  it_->Seek(target);
+}
+
+}  // namespace percolator

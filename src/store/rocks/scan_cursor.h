@@ -1,0 +1,75 @@
+// Walks what one selector selects of a range of rows, in key order.
+//
+// A scan has one cursor per selector, all on one snapshot, and merges them row by row. The cursor steps over
+// versions and columns that are not selected, by Next while they are few and by Seek when they are many.
+
+#ifndef PERCOLATOR_STORE_ROCKS_SCAN_CURSOR_H_
+#define PERCOLATOR_STORE_ROCKS_SCAN_CURSOR_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "percolator/store.h"
+#include "rocksdb/db.h"
+#include "src/store/rocks/cell_key.h"
+
+namespace percolator {
+
+class ScanCursor {
+ public:
+  struct Range {
+    std::string start_key;  // inclusive
+    std::string limit_key;  // exclusive
+  };
+  // How many versions the cursors of a scan may still look at; shared by them.
+  struct Budget {
+    size_t versions = 0;
+  };
+
+  ScanCursor(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, const rocksdb::Snapshot* snapshot,
+             const Selector& selector, const Range& range, Budget* budget);
+  ScanCursor(const ScanCursor&) = delete;
+  ScanCursor& operator=(const ScanCursor&) = delete;
+
+  // A cursor is at the end of the range, or on a version that is selected, or has stopped at the begin of a
+  // row (never the first it came to) because the budget is used up. The last two have a row.
+  bool at_end() const { return state_ == State::kEnd; }
+  bool stopped() const { return state_ == State::kStopped; }
+  const std::string& row() const { return key_.row; }
+  const std::string& row_prefix() const { return row_prefix_; }
+
+  // Appends all that is selected of the row and moves on to the next.
+  // REQUIRES: not at_end(), not stopped().
+  void TakeRow(std::vector<Cell>* out);
+
+  // Not OK: reading failed, and the cursor is at its end.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  enum class State { kOnVersion, kStopped, kEnd };
+
+  void Settle();
+  bool EnterCell(std::string_view key);
+  void SkipTo(const std::string& target);
+
+  const Selector selector_;
+  const std::string limit_key_;
+  const rocksdb::Slice limit_;
+  Budget* const budget_;
+  const std::unique_ptr<rocksdb::Iterator> it_;
+
+  State state_ = State::kEnd;
+  absl::Status status_;
+  ParsedKey key_;            // of the cell the cursor is in
+  std::string row_prefix_;   // of the row the cursor is in
+  std::string cell_prefix_;  // of the cell the cursor is in; empty: in none
+  uint32_t taken_ = 0;       // versions of this cell selected so far
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_STORE_ROCKS_SCAN_CURSOR_H_

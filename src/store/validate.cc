@@ -1,0 +1,165 @@
+#include "src/store/validate.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "src/base/strings.h"
+
+namespace percolator {
+namespace {
+
+constexpr size_t kTableNameBytes = 64;
+
+absl::Status TooMany(std::string_view what, size_t size, size_t limit, std::string_view unit) {
+  return absl::InvalidArgumentError(
+      StrCat(what, " has ", size, " ", unit, ", more than the limit of ", limit));
+}
+
+absl::Status CheckRowKey(const std::string& key, const StoreLimits& limits) {
+  if (key.empty()) return absl::InvalidArgumentError("row key is empty");
+  if (key.size() > limits.row_key_bytes) {
+    return TooMany("row key", key.size(), limits.row_key_bytes, "bytes");
+  }
+  return absl::OkStatus();
+}
+
+// The border of a row range may be one byte longer than a row key: RowRange::After and Single make it so.
+absl::Status CheckRowBorder(std::string_view what, const std::string& key, const StoreLimits& limits) {
+  const size_t limit = limits.row_key_bytes + 1;
+  return key.size() > limit ? TooMany(what, key.size(), limit, "bytes") : absl::OkStatus();
+}
+
+absl::Status CheckFamily(Family family) {
+  const int number = static_cast<int>(family);
+  if (number < kFamilyCount) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("there is no family ", number));
+}
+
+absl::Status CheckColumn(Family family, const std::string& column, const StoreLimits& limits) {
+  if (absl::Status status = CheckFamily(family); !status.ok()) return status;
+  if (column.size() <= limits.column_bytes) return absl::OkStatus();
+  return TooMany(StrCat("name of a column in family ", FamilyName(family)), column.size(),
+                 limits.column_bytes, "bytes");
+}
+
+absl::Status CheckSelectors(const std::vector<Selector>& selectors, const StoreLimits& limits) {
+  for (const Selector& selector : selectors) {
+    absl::Status status = selector.column.has_value() ? CheckColumn(selector.family, *selector.column, limits)
+                                                      : CheckFamily(selector.family);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCondition(const Condition& condition, const StoreLimits& limits) {
+  if (condition.quantifier > Condition::Quantifier::kAll) {
+    return absl::InvalidArgumentError(
+        StrCat("there is no quantifier ", static_cast<int>(condition.quantifier)));
+  }
+  if (condition.cells.size() > limits.row_mutations) {
+    return TooMany("condition of a row mutation", condition.cells.size(), limits.row_mutations, "cells");
+  }
+  for (const CellRange& cell : condition.cells) {
+    if (absl::Status status = CheckColumn(cell.family, cell.column, limits); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSet(const Mutation& set, const StoreLimits& limits) {
+  if (set.range.from == Timestamp::Infinity()) {
+    return absl::InvalidArgumentError("a cell cannot be set at the infinite timestamp");
+  }
+  if (set.range != TimestampRange::Exactly(set.range.from)) {
+    return absl::InvalidArgumentError(StrCat("a cell is set at exactly one timestamp, not at [",
+                                             set.range.from.ToString(), ", ", set.range.until.ToString(),
+                                             ")"));
+  }
+  if (set.value.size() > limits.value_bytes) {
+    return TooMany(StrCat("value of column \"", absl::CHexEscape(set.column), "\""), set.value.size(),
+                   limits.value_bytes, "bytes");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMutation(const Mutation& mutation, const StoreLimits& limits) {
+  if (absl::Status status = CheckColumn(mutation.family, mutation.column, limits); !status.ok()) {
+    return status;
+  }
+  switch (mutation.kind) {
+    case Mutation::Kind::kSet:
+      return CheckSet(mutation, limits);
+    case Mutation::Kind::kErase:
+      return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(StrCat("there is no kind of mutation ", static_cast<int>(mutation.kind)));
+}
+
+// What counts against StoreLimits::row_mutation_bytes: every key, column and value the request carries.
+size_t BytesOf(const RowMutation& mutation) {
+  size_t bytes = mutation.row.size();
+  for (const CellRange& cell : mutation.condition.cells) bytes += cell.column.size();
+  for (const Mutation& m : mutation.mutations) bytes += m.column.size() + m.value.size();
+  return bytes;
+}
+
+}  // namespace
+
+absl::Status ValidateTableName(const std::string& name) {
+  if (name.empty()) return absl::InvalidArgumentError("table name is empty");
+  if (name.size() > kTableNameBytes) return TooMany("table name", name.size(), kTableNameBytes, "bytes");
+  const bool well_formed = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '_' || c == '-';
+  });
+  if (well_formed) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("table name \"", absl::CHexEscape(name),
+                                           "\" has other characters than letters, digits, _ and -"));
+}
+
+absl::Status ValidateRead(const RowRead& read, const StoreLimits& limits) {
+  if (absl::Status status = CheckRowKey(read.row, limits); !status.ok()) return status;
+  return CheckSelectors(read.selectors, limits);
+}
+
+absl::Status ValidateScan(const ScanRequest& request, const StoreLimits& limits) {
+  if (request.row_limit == 0) return absl::InvalidArgumentError("row limit of a scan is 0");
+  if (absl::Status status = CheckRowBorder("start of a row range", request.rows.start, limits);
+      !status.ok()) {
+    return status;
+  }
+  if (request.rows.limit.has_value()) {
+    absl::Status status = CheckRowBorder("limit of a row range", *request.rows.limit, limits);
+    if (!status.ok()) return status;
+  }
+  return CheckSelectors(request.selectors, limits);
+}
+
+absl::Status ValidateMutation(const RowMutation& mutation, const StoreLimits& limits) {
+  if (absl::Status status = CheckRowKey(mutation.row, limits); !status.ok()) return status;
+  if (absl::Status status = CheckCondition(mutation.condition, limits); !status.ok()) return status;
+  if (mutation.mutations.size() > limits.row_mutations) {
+    return TooMany("row mutation", mutation.mutations.size(), limits.row_mutations, "mutations");
+  }
+  for (const Mutation& m : mutation.mutations) {
+    if (absl::Status status = CheckMutation(m, limits); !status.ok()) return status;
+  }
+  const size_t bytes = BytesOf(mutation);
+  if (bytes <= limits.row_mutation_bytes) return absl::OkStatus();
+  return TooMany("row mutation", bytes, limits.row_mutation_bytes, "bytes");
+}
+
+absl::Status UnknownTable(const std::string& name) {
+  return absl::NotFoundError(StrCat("there is no table \"", absl::CHexEscape(name), "\""));
+}
+
+absl::Status TableExists(const std::string& name) {
+  return absl::AlreadyExistsError(StrCat("table \"", absl::CHexEscape(name), "\" exists already"));
+}
+
+absl::Status StoreClosed() { return absl::FailedPreconditionError("the store is closed"); }
+
+}  // namespace percolator

@@ -1,0 +1,36 @@
+# Tests that look at the sources and the package, not at the code as it runs. They would find the same in a build with
+# sanitizers (and a sanitized library cannot be linked by a program that is not), so they are left out there.
+if(PERCOLATOR_SANITIZE)
+  return()
+endif()
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# percolator_lint_test(NAME TIMEOUT COMMAND...)
+function(percolator_lint_test name timeout)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS lint TIMEOUT ${timeout})
+endfunction()
+
+percolator_lint_test(check_includes 60 ${Python3_EXECUTABLE} -B tools/check_includes.py)
+percolator_lint_test(check_includes_test 60 ${Python3_EXECUTABLE} -B tools/check_includes_test.py)
+percolator_lint_test(run_tests_test 60 ${Python3_EXECUTABLE} -B tools/run_tests_test.py)
+
+# Each public header, alone and twice, in a translation unit of its own, with nothing on its path but what a user has.
+file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/percolator/*.h)
+set(units)
+foreach(header IN LISTS headers)
+  string(MAKE_C_IDENTIFIER ${header} identifier)
+  set(unit ${CMAKE_CURRENT_BINARY_DIR}/public_headers/${identifier}.cc)
+  file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
+  list(APPEND units ${unit})
+endforeach()
+add_library(public_headers OBJECT EXCLUDE_FROM_ALL ${units})
+target_link_libraries(public_headers PRIVATE percolator percolator_flags)
+percolator_lint_test(public_headers_test 300
+  ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target public_headers --parallel 2)
+
+# What is installed is enough to build a program outside of this tree.
+percolator_lint_test(install_test 300
+  ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -D CXX=${CMAKE_CXX_COMPILER} -D CONFIG=${CMAKE_BUILD_TYPE}
+  -P ${PROJECT_SOURCE_DIR}/tests/install/install_test.cmake)

@@ -1,0 +1,110 @@
+// The conformance suite: what percolator/store.h promises, tested on every kind of store.
+//
+// The suite is the object library store_conformance_suite. A test program links it and registers the stores
+// to test:
+//
+//     const bool kRegistered = RegisterStore({"remote", &StartServer, /*keeps_content=*/true,
+//     /*takes_limits=*/false});
+//
+// Suites: StoreTest runs on every registered store, StoreReopenTest and StoreLimitsTest on those that can do
+// it.
+
+#ifndef PERCOLATOR_TESTS_STORE_CONFORMANCE_H_
+#define PERCOLATOR_TESTS_STORE_CONFORMANCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "percolator/store.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/store_text.h"
+
+namespace percolator {
+
+// The place of one store, empty at first. What it needs (a folder, a server) lives as long as the place.
+class StorePlace {
+ public:
+  virtual ~StorePlace() = default;
+
+  // Opens the store there. Called again only after the store opened before is closed and destroyed.
+  virtual absl::StatusOr<std::unique_ptr<Store>> Open(const StoreLimits& limits) = 0;
+};
+
+// A kind of store to test, and what its places can do.
+struct StoreKind {
+  std::string name;
+  std::function<std::unique_ptr<StorePlace>()> make;
+  // Opening again finds what was there.
+  bool keeps_content = false;
+  // Open obeys the limits it is given. Otherwise they are the defaults.
+  bool takes_limits = false;
+};
+
+inline void PrintTo(const StoreKind& kind, std::ostream* os) { *os << kind.name; }
+
+// Adds a kind of store to those the suite runs on. To be called before main, by initialising a global.
+bool RegisterStore(StoreKind kind);
+
+// The vocabulary of the suite.
+Mutation Set(std::string column, uint64_t ts, std::string value, Family family = Family::kData);
+Mutation Erase(std::string column, TimestampRange range, Family family = Family::kData);
+Mutation EraseAt(std::string column, uint64_t ts, Family family = Family::kData);
+Selector Column(std::string column, TimestampRange range = {}, uint32_t newest = Selector::kAllVersions);
+Selector Columns(Family family, TimestampRange range = {}, uint32_t newest = Selector::kAllVersions);
+// A selector for each family, of everything in it.
+std::vector<Selector> Everything();
+ScanRequest ScanOf(RowRange rows, std::vector<Selector> selectors, size_t row_limit = 1000);
+CellRange At(std::string column, uint64_t ts, Family family = Family::kData);
+CellRange In(std::string column, TimestampRange range, Family family = Family::kData);
+Condition None(std::vector<CellRange> cells);
+Condition Any(std::vector<CellRange> cells);
+Condition All(std::vector<CellRange> cells);
+TimestampRange Between(uint64_t from, uint64_t until);
+// All strings of one and two bytes over {00, 01, fe, ff}, in order.
+std::vector<std::string> NastyStrings();
+inline constexpr uint64_t kLastTimestamp = Timestamp::Infinity().value() - 1;
+
+// A test with an open store that holds the empty table "t".
+class StoreTest : public ::testing::TestWithParam<StoreKind> {
+ protected:
+  void SetUp() override { Open({}); }
+
+  // (Re)opens the store, with these limits.
+  void Open(const StoreLimits& limits);
+
+  absl::StatusOr<MutateResult> Mutate(const std::string& row, std::vector<Mutation> mutations,
+                                      Condition condition = {});
+  // As Mutate, and it has to be applied.
+  void Apply(const std::string& row, std::vector<Mutation> mutations, Condition condition = {});
+  // Each row gets one version of column "c" at 1, valued as the row's key.
+  void ApplyRows(const std::vector<std::string>& rows);
+
+  // The row's selected cells as text.
+  std::string Read(const std::string& row, const std::vector<Selector>& selectors = Everything());
+  // The rows of all pages as text.
+  std::string Scan(const ScanRequest& request);
+  std::string Scan(RowRange rows = RowRange::All(), std::vector<Selector> selectors = Everything());
+  std::vector<std::string> ScanKeys(RowRange rows = RowRange::All());
+  // All pages, each checked to be well-formed: rows ascending, in range, not empty, and before the next page.
+  std::vector<ScanPage> ScanPages(ScanRequest request);
+
+  std::unique_ptr<StorePlace> place_;
+  std::unique_ptr<Store> store_;
+};
+
+// Tests that need a place which can do more.
+class StoreReopenTest : public StoreTest {};
+class StoreLimitsTest : public StoreTest {};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_STORE_CONFORMANCE_H_

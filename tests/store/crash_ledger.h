@@ -1,0 +1,106 @@
+// CrashLedger: what the writers of the crash workload were told, and whether a store holds what it then must.
+//
+// The check does not trust the store's own arithmetic: it evaluates conditions and mutations by a model of its own, a
+// sorted map per row. A step without an answer, or answered by an error that leaves it open, doubles the states its
+// rows may be in; each row must be in exactly one of them. So a lost write, a half-applied one, one that was never
+// sent, and a result that contradicts the row's history are all found.
+//
+// THREADS  Sending and Done may be called from any thread; Check and Verify when no writer runs.
+
+#ifndef PERCOLATOR_TESTS_STORE_CRASH_LEDGER_H_
+#define PERCOLATOR_TESTS_STORE_CRASH_LEDGER_H_
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "percolator/store.h"
+#include "src/base/mutex.h"
+#include "tests/store/crash_workload.h"
+
+namespace percolator {
+
+class CrashLedger {
+ public:
+  enum class Expect {
+    kNothingLost,  // everything acknowledged is there
+    kPrefix,       // the last writes may be missing, but none that was acknowledged before one that is there was
+                   // sent
+  };
+
+  explicit CrashLedger(const CrashPlan& plan);
+
+  const CrashPlan& plan() const { return plan_; }
+  // The step that `writer` has to go on with. No number is ever used twice.
+  uint64_t NextStep(uint32_t writer) const;
+
+  void Sending(uint32_t writer, uint64_t step);
+  void Done(const CrashReport& report);
+
+  // Mutations that were acknowledged as applied, and those of them that were compared with a store so far.
+  uint64_t acknowledged() const;
+  uint64_t verified() const;
+
+  // Reads everything in `store` and returns what is wrong with it, a sentence each; empty if all is well.
+  std::vector<std::string> Check(Store* store, Expect expect);
+  // Also begins the next round: what is there now has to stay.
+  std::vector<std::string> Verify(Store* store, Expect expect);
+
+ private:
+  using CellKey = std::tuple<Family, std::string, Timestamp>;
+  using RowState = std::map<CellKey, std::string>;
+  using RowKey = std::pair<std::string, std::string>;  // table, row
+  using Contents = std::map<RowKey, RowState>;
+
+  static constexpr uint64_t kNoAnswer = std::numeric_limits<uint64_t>::max();
+  struct Record {
+    CrashReport report;
+    // Positions in the order of all events, of all writers.
+    uint64_t sent = 0;
+    uint64_t done = kNoAnswer;
+  };
+  // Who tried to increment one counter, by the value they would have written.
+  using CounterWriters = std::map<std::string, const Record*>;
+  // The states in which a row may be.
+  using States = std::vector<RowState>;
+
+  static bool Holds(const RowState& row, const Condition& condition);
+  static void Apply(const RowMutation& mutation, RowState* row);
+  static bool Replay(const RowMutation& mutation, CrashOutcome outcome, States* states);
+  static std::string Difference(const RowState& expected, const RowState& found);
+  static absl::StatusOr<Contents> ReadAll(Store* store);
+
+  std::vector<std::string> CheckContents(const Contents& found, Expect expect);
+  void ReplayStep(const Record& record, bool open, std::map<RowKey, States>* rows);
+  uint64_t NewestStep(uint32_t writer, const Contents& found) const;
+  void CheckWriter(uint32_t writer, const Contents& found, Expect expect);
+  void CheckOrder(const Contents& found);
+  void CheckNothingForeign(const Contents& found);
+  void CheckCounters(const Contents& found, Expect expect);
+  void CheckCounter(const std::string& row, const CounterWriters& writers, const RowState& found, Expect expect);
+  void CheckAcknowledgedIncrements(const std::string& row, const CounterWriters& writers, const RowState& found);
+  static bool MayHaveWritten(const CounterWriters& writers, uint64_t version, const std::string& value);
+  void Problem(std::string text) { problems_.push_back(std::move(text)); }
+
+  const CrashPlan plan_;
+
+  mutable Mutex mutex_;
+  uint64_t events_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<uint64_t> next_step_ ABSL_GUARDED_BY(mutex_);
+  // Per writer, since the last Verify, in the order of their steps. Only Verify reads them, when no writer runs.
+  std::vector<std::vector<Record>> records_;
+
+  // What the store held at the last Verify.
+  Contents base_;
+  uint64_t verified_ = 0;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_STORE_CRASH_LEDGER_H_

@@ -1,0 +1,188 @@
+// FaultFs: a file system for RocksDB that loses power and fails on demand.
+//
+// It passes everything on to the real file system and keeps a model of what a disk would hold if the power went now.
+//
+// WHAT IS DURABLE
+//   bytes  of a file: up to the size it had when its last successful Sync or Fsync began. RangeSync and Close make
+//          nothing durable: sync_file_range neither waits for metadata nor flushes the disk's own cache.
+//   names  in a directory (creations, deletions, renames): at the next successful sync of that directory.
+// A failed sync is final, as on Linux: the dirty pages count as clean afterwards, so what was not durable then does not
+// become so by a later sync of the file that succeeds.
+//
+// WHAT PowerLoss DOES to the real folder: bytes and names that are not durable are lost, by one of three modes. Names
+// are lost in the reverse of their order, so what survives is a prefix of the directory's history, as with a journal.
+//
+// WHAT IS NOT MODELLED
+//   - directories: they exist durably once created;
+//   - files that do not come through here (RocksDB's text log, LOG; anything written past it): they are durable;
+//   - truncating an existing file, by opening it for writing or by Truncate: durable at once;
+//   - writes into the middle of a file, hard links, recycled log files: refused as NotSupported. The store uses none.
+// Sync does not sync the real file, which costs milliseconds and adds nothing; it waits for SyncDelay instead, so that
+// writers meet in groups as they do on a real disk.
+//
+// THREADS  Everything may be called from any thread.
+
+#ifndef PERCOLATOR_TESTS_STORE_FAULT_FS_H_
+#define PERCOLATOR_TESTS_STORE_FAULT_FS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "rocksdb/file_system.h"
+#include "src/base/mutex.h"
+
+namespace percolator {
+
+class FaultFs : public rocksdb::FileSystemWrapper {
+ public:
+  // What becomes of bytes and names that are not durable.
+  enum class Loss {
+    kAll,      // all of them are gone
+    kCut,      // a random part at their end is gone
+    kGarbage,  // as kCut, and what is left of the bytes is partly zeros or noise, by sectors of 512 bytes
+  };
+
+  enum class FileKind { kAny, kWal, kTable, kManifest };
+
+  struct Fault {
+    enum class Kind {
+      kNoSpace,     // append (half of it is written), create, rename: the disk is full
+      kWriteError,  // append, create, rename: input/output error, nothing is written
+      kSyncError,   // sync of a file or a directory
+      kReadError,   // read
+      kPowerCut,    // append, create, rename, sync: the power goes just before it, as by CutPower
+    };
+    static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+    Kind kind = Kind::kWriteError;
+    // The first operation to fail, counted from 1 among those that `kind` and `files` select. kNever only counts.
+    uint64_t nth = 1;
+    // Every later one fails too, until Heal.
+    bool persistent = false;
+    // Directory syncs belong to kAny only.
+    FileKind files = FileKind::kAny;
+  };
+
+  FaultFs();
+  ~FaultFs() override;
+
+  const char* Name() const override { return "FaultFs"; }
+
+  void SyncDelay(std::chrono::microseconds delay);
+
+  // Arms `fault` in place of an earlier one and starts its count.
+  void Inject(const Fault& fault);
+  // Ends the fault. What it failed stays failed.
+  void Heal();
+  // Of the fault injected last: operations it selected, and operations it failed.
+  uint64_t Selected() const;
+  uint64_t Failed() const;
+
+  // From here on every operation fails, until PowerOn. The folder stays as it is.
+  void CutPower();
+  // CutPower, then the real folder becomes what the disk would hold.
+  void PowerLoss(Loss loss, uint64_t seed);
+  // Everything in the folder is durable now. Files opened before stay dead.
+  void PowerOn();
+
+  rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                                      rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options,
+                                        std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+                                        rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                       std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                       rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus NewDirectory(const std::string& path, const rocksdb::IOOptions& options,
+                                 std::unique_ptr<rocksdb::FSDirectory>* result, rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus Truncate(const std::string& path, size_t size, const rocksdb::IOOptions& options,
+                             rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus GetFreeSpace(const std::string& path, const rocksdb::IOOptions& options, uint64_t* free,
+                                 rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus CreateDir(const std::string& path, const rocksdb::IOOptions& options,
+                              rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus CreateDirIfMissing(const std::string& path, const rocksdb::IOOptions& options,
+                                       rocksdb::IODebugContext* dbg) override;
+
+  rocksdb::IOStatus ReuseWritableFile(const std::string& path, const std::string& old_path,
+                                      const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                      rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus NewRandomRWFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                                    rocksdb::IODebugContext* dbg) override;
+  rocksdb::IOStatus LinkFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
+                             rocksdb::IODebugContext* dbg) override;
+
+ private:
+  class SequentialFile;
+  class RandomAccessFile;
+  class WritableFile;
+  class Directory;
+
+  enum class Op { kAppend, kSync, kCreate, kRename, kRead };
+
+  // The bytes of one file that is or was open for writing, known by whatever name it has.
+  struct FileState {
+    uint64_t size = 0;
+    uint64_t durable = 0;
+    bool sync_failed = false;
+  };
+  // A file that was deleted or overwritten, for bringing it back.
+  struct Image {
+    std::string bytes;
+    std::shared_ptr<FileState> state;
+  };
+  // One change of names that is not durable: a creation has no `removed`, a deletion no `created`, a rename has both.
+  struct NameChange {
+    std::string created;
+    std::string removed;
+    std::optional<Image> saved;  // the file that was deleted, or overwritten by the rename
+  };
+
+  // What every operation begins with: whether the handle's power is still on, and whether the fault hits.
+  rocksdb::IOStatus Check(uint64_t epoch, Op op, const std::string& path) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  rocksdb::IOStatus CheckPower(uint64_t epoch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool FaultSelects(Op op, const std::string& path) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool FaultActive() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Image TakeImage(const std::string& path) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PutImage(const std::string& path, const Image& image) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Undo(const NameChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MoveState(const std::string& from, const std::string& to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoseNames(Loss loss, std::mt19937_64* random) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoseBytes(Loss loss, std::mt19937_64* random) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  std::chrono::microseconds sync_delay_ ABSL_GUARDED_BY(mutex_){0};
+
+  bool power_on_ ABSL_GUARDED_BY(mutex_) = true;
+  // Counts PowerOn; a handle works only in the epoch it was opened in.
+  uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  std::map<std::string, std::shared_ptr<FileState>> files_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<NameChange>> name_changes_ ABSL_GUARDED_BY(mutex_);  // by directory
+
+  std::optional<Fault> fault_ ABSL_GUARDED_BY(mutex_);
+  uint64_t selected_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_STORE_FAULT_FS_H_

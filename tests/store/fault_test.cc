@@ -1,0 +1,609 @@
+// The store on a disk that loses power, is full, or fails: nothing acknowledged is lost, nothing is half applied, and
+// every failure is a clear status.
+//
+// PERCOLATOR_POWER_CYCLES sets how often each test cuts the power (30 by default), PERCOLATOR_FAULT_STRIDE of how many
+// operations one is made to fail (9 by default, beginning anywhere among them; 1 is every one), PERCOLATOR_TEST_SEED
+// what is written.
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "percolator/store.h"
+#include "rocksdb/env.h"
+#include "src/base/mutex.h"
+#include "src/base/strings.h"
+#include "src/store/rocks/rocks_store.h"
+#include "tests/store/crash_ledger.h"
+#include "tests/store/crash_settings.h"
+#include "tests/store/crash_workload.h"
+#include "tests/store/fault_fs.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Expect = CrashLedger::Expect;
+using Fault = FaultFs::Fault;
+using Loss = FaultFs::Loss;
+using std::chrono::milliseconds;
+
+constexpr size_t kLargeBuffer = 4 << 20;
+constexpr size_t kSmallBuffer = 64 << 10;
+
+RocksStoreOptions Options(Durability durability, size_t write_buffer_bytes) {
+  RocksStoreOptions options;
+  options.durability = durability;
+  options.write_buffer_bytes = write_buffer_bytes;
+  options.block_cache_bytes = 1 << 20;
+  return options;
+}
+
+// A status that says something, and nothing that the contract does not list.
+bool IsClear(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kDataLoss:
+      return !status.message().empty();
+    default:
+      return false;
+  }
+}
+
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+class FaultTest : public ::testing::Test {
+ protected:
+  FaultTest() : fs_(std::make_shared<FaultFs>()), env_(rocksdb::NewCompositeEnv(fs_)), random_(CrashSeed()) {
+    std::printf("PERCOLATOR_TEST_SEED=%llu\n", static_cast<unsigned long long>(CrashSeed()));
+  }
+
+  uint64_t Between(uint64_t from, uint64_t to) { return std::uniform_int_distribution<uint64_t>(from, to)(random_); }
+
+  std::string Dir() const { return dir_.path() + "/store"; }
+  absl::StatusOr<std::unique_ptr<Store>> Open(const RocksStoreOptions& options) {
+    return OpenRocksStoreWithEnv(Dir(), options, env_.get());
+  }
+  void CreateStore(const RocksStoreOptions& options) {
+    absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
+    ASSERT_THAT(store, IsOk());
+    ASSERT_THAT(CreateCrashTables(store->get()), IsOk());
+    ASSERT_THAT((*store)->Close(), IsOk());
+  }
+
+  // The folder as after a loss of power, with the power back. REQUIRES: the store is destroyed, or will not be used.
+  void LosePower(Loss loss) {
+    fs_->Heal();
+    fs_->PowerLoss(loss, Between(0, 1 << 30));
+    fs_->PowerOn();
+  }
+
+  void OpenAndVerify(const RocksStoreOptions& options, CrashLedger* ledger, Expect expect) {
+    absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
+    ASSERT_THAT(store, IsOk());
+    ASSERT_THAT(ledger->Verify(store->get(), expect), IsEmpty());
+    ASSERT_THAT((*store)->Close(), IsOk());
+  }
+
+  TempDir dir_;
+  std::shared_ptr<FaultFs> fs_;
+  std::unique_ptr<rocksdb::Env> env_;
+  std::mt19937_64 random_;
+};
+
+// Writers in the background, until stopped or failed.
+class Writers {
+ public:
+  Writers(Store* store, CrashLedger* ledger, uint64_t steps_after_error = 0, uint64_t max_steps = ~uint64_t{0})
+      : steps_after_error_(steps_after_error), max_steps_(max_steps), running_(ledger->plan().writers) {
+    for (uint32_t i = 0; i < ledger->plan().writers; ++i) {
+      threads_.emplace_back([this, store, ledger, i] {
+        RunCrashWriter(store, ledger->plan(), i, ledger->NextStep(i), Listener(ledger));
+        --running_;
+      });
+    }
+  }
+  ~Writers() { Stop(); }
+
+  // Until all have failed or done their steps, for `limit` at most.
+  void Wait(milliseconds limit) {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    while (running_ > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(1));
+  }
+  void Stop() {
+    stop_ = true;
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+  // The errors they met, in no particular order.
+  std::vector<absl::Status> errors() {
+    MutexLock lock(&mutex_);
+    return errors_;
+  }
+
+ private:
+  CrashListener Listener(CrashLedger* ledger) {
+    CrashListener listener;
+    listener.sending = [ledger](uint32_t writer, uint64_t step) { ledger->Sending(writer, step); };
+    auto steps_left = std::make_shared<uint64_t>(max_steps_);
+    listener.done = [this, ledger, steps_left](const CrashReport& report, const absl::Status& error) {
+      ledger->Done(report);
+      if (!error.ok()) {
+        *steps_left = std::min(*steps_left, steps_after_error_ + 1);
+        MutexLock lock(&mutex_);
+        errors_.push_back(error);
+      }
+      return --*steps_left > 0 && !stop_;
+    };
+    return listener;
+  }
+
+  const uint64_t steps_after_error_;
+  const uint64_t max_steps_;
+  std::atomic<uint32_t> running_;
+  std::atomic<bool> stop_ = false;
+  Mutex mutex_;
+  std::vector<absl::Status> errors_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_;
+};
+
+// ---- Loss of power
+
+class PowerLossTest : public FaultTest {
+ protected:
+  // Writes until the power goes, at a random operation or a random moment.
+  void WriteUntilPowerIsCut(const RocksStoreOptions& options, CrashLedger* ledger, Loss loss) {
+    absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
+    ASSERT_THAT(store, IsOk());
+    if (Between(0, 1) == 0) fs_->Inject({.kind = Fault::Kind::kPowerCut, .nth = Between(1, 1500)});
+    Writers writers(store->get(), ledger);
+    writers.Wait(milliseconds(Between(5, 150)));
+    fs_->CutPower();
+    writers.Stop();
+    store->reset();
+    LosePower(loss);
+  }
+
+  // Opens with the power going at a random operation, which may come after the opening is done.
+  void CutPowerWhileOpening(const RocksStoreOptions& options, Loss loss) {
+    fs_->Inject({.kind = Fault::Kind::kPowerCut, .nth = Between(1, 80)});
+    absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
+    if (!store.ok()) {
+      EXPECT_TRUE(IsClear(store.status())) << store.status();
+    }
+    fs_->CutPower();
+    if (store.ok()) store->reset();
+    LosePower(loss);
+  }
+
+  void CutPowerAgainAndAgain(Durability durability, Expect expect, uint64_t least) {
+    CrashLedger ledger({.seed = CrashSeed(), .value_bytes = 500});
+    CreateStore(Options(durability, kLargeBuffer));
+    if (HasFatalFailure()) return;
+    fs_->SyncDelay(std::chrono::microseconds(100));
+    const int cycles = CrashCycles("PERCOLATOR_POWER_CYCLES", 30);
+    for (int cycle = 0; cycle < cycles; ++cycle) {
+      SCOPED_TRACE(StrCat("cycle ", cycle));
+      // Without sync several logs may be unsynced at once. If the older of two loses its end exactly between two records,
+      // RocksDB does not notice the gap: only the loss of all that is not synced is sure to leave a prefix.
+      const Loss loss = durability == Durability::kSync ? static_cast<Loss>(cycle % 3) : Loss::kAll;
+      const RocksStoreOptions options = Options(durability, cycle % 2 == 0 ? kSmallBuffer : kLargeBuffer);
+      WriteUntilPowerIsCut(options, &ledger, loss);
+      if (HasFatalFailure()) return;
+      if (Between(0, 1) == 0) CutPowerWhileOpening(options, loss);
+      OpenAndVerify(options, &ledger, expect);
+      if (HasFatalFailure()) return;
+    }
+    std::printf("%d losses of power, %llu mutations acknowledged and verified\n", cycles,
+                static_cast<unsigned long long>(ledger.verified()));
+    EXPECT_GE(ledger.acknowledged(), least * cycles) << "too few writes to show anything";
+  }
+};
+
+TEST_F(PowerLossTest, NothingAcknowledgedIsLostWithSync) {
+  CutPowerAgainAndAgain(Durability::kSync, Expect::kNothingLost, 50);
+}
+
+TEST_F(PowerLossTest, WithoutSyncAPrefixOfTheWritesIsLeft) {
+  CutPowerAgainAndAgain(Durability::kNoSync, Expect::kPrefix, 100);
+}
+
+TEST_F(PowerLossTest, WithoutSyncNothingIsLostAfterAClose) {
+  const RocksStoreOptions options = Options(Durability::kNoSync, kSmallBuffer);
+  CrashLedger ledger({.seed = CrashSeed()});
+  CreateStore(options);
+  for (int cycle = 0; cycle < 6; ++cycle) {
+    absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
+    ASSERT_THAT(store, IsOk());
+    Writers writers(store->get(), &ledger);
+    writers.Wait(milliseconds(50));
+    writers.Stop();
+    ASSERT_THAT(writers.errors(), IsEmpty());
+    ASSERT_THAT((*store)->Close(), IsOk());
+    LosePower(static_cast<Loss>(cycle % 3));
+    OpenAndVerify(options, &ledger, Expect::kNothingLost);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GE(ledger.acknowledged(), 600u);
+}
+
+TEST_F(PowerLossTest, StoreThatIsBeingCreatedCanBeOpenedAfterwards) {
+  // Up to where the store is open: the loop ends by itself.
+  for (uint64_t nth = 1;; ++nth) {
+    ASSERT_LT(nth, 1000u);
+    SCOPED_TRACE(StrCat("power cut at operation ", nth));
+    std::filesystem::remove_all(Dir());
+    fs_->Inject({.kind = Fault::Kind::kPowerCut, .nth = nth});
+    absl::StatusOr<std::unique_ptr<Store>> store = Open({});
+    const bool done = store.ok() && fs_->Failed() == 0;
+    if (store.ok()) store->reset();
+    LosePower(static_cast<Loss>(nth % 3));
+    ASSERT_THAT(Open({}), IsOk());
+    if (done) break;
+  }
+}
+
+// ---- Errors of the disk
+
+struct SweepCase {
+  const char* name;
+  Fault::Kind kind;
+  bool persistent;
+  Durability durability;
+};
+
+class FaultSweepTest : public FaultTest, public ::testing::WithParamInterface<SweepCase> {
+ protected:
+  // Opens the store, with the fault armed from the beginning, and writes enough for a few flushes.
+  void Round(const RocksStoreOptions& options, CrashLedger* ledger) {
+    absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
+    if (!store.ok()) {
+      EXPECT_TRUE(IsClear(store.status())) << store.status();
+      return;
+    }
+    const bool failed_while_opening = fs_->Failed() > 0;
+    Writers writers(store->get(), ledger, /*steps_after_error=*/2, /*max_steps=*/30);
+    writers.Wait(milliseconds(30'000));
+    writers.Stop();
+    for (const absl::Status& error : writers.errors()) EXPECT_TRUE(IsClear(error)) << error;
+    if (fs_->Failed() == 0) {
+      EXPECT_THAT(writers.errors(), IsEmpty());
+    }
+    // The faults are of writing: what is there can be read.
+    EXPECT_THAT(ledger->Check(store->get(), Expect::kNothingLost), IsEmpty());
+    if (!writers.errors().empty() && !failed_while_opening) CheckStopped(store->get());
+    (*store)->Close().IgnoreError();
+  }
+
+  // A failed write stops the store until it is opened again, and it says so.
+  void CheckStopped(Store* store) {
+    const RowMutation probe{
+        "alpha", "probe", {}, {Mutation::Erase(Family::kData, "x", TimestampRange::Exactly(Timestamp(1)))}};
+    const absl::StatusOr<MutateResult> during = store->Mutate({probe})[0];
+    EXPECT_THAT(during, StatusIs(absl::StatusCode::kFailedPrecondition));
+    EXPECT_THAT(Message(during.status()), HasSubstr(Dir()));
+    EXPECT_THAT(Message(during.status()), HasSubstr("open the store again"));
+  }
+};
+
+TEST_P(FaultSweepTest, NothingIsLostWhicheverOperationFails) {
+  const RocksStoreOptions options = Options(GetParam().durability, kSmallBuffer);
+  CrashLedger ledger({.seed = CrashSeed(), .writers = 2, .value_bytes = 4000});
+  CreateStore(options);
+  if (HasFatalFailure()) return;
+  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", 9);
+  uint64_t rounds = 0;
+  uint64_t hit = 0;
+  // Until so many rounds in a row went by without meeting the fault that it must be past the end.
+  for (uint64_t nth = Between(1, stride), missed = 0; missed < 3; nth += stride, ++rounds) {
+    ASSERT_LT(nth, 5000u);
+    SCOPED_TRACE(StrCat("operation ", nth, " fails"));
+    fs_->Inject({.kind = GetParam().kind, .nth = nth, .persistent = GetParam().persistent});
+    Round(options, &ledger);
+    if (HasFailure()) return;
+    missed = fs_->Failed() > 0 ? 0 : missed + 1;
+    hit += fs_->Failed() > 0 ? 1 : 0;
+    fs_->Heal();
+    if (GetParam().durability == Durability::kSync && rounds % 2 == 0) LosePower(static_cast<Loss>(rounds / 2 % 3));
+    OpenAndVerify(options, &ledger, Expect::kNothingLost);
+    if (HasFailure()) return;
+  }
+  std::printf("%llu rounds, %llu met the fault, %llu mutations acknowledged and verified\n",
+              static_cast<unsigned long long>(rounds), static_cast<unsigned long long>(hit),
+              static_cast<unsigned long long>(ledger.verified()));
+  EXPECT_GE(hit * stride, 15u) << "too few operations failed to show anything";
+  EXPECT_GE(ledger.acknowledged(), 10 * rounds) << "too few writes to show anything";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, FaultSweepTest,
+    ::testing::Values(SweepCase{"FullDiskOnce", Fault::Kind::kNoSpace, false, Durability::kSync},
+                      SweepCase{"FullDisk", Fault::Kind::kNoSpace, true, Durability::kSync},
+                      SweepCase{"FullDiskWithoutSync", Fault::Kind::kNoSpace, true, Durability::kNoSync},
+                      SweepCase{"WriteErrorOnce", Fault::Kind::kWriteError, false, Durability::kSync},
+                      SweepCase{"WriteError", Fault::Kind::kWriteError, true, Durability::kSync},
+                      SweepCase{"WriteErrorOnceWithoutSync", Fault::Kind::kWriteError, false, Durability::kNoSync},
+                      SweepCase{"SyncErrorOnce", Fault::Kind::kSyncError, false, Durability::kSync},
+                      SweepCase{"SyncError", Fault::Kind::kSyncError, true, Durability::kSync},
+                      SweepCase{"SyncErrorWithoutSync", Fault::Kind::kSyncError, true, Durability::kNoSync}),
+    [](const auto& param_info) { return param_info.param.name; });
+
+TEST_F(FaultTest, FullDiskStopsWritingButNotReadingUntilTheStoreIsOpenedAgain) {
+  const RocksStoreOptions options = Options(Durability::kSync, kLargeBuffer);
+  CreateStore(options);
+  const auto set = [](uint64_t timestamp) {
+    return RowMutation{"alpha", "row", {}, {Mutation::Set(Family::kData, "c", Timestamp(timestamp), "value")}};
+  };
+  const std::vector<RowRead> read{{"alpha", "row", {{.family = Family::kData}}}};
+  {
+    absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
+    ASSERT_THAT(store, IsOk());
+    ASSERT_THAT((*store)->Mutate({set(1)})[0], IsOk());
+    fs_->Inject({.kind = Fault::Kind::kNoSpace, .persistent = true});
+    EXPECT_THAT((*store)->Mutate({set(2)})[0], StatusIs(absl::StatusCode::kResourceExhausted));
+    fs_->Heal();
+    EXPECT_THAT((*store)->Mutate({set(3)})[0], StatusIs(absl::StatusCode::kFailedPrecondition));
+    EXPECT_EQ((*store)->Read(read)->front().cells.size(), 1u);
+    EXPECT_THAT((*store)->Close(), IsOk());
+  }
+  absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
+  ASSERT_THAT(store, IsOk());
+  ASSERT_THAT((*store)->Mutate({set(4)})[0], IsOk());
+  const std::vector<Cell> cells = (*store)->Read(read)->front().cells;
+  ASSERT_GE(cells.size(), 2u);
+  EXPECT_EQ(cells.front().timestamp, Timestamp(4));
+  EXPECT_EQ(cells.back().timestamp, Timestamp(1));
+}
+
+// The families that are full when a write begins are switched to a new log together: what if it cannot be created?
+class NewLogTest : public FaultTest {
+ protected:
+  // Leaves several families with full buffers, and then makes the next log fail.
+  void FillAndInject(Fault::Kind kind) {
+    CreateStore(options_);
+    absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);
+    ASSERT_THAT(store, IsOk());
+    store_ = *std::move(store);
+    RowMutation large{"alpha", "row", {}, {}};
+    for (int family = 0; family < kFamilyCount; ++family) {
+      large.mutations.push_back(Mutation::Set(static_cast<Family>(family), "c", Timestamp(1),
+                                              std::string(kSmallBuffer + kSmallBuffer / 4, 'x')));
+    }
+    ASSERT_THAT(store_->Mutate({large})[0], IsOk());
+    fs_->Inject({.kind = kind, .persistent = true, .files = FaultFs::FileKind::kWal});
+  }
+  absl::StatusOr<MutateResult> Write() {
+    return store_->Mutate({{"alpha", "row", {}, {Mutation::Set(Family::kData, "c", Timestamp(2), "y")}}})[0];
+  }
+
+  const RocksStoreOptions options_ = Options(Durability::kSync, kSmallBuffer);
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(NewLogTest, ErrorStopsTheStoreAndItCanBeClosed) {
+  FillAndInject(Fault::Kind::kWriteError);
+  if (HasFatalFailure()) return;
+  EXPECT_THAT(Write(), StatusIs(absl::StatusCode::kDataLoss));
+  fs_->Heal();
+  const absl::StatusOr<MutateResult> later = Write();
+  EXPECT_THAT(later, StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(Message(later.status()), HasSubstr("open the store again"));
+  store_->Close().IgnoreError();
+  store_.reset();
+  EXPECT_THAT(Open(options_), IsOk());
+}
+
+TEST_F(NewLogTest, FullDiskStopsTheStoreAndItCanBeClosed) {
+  FillAndInject(Fault::Kind::kNoSpace);
+  if (HasFatalFailure()) return;
+  EXPECT_THAT(Write(), StatusIs(absl::StatusCode::kResourceExhausted));
+  fs_->Heal();
+  EXPECT_THAT(Write(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  store_->Close().IgnoreError();
+  store_.reset();
+  EXPECT_THAT(Open(options_), IsOk());
+}
+
+// ---- Errors of reading
+
+class ReadErrorTest : public FaultTest {
+ protected:
+  ReadErrorTest() : ledger_({.seed = CrashSeed(), .writers = 2}) {}
+
+  // A store whose rows are in table files.
+  void Fill() {
+    CreateStore(options_);
+    absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);
+    ASSERT_THAT(store, IsOk());
+    Writers writers(store->get(), &ledger_, 0, /*max_steps=*/300);
+    writers.Wait(milliseconds(30'000));
+    writers.Stop();
+    ASSERT_THAT(writers.errors(), IsEmpty());
+    ASSERT_THAT((*store)->Close(), IsOk());
+    store->reset();
+    OpenAndVerify(options_, &ledger_, Expect::kNothingLost);
+  }
+
+  std::vector<RowRead> EveryRow() const {
+    std::vector<RowRead> reads;
+    for (uint32_t writer = 0; writer < ledger_.plan().writers; ++writer) {
+      for (uint64_t row = 0; row < ledger_.plan().rows_per_writer; ++row) {
+        RowRead read{CrashTables()[row % 2], CrashRowKey(writer, row), {}};
+        for (const Family family : {Family::kData, Family::kWrite}) {
+          for (const char* column : {"c0", "c1", "c2", "c3"}) read.selectors.push_back({family, column, {}, 0});
+        }
+        reads.push_back(std::move(read));
+      }
+    }
+    return reads;
+  }
+
+  const RocksStoreOptions options_ = Options(Durability::kSync, kSmallBuffer);
+  CrashLedger ledger_;
+};
+
+TEST_F(ReadErrorTest, IsAnErrorAndNeverAnAbsentCell) {
+  Fill();
+  if (HasFatalFailure()) return;
+  std::vector<Row> expected;
+  {
+    absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);
+    ASSERT_THAT(store, IsOk());
+    expected = (*store)->Read(EveryRow()).value();
+  }
+  absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);  // with a cold cache
+  ASSERT_THAT(store, IsOk());
+  fs_->Inject({.kind = Fault::Kind::kReadError, .persistent = true, .files = FaultFs::FileKind::kTable});
+  const std::vector<RowRead> reads = EveryRow();
+  int failed = 0;
+  for (size_t i = 0; i < reads.size(); ++i) {
+    const absl::StatusOr<std::vector<Row>> rows = (*store)->Read({reads[i]});
+    if (rows.ok()) {
+      EXPECT_EQ(rows->front(), expected[i]);
+    } else {
+      EXPECT_THAT(rows, StatusIs(absl::StatusCode::kDataLoss));
+      ++failed;
+    }
+  }
+  EXPECT_GT(failed, 0);
+  EXPECT_THAT((*store)->Scan({.table = "alpha", .selectors = {{.family = Family::kData}}}),
+              StatusIs(absl::StatusCode::kDataLoss));
+  fs_->Heal();
+  EXPECT_EQ((*store)->Read(reads).value(), expected);
+  EXPECT_THAT(ledger_.Check(store->get(), Expect::kNothingLost), IsEmpty());
+}
+
+// Conditions and erases of ranges read too.
+TEST_F(ReadErrorTest, FailsTheMutationsThatHaveToReadAndChangesNothing) {
+  Fill();
+  if (HasFatalFailure()) return;
+  absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);
+  ASSERT_THAT(store, IsOk());
+  fs_->Inject({.kind = Fault::Kind::kReadError, .persistent = true, .files = FaultFs::FileKind::kTable});
+  Writers writers(store->get(), &ledger_, /*steps_after_error=*/50, /*max_steps=*/100);
+  writers.Wait(milliseconds(30'000));
+  writers.Stop();
+  EXPECT_THAT(writers.errors(), ::testing::Not(IsEmpty()));
+  for (const absl::Status& error : writers.errors()) EXPECT_TRUE(IsClear(error)) << error;
+  fs_->Heal();
+  EXPECT_THAT(ledger_.Check(store->get(), Expect::kNothingLost), IsEmpty());
+  store->reset();
+  OpenAndVerify(options_, &ledger_, Expect::kNothingLost);
+}
+
+TEST_F(ReadErrorTest, WhileOpeningFailsTheOpeningOrNothing) {
+  Fill();
+  if (HasFatalFailure()) return;
+  uint64_t failed = 0;
+  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", 9);
+  for (uint64_t nth = Between(1, stride);; nth += stride) {
+    ASSERT_LT(nth, 5000u);
+    SCOPED_TRACE(StrCat("read ", nth, " fails"));
+    {
+      // Something in the log for the opening to read.
+      absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);
+      ASSERT_THAT(store, IsOk());
+      Writers writers(store->get(), &ledger_, 0, /*max_steps=*/3);
+      writers.Wait(milliseconds(30'000));
+    }
+    fs_->Inject({.kind = Fault::Kind::kReadError, .nth = nth});
+    {
+      absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);
+      if (fs_->Failed() == 0) break;
+      if (store.ok()) {
+        EXPECT_THAT(ledger_.Check(store->get(), Expect::kNothingLost), IsEmpty());
+      } else {
+        EXPECT_TRUE(IsClear(store.status())) << store.status();
+        ++failed;
+      }
+    }
+    fs_->Heal();
+    OpenAndVerify(options_, &ledger_, Expect::kNothingLost);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(failed, 0u);
+}
+
+// ---- Folders that cannot be opened
+
+class OpenTest : public FaultTest {
+ protected:
+  static void ExpectRefused(const std::string& dir, const std::string& reason) {
+    const absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir);
+    EXPECT_THAT(store, StatusIs(absl::StatusCode::kFailedPrecondition));
+    EXPECT_THAT(Message(store.status()), HasSubstr(dir));
+    EXPECT_THAT(Message(store.status()), HasSubstr(reason));
+  }
+};
+
+TEST_F(OpenTest, SecondOpenInTheSameProcessIsRefused) {
+  absl::StatusOr<std::unique_ptr<Store>> first = OpenRocksStore(Dir());
+  ASSERT_THAT(first, IsOk());
+  ExpectRefused(Dir(), "open already");
+  // The first is none the worse for it.
+  EXPECT_THAT(CreateCrashTables(first->get()), IsOk());
+  ASSERT_THAT((*first)->Close(), IsOk());
+  EXPECT_THAT(OpenRocksStore(Dir()), IsOk());
+}
+
+TEST_F(OpenTest, NewerFormatIsRefusedAndLeftAlone) {
+  CreateStore({});
+  const std::string path = Dir() + "/PERCOLATOR";
+  std::ifstream in(path);
+  const std::string before{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  ASSERT_EQ(before, "percolator store format 1\n");
+  std::ofstream(path, std::ios::trunc) << "percolator store format 2\n";
+  ExpectRefused(Dir(), "format 2");
+  std::ofstream(path, std::ios::trunc) << before;
+  const absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(Dir());
+  ASSERT_THAT(store, IsOk());
+  EXPECT_EQ((*store)->ListTables()->size(), CrashTables().size());
+}
+
+TEST_F(OpenTest, DamagedFormatFileIsRefused) {
+  CreateStore({});
+  std::ofstream(Dir() + "/PERCOLATOR", std::ios::trunc) << "percolator st";
+  ExpectRefused(Dir(), "format");
+}
+
+TEST_F(OpenTest, FolderWithSomethingElseIsRefusedAndLeftAlone) {
+  std::filesystem::create_directory(Dir());
+  std::ofstream(Dir() + "/letter.txt") << "Dear";
+  ExpectRefused(Dir(), "no Percolator store");
+  int files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(Dir())) ++files;
+  EXPECT_EQ(files, 1);
+}
+
+TEST_F(OpenTest, EmptyFolderBecomesAStore) {
+  std::filesystem::create_directory(Dir());
+  EXPECT_THAT(OpenRocksStore(Dir()), IsOk());
+}
+
+TEST_F(OpenTest, FileInPlaceOfAFolderIsRefused) {
+  std::ofstream(Dir()) << "file";
+  ExpectRefused(Dir(), "");
+}
+
+// Also for the superuser, to whom no folder is read-only.
+TEST_F(OpenTest, FolderThatCannotBeCreatedIsRefused) {
+  std::ofstream(Dir()) << "file";
+  ExpectRefused(Dir() + "/below", "cannot create");
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,157 @@
+// What only the store on RocksDB has: a folder, formats, state that is rebuilt on open.
+
+#include "src/store/rocks/rocks_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "percolator/store.h"
+#include "rocksdb/db.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/store_text.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+class RocksStoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Open();
+    ASSERT_THAT(store_->CreateTable({"t", "schema"}), IsOk());
+  }
+
+  void Open() {
+    store_.reset();
+    RocksStoreOptions options;
+    options.durability = Durability::kNoSync;
+    absl::StatusOr<std::unique_ptr<RocksStore>> store = RocksStore::Open(dir_.path(), options, rocksdb::Env::Default());
+    ASSERT_THAT(store, IsOk());
+    store_ = *std::move(store);
+  }
+
+  MutateResult Mutate(Condition condition, std::vector<Mutation> mutations) {
+    const auto results = store_->Mutate({{"t", "r", std::move(condition), std::move(mutations)}});
+    EXPECT_THAT(results[0], IsOk());
+    return results[0].value_or(MutateResult::kConditionFailed);
+  }
+
+  static Condition None(Family family, TimestampRange range) {
+    return {Condition::Quantifier::kNone, {{family, "c", range}}};
+  }
+
+  std::string ReadText(Family family) {
+    const auto rows = store_->Read({{"t", "r", {{family, "c", TimestampRange::All(), 1}}}});
+    EXPECT_THAT(rows, IsOk());
+    return ToText(rows->at(0));
+  }
+
+  std::string CatalogValue(const std::string& key) {
+    std::string value;
+    EXPECT_TRUE(store_->db()->Get(rocksdb::ReadOptions(), key, &value).ok()) << key;
+    return absl::BytesToHexString(value);
+  }
+
+  void FlushAll() {
+    for (int i = 0; i < kFamilyCount; ++i) {
+      ASSERT_TRUE(store_->db()->Flush(rocksdb::FlushOptions(), store_->family(static_cast<Family>(i))).ok());
+    }
+  }
+
+  TempDir dir_;
+  std::unique_ptr<RocksStore> store_;
+};
+
+TEST_F(RocksStoreTest, LocksAreLoadedOnOpen) {
+  Mutate({}, {Mutation::Set(Family::kLock, "c", Timestamp(5), "mine")});
+  Open();
+  EXPECT_EQ(Mutate(None(Family::kLock, TimestampRange::All()), {}), MutateResult::kConditionFailed);
+  EXPECT_EQ(ReadText(Family::kLock), "r{lock:c@5=mine}");
+}
+
+TEST_F(RocksStoreTest, LocksOfADroppedTableDoNotComeBackOnOpen) {
+  Mutate({}, {Mutation::Set(Family::kLock, "c", Timestamp(5), "mine")});
+  ASSERT_THAT(store_->DropTable("t"), IsOk());
+  Open();
+  ASSERT_THAT(store_->CreateTable({"t", ""}), IsOk());
+  EXPECT_EQ(Mutate(None(Family::kLock, TimestampRange::All()), {}), MutateResult::kApplied);
+}
+
+// The sketch of newest timestamps is rebuilt on open: from what the log gave back, from files, and from both.
+TEST_F(RocksStoreTest, NewerWritesFromBeforeOpeningAreFoundByConditions) {
+  Mutate({}, {Mutation::Set(Family::kWrite, "c", Timestamp(10), "")});
+  Open();
+  EXPECT_EQ(Mutate(None(Family::kWrite, TimestampRange::From(Timestamp(10))), {}), MutateResult::kConditionFailed);
+  EXPECT_EQ(Mutate(None(Family::kWrite, TimestampRange::From(Timestamp(11))), {}), MutateResult::kApplied);
+  FlushAll();
+  Mutate({}, {Mutation::Set(Family::kWrite, "c", Timestamp(20), "")});
+  Open();
+  EXPECT_EQ(Mutate(None(Family::kWrite, TimestampRange::From(Timestamp(20))), {}), MutateResult::kConditionFailed);
+  EXPECT_EQ(Mutate(None(Family::kWrite, TimestampRange::From(Timestamp(21))), {}), MutateResult::kApplied);
+}
+
+TEST_F(RocksStoreTest, TheNewestVersionIsReadAfterTheGuessAtItWasErased) {
+  Mutate({}, {Mutation::Set(Family::kWrite, "c", Timestamp(10), "old")});
+  Mutate({}, {Mutation::Set(Family::kWrite, "c", Timestamp(20), "new")});
+  EXPECT_EQ(ReadText(Family::kWrite), "r{write:c@20=new}");
+  Mutate({}, {Mutation::Erase(Family::kWrite, "c", TimestampRange::Exactly(Timestamp(20)))});
+  EXPECT_EQ(ReadText(Family::kWrite), "r{write:c@10=old}");
+}
+
+TEST_F(RocksStoreTest, ReadsSeeWritesAfterAFlushReplacedTheirFiles) {
+  for (uint64_t ts = 1; ts <= 20; ++ts) {
+    Mutate({}, {Mutation::Set(Family::kData, "c", Timestamp(ts), std::to_string(ts))});
+    EXPECT_EQ(ReadText(Family::kData), "r{data:c@" + std::to_string(ts) + "=" + std::to_string(ts) + "}");
+    if (ts % 5 == 0) FlushAll();
+  }
+}
+
+TEST_F(RocksStoreTest, SampleRowKeysDividesByFiles) {
+  for (int file = 0; file < 4; ++file) {
+    for (int i = 0; i < 10; ++i) {
+      const std::string row = std::to_string(file) + "-" + std::to_string(i);
+      ASSERT_THAT(store_->Mutate({{"t", row, {}, {Mutation::Set(Family::kData, "c", Timestamp(1), "v")}}})[0], IsOk());
+    }
+    if (file < 3) FlushAll();
+  }
+  const auto rows = store_->SampleRowKeys("t");
+  ASSERT_THAT(rows, IsOk());
+  EXPECT_THAT(*rows, ElementsAre("0-0", "1-0", "2-0"));
+}
+
+// These bytes are on users' disks: see docs/format.md.
+TEST_F(RocksStoreTest, GoldenCatalog) {
+  EXPECT_EQ(CatalogValue("table/t"), "00000001" + absl::BytesToHexString("schema"));
+  EXPECT_EQ(CatalogValue("next-table-id"), "00000002");
+  ASSERT_THAT(store_->DropTable("t"), IsOk());
+  ASSERT_THAT(store_->CreateTable({"t", ""}), IsOk());
+  EXPECT_EQ(CatalogValue("table/t"), "00000002");
+  EXPECT_EQ(CatalogValue("next-table-id"), "00000003");
+}
+
+TEST_F(RocksStoreTest, GoldenFormatFile) {
+  std::ifstream file(dir_.path() + "/PERCOLATOR");
+  std::ostringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(text.str(), "percolator store format 1\n");
+}
+
+TEST_F(RocksStoreTest, TablesAreThereAfterReopening) {
+  Open();
+  const auto tables = store_->ListTables();
+  ASSERT_THAT(tables, IsOk());
+  ASSERT_THAT(*tables, SizeIs(1));
+  EXPECT_EQ(tables->at(0), (TableInfo{"t", "schema"}));
+}
+
+}  // namespace
+}  // namespace percolator

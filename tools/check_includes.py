@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Checks who includes whom, and that waiting, time and chance come only through their seams.
+
+    tools/check_includes.py [ROOT]
+
+Prints one message per finding, as file:line, with the reason and what is allowed; exit code 1 if there is any.
+The tables below are the rules. Changing one is a design decision: say why in the commit.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ANYTHING = ["*"]
+API = "include/percolator"
+
+# Folder -> the folders whose headers it may include besides its own. A folder that is not named here belongs to the
+# nearest one above it. The order is that of the dependencies: each may use only what stands above it.
+EDGES = {
+    "include/percolator": [],
+    "src/base": [API],
+    "src/store": [API, "src/base"],
+    "src/store/memory": [API, "src/base", "src/store"],
+    "src/store/rocks": [API, "src/base", "src/store"],
+    "src/oracle": [API, "src/base"],
+    "src/coord": [API, "src/base"],
+    "src/txn": [API, "src/base", "src/store", "src/oracle", "src/coord"],
+    "src/observe": [API, "src/base", "src/store", "src/oracle", "src/coord", "src/txn"],
+    "src/rpc": [API, "src/base", "src/store", "src/oracle", "src/coord"],
+    "src/cluster": [API, "src/base", "src/store", "src/store/memory", "src/store/rocks", "src/oracle", "src/coord",
+                    "src/txn", "src/observe", "src/rpc"],
+    "apps": [API],
+    "examples": [API],
+    "sim": ANYTHING,
+    "tests": ANYTHING,
+    "benchmarks": ANYTHING,
+}
+
+# Library -> (the includes that belong to it, the folders that may use it, why). Libraries not named here are free,
+# except in the public headers, which may use only Abseil and the standard library.
+LIBRARIES = {
+    "RocksDB": (r"rocksdb/", ["src/store/rocks", "tests", "benchmarks"],
+                "one folder knows RocksDB, so that the store behind the Store interface can be another"),
+    "gRPC and protobuf": (r"grpc|google/protobuf/|.*\.pb\.h$", ["src/rpc", "tests", "benchmarks", "sim"],
+                          "one folder knows the wire, so that everything else runs without a network"),
+    "GoogleTest": (r"gtest/|gmock/", ["tests"], "test code does not belong into the library"),
+    "Google Benchmark": (r"benchmark/", ["benchmarks"], "measuring code does not belong into the library"),
+    "CLI11": (r"CLI/", ["apps", "examples", "benchmarks", "sim", "tests"], "a library does not read a command line"),
+    "Abseil's Mutex": (r"absl/synchronization/", [],
+                       "ThreadSanitizer does not see Debian's prebuilt one: use src/base/mutex.h"),
+}
+
+# Words -> (where they are allowed, why they are not elsewhere). Unit tests beside the code count as tests.
+SEAM = ["src/base", "tests", "benchmarks", "examples"]
+BANNED = {
+    r"absl::(Mutex|CondVar|Notification)\b":
+        ([], "ThreadSanitizer does not see Debian's prebuilt one: use src/base/mutex.h"),
+    r"\bthis_thread::sleep_(for|until)\b|\babsl::SleepFor\b|\b(usleep|nanosleep)\s*\(":
+        (SEAM, "a wait must go through the waiting seam of src/base, or the simulator cannot control it"),
+    r"\bthread_local\b":
+        (SEAM, "the code also runs on fibers and in the simulator, where many tasks share one thread"),
+    r"\brandom_device\b":
+        (SEAM, "chance must come from the Random seam of src/base, or a seed does not replay"),
+    r"\b(system|steady|high_resolution)_clock::now\b|\babsl::Now\s*\(":
+        (SEAM, "time must come from the Clock seam of src/base, or the simulator cannot control it"),
+}
+
+SOURCE_FOLDERS = ["include", "src", "apps", "examples", "sim", "tests", "benchmarks"]
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+# Comments and literals, and numbers because of their separators: 100'000 is no character literal.
+NOT_CODE = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|\bR"(?P<tag>[^()\\\s]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|\b\d[\w']*|'(?:\\.|[^'\\\n])+'""",
+    re.DOTALL)
+
+
+def module_of(path):
+    """The folder of EDGES that a path belongs to, or None."""
+    inside = [folder for folder in EDGES if path.startswith(folder + "/")]
+    return max(inside, key=len, default=None)
+
+
+def target_of(name):
+    """The path in the tree that an include means; None for an include of a library."""
+    if name.startswith("percolator/"):
+        return "include/" + name
+    return name if name.split("/")[0] in SOURCE_FOLDERS and "/" in name else None
+
+
+def without(text, keep_strings):
+    """The text with comments, and literals unless they are kept, blanked out; every line keeps its number."""
+    def blank(match):
+        found = match.group()
+        if found[0].isdigit() or (keep_strings and found[0] in "\"'R"):
+            return found
+        return re.sub(r"[^\n]", " ", found)
+    return NOT_CODE.sub(blank, text)
+
+
+def is_test(path):
+    return path.endswith("_test.cc")
+
+
+def check_own_include(path, module, name):
+    """What is wrong with including `name`, a header of this project, from `path`."""
+    target = module_of(target_of(name))
+    allowed = EDGES[module]
+    if target is None:
+        return f"includes {name}, which is in no known folder; the table in tools/check_includes.py names them"
+    if module in ("apps", "examples") and target == module:
+        folder = "/".join(path.split("/")[:2]) if path.count("/") > 1 else module
+        if not name.startswith(folder + "/"):
+            return f"includes {name}: each of {module}/ stands alone; allowed: {API} and {folder}"
+        return None
+    if allowed == ANYTHING or target == module or target in allowed or (is_test(path) and target == "tests"):
+        return None
+    return (f"{module} -> {target} ({name}): dependencies point one way, and {module} does not stand above {target}; "
+            f"allowed from {module}: {', '.join(allowed) or 'nothing but itself'}")
+
+
+def check_library_include(path, module, mark, name):
+    """What is wrong with including `name`, a header from outside, from `path`."""
+    for library, (pattern, allowed, reason) in LIBRARIES.items():
+        if re.match(pattern, name) and module not in allowed and not (is_test(path) and "tests" in allowed):
+            return f"{module} -> {library} ({name}): {reason}; allowed in: {', '.join(allowed) or 'no folder'}"
+    if module == API and "/" in name and not name.startswith("absl/"):
+        return f"{module} -> {name}: a public header asks nothing of its user; allowed: Abseil, the standard library"
+    if mark == '"' and "/" not in name:
+        return f'includes "{name}": write it from the root of the tree, so that it is clear which one is meant'
+    return None
+
+
+def check_text(path, text):
+    """All findings in one file, as (line, message)."""
+    module = module_of(path)
+    if module is None:
+        return [(1, f"is in no known folder; the table in tools/check_includes.py names them: {', '.join(EDGES)}")]
+    findings = []
+    with_strings = without(text, keep_strings=True)
+    for match in INCLUDE.finditer(with_strings):
+        mark, name = match.groups()
+        if target_of(name):
+            message = check_own_include(path, module, name)
+        else:
+            message = check_library_include(path, module, mark, name)
+        if message:
+            findings.append((with_strings.count("\n", 0, match.start(1)) + 1, message))
+    code = without(text, keep_strings=False)
+    for pattern, (allowed, reason) in BANNED.items():
+        if module in allowed or (is_test(path) and "tests" in allowed):
+            continue
+        for match in re.finditer(pattern, code):
+            line = code.count("\n", 0, match.start()) + 1
+            where = ", ".join(allowed) or "no folder"
+            findings.append((line, f"uses {match.group().rstrip('( ')}: {reason}; allowed in: {where}"))
+    return sorted(findings)
+
+
+def source_files(root):
+    return sorted(file for folder in SOURCE_FOLDERS for file in (root / folder).rglob("*")
+                  if file.suffix in (".h", ".cc"))
+
+
+def check_tree(root):
+    """All findings in a tree, as lines of text, and the number of files looked at."""
+    files = source_files(root)
+    lines = []
+    for file in files:
+        path = file.relative_to(root).as_posix()
+        for line, message in check_text(path, file.read_text(encoding="utf-8", errors="replace")):
+            lines.append(f"{path}:{line}: {message}")
+    return lines, len(files)
+
+
+def main(root):
+    lines, count = check_tree(root)
+    if count == 0:
+        lines = [f"{root}: no sources there, nothing was checked"]
+    print("\n".join(lines) if lines else f"includes: {count} files follow the rules")
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent)))

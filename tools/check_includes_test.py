@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Tests of check_includes.py: small trees, each with one thing wrong or right."""
+
+import contextlib
+import io
+import tempfile
+import unittest
+from pathlib import Path
+
+import check_includes
+
+
+class CheckIncludesTest(unittest.TestCase):
+
+    def check(self, files):
+        """Runs the check on a tree of {path: text}; returns its exit code and what it printed."""
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                file = Path(root, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                code = check_includes.main(Path(root))
+            return code, output.getvalue()
+
+    def assert_refused(self, path, text, *parts):
+        code, output = self.check({path: text})
+        self.assertEqual(code, 1, output)
+        self.assertTrue(output.startswith(path + ":"), output)
+        for part in parts:
+            self.assertIn(part, output)
+
+    def assert_accepted(self, path, text):
+        code, output = self.check({path: text})
+        self.assertEqual(code, 0, output)
+
+    def test_an_edge_against_the_direction_names_line_edge_and_what_is_allowed(self):
+        self.assert_refused("src/store/model.cc", '#include "src/base/coding.h"\n\n#include "src/txn/lock.h"\n',
+                            "src/store/model.cc:3: ", "src/store -> src/txn", "allowed from src/store: include/percolator, src/base")
+
+    def test_edges_along_the_direction_are_accepted(self):
+        self.assert_accepted("src/txn/commit.cc", '#include "percolator/store.h"\n#include "src/base/coding.h"\n'
+                             '#include "src/oracle/oracle.h"\n#include "src/txn/lock.h"\n')
+
+    def test_base_uses_nothing_else(self):
+        self.assert_refused("src/base/clock.cc", '#include "src/store/model.h"\n', "src/base -> src/store")
+
+    def test_the_oracle_does_not_know_the_store(self):
+        self.assert_refused("src/oracle/oracle.cc", '#include "src/store/validate.h"\n', "src/oracle -> src/store")
+
+    def test_a_store_does_not_know_another_store(self):
+        self.assert_refused("src/store/memory/memory_store.cc", '#include "src/store/rocks/rocks_store.h"\n',
+                            "src/store/memory -> src/store/rocks")
+
+    def test_the_common_part_of_the_stores_does_not_know_them(self):
+        self.assert_refused("src/store/model.cc", '#include "src/store/rocks/rocks_store.h"\n',
+                            "src/store -> src/store/rocks")
+
+    def test_transactions_do_not_know_which_store(self):
+        self.assert_refused("src/txn/get.cc", '#include "src/store/memory/x.h"\n', "src/txn -> src/store/memory")
+
+    def test_the_cluster_may_use_every_module(self):
+        self.assert_accepted("src/cluster/cluster.cc", '#include "src/store/rocks/rocks_store.h"\n'
+                             '#include "src/observe/worker.h"\n#include "src/rpc/server.h"\n')
+
+    def test_only_the_rocks_store_tests_and_benchmarks_include_rocksdb(self):
+        self.assert_refused("src/store/model.cc", "#include <rocksdb/db.h>\n", "RocksDB (rocksdb/db.h)", "src/store/rocks")
+        self.assert_refused("src/txn/get.cc", '#include "rocksdb/db.h"\n', "RocksDB")
+        for path in "src/store/rocks/rocks_store.cc", "tests/crash_test.cc", "benchmarks/store_bench.cc":
+            self.assert_accepted(path, "#include <rocksdb/db.h>\n")
+
+    def test_only_rpc_includes_the_wire(self):
+        for name in "<grpcpp/grpcpp.h>", "<google/protobuf/message.h>", '"bigtable.pb.h"':
+            self.assert_refused("src/txn/get.cc", f"#include {name}\n", "gRPC and protobuf", "allowed in: src/rpc")
+        self.assert_accepted("src/rpc/server.cc", '#include <grpcpp/grpcpp.h>\n#include "proto/bigtable.pb.h"\n')
+
+    def test_public_headers_use_only_public_headers_abseil_and_the_standard_library(self):
+        header = "include/percolator/store.h"
+        self.assert_refused(header, '#include "src/base/coding.h"\n', "include/percolator -> src/base")
+        self.assert_refused(header, "#include <boost/context/fiber.hpp>\n", "allowed: Abseil, the standard library")
+        self.assert_accepted(header, '#include <string>\n#include "absl/status/status.h"\n#include "percolator/timestamp.h"\n')
+
+    def test_examples_use_only_the_public_headers_and_their_own(self):
+        self.assert_refused("examples/bank.cc", '#include "src/base/coding.h"\n', "examples -> src/base")
+        self.assert_accepted("examples/bank.cc", '#include "percolator/store.h"\n#include "examples/table.h"\n')
+
+    def test_an_app_does_not_include_another_app(self):
+        self.assert_refused("apps/webindex/main.cc", '#include "apps/percolator/serve.h"\n', "apps/ stands alone")
+        self.assert_accepted("apps/webindex/main.cc", '#include "apps/webindex/parse.h"\n')
+
+    def test_tests_may_include_anything_of_ours(self):
+        self.assert_accepted("tests/x_test.cc", '#include "src/store/rocks/rocks_store.h"\n#include <gtest/gtest.h>\n')
+
+    def test_gtest_is_for_tests_only(self):
+        self.assert_refused("src/base/coding.cc", '#include "gtest/gtest.h"\n', "GoogleTest")
+        self.assert_accepted("src/base/coding_test.cc", '#include "gtest/gtest.h"\n#include "tests/temp_dir.h"\n')
+
+    def test_a_unit_test_keeps_the_edges_of_its_module(self):
+        self.assert_refused("src/base/coding_test.cc", '#include "src/store/validate.h"\n', "src/base -> src/store")
+
+    def test_an_include_without_its_folder_is_refused(self):
+        self.assert_refused("src/base/coding.cc", '#include "coding.h"\n', "from the root of the tree")
+
+    def test_a_file_outside_of_every_module_is_refused(self):
+        self.assert_refused("src/new/thing.cc", "int x;\n", "in no known folder")
+
+    def test_an_include_of_an_unknown_folder_is_refused(self):
+        self.assert_refused("tests/x_test.cc", '#include "src/new/thing.h"\n', "in no known folder")
+
+    def test_absl_mutex_is_refused_even_in_tests(self):
+        self.assert_refused("tests/x_test.cc", "absl::Mutex mutex;\n", "uses absl::Mutex", "src/base/mutex.h")
+        self.assert_refused("tests/x_test.cc", '#include "absl/synchronization/mutex.h"\n', "Abseil's Mutex")
+
+    def test_time_chance_and_waiting_come_through_the_seams(self):
+        for text, reason in (("std::this_thread::sleep_for(x);", "waiting seam"),
+                             ("std::this_thread::sleep_until(x);", "waiting seam"),
+                             ("usleep(5);", "waiting seam"),
+                             ("thread_local int x;", "fibers"),
+                             ("std::random_device device;", "Random seam"),
+                             ("auto t = std::chrono::system_clock::now();", "Clock seam"),
+                             ("auto t = std::chrono::steady_clock::now();", "Clock seam"),
+                             ("auto t = absl::Now();", "Clock seam")):
+            with self.subTest(text=text):
+                self.assert_refused("src/txn/get.cc", f"\n{text}\n", "src/txn/get.cc:2: ", reason)
+                self.assert_refused("apps/webindex/main.cc", text, reason)
+                self.assert_refused("sim/sim.cc", text, reason)
+                for path in ("src/base/clock.cc", "tests/x_test.cc", "benchmarks/x_bench.cc", "examples/bank.cc",
+                             "src/txn/get_test.cc"):
+                    self.assert_accepted(path, text + "\n")
+
+    def test_comments_and_strings_are_not_code(self):
+        self.assert_accepted("src/txn/get.cc", '// no thread_local\n/* #include "src/observe/x.h"\nthread_local */\n'
+                             'const char* a = "thread_local \\" thread_local";\n'
+                             'const char* b = R"x(thread_local " )" thread_local)x";\n')
+
+    def test_code_after_a_digit_separator_or_a_quote_is_still_seen(self):
+        self.assert_refused("src/txn/get.cc", "int x = 100'000; thread_local int y; int z = 1'000;\n", "thread_local")
+        self.assert_refused("src/txn/get.cc", "char x = '\"'; thread_local int y; char z = '\"';\n", "thread_local")
+
+    def test_every_finding_is_reported(self):
+        code, output = self.check({"src/base/a.cc": '#include "src/txn/x.h"\n#include "b.h"\n',
+                                   "src/txn/c.h": "thread_local int x;\n"})
+        self.assertEqual(code, 1)
+        self.assertEqual([line.split(": ")[0] for line in output.splitlines()],
+                         ["src/base/a.cc:1", "src/base/a.cc:2", "src/txn/c.h:1"])
+
+    def test_an_empty_tree_is_not_a_success(self):
+        code, output = self.check({})
+        self.assertEqual(code, 1)
+        self.assertIn("nothing was checked", output)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""./test: checks everything.
+
+    ./test                  all of it: lint, and every test optimised, with ASan and UBSan, and with TSan
+    ./test --quick          the inner loop: layout, includes and the tests that are not slow, in the dev build
+    ./test --filter REGEX   the tests whose names match, in the dev build (or in the stages named beside it)
+    ./test --lint           one stage alone: layout, includes, clang-tidy
+    ./test --asan           one stage alone: the tests with AddressSanitizer and UndefinedBehaviorSanitizer
+    ./test --tsan           one stage alone: the tests with ThreadSanitizer
+    ./test --sim N          N seeds of the simulator (there is no simulator yet)
+
+A stage that fails does not keep the others from running, unless it is the build. The last line is always
+"N passed, M failed, K skipped", and the exit code is 0 only if nothing failed. Logs are in build/.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import check_includes
+import tidy
+
+ROOT = Path(__file__).resolve().parent.parent
+JOBS = len(os.sched_getaffinity(0))
+TEST_TIMEOUT_SECONDS = 300
+STAGE_TIMEOUT_SECONDS = 900
+SANITIZER_ENVIRONMENT = {
+    "asan": {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"},
+    # ThreadSanitizer's search for deadlocks aborts a thread that holds more than 64 locks, as the latches of a large
+    # batch or of DropTable are. So it is off, and the order of locks is not checked by any stage.
+    "tsan": {"TSAN_OPTIONS": f'suppressions="{ROOT}/tools/tsan.supp":detect_deadlocks=0'},
+}
+# What CTest says of every test that is well: of no interest while one watches.
+UNEVENTFUL = re.compile(r"\s*(Start\s+\d+: |\d+/\d+ Test\s.* Passed )")
+
+
+class BuildFailed(Exception):
+    pass
+
+
+@dataclass
+class Stage:
+    """What became of one stage: names of tests."""
+    name: str
+    passed: list = field(default_factory=list)
+    failed: list = field(default_factory=list)
+    skipped: list = field(default_factory=list)
+    seconds: float = 0
+
+
+def build(preset):
+    if subprocess.run([ROOT / "tools" / "build", preset]).returncode != 0:
+        raise BuildFailed
+
+
+def check_format(stage):
+    files = [file.relative_to(ROOT) for file in check_includes.source_files(ROOT)]
+    done = subprocess.run(["clang-format", "--dry-run", "-Werror", *files], capture_output=True, text=True, cwd=ROOT)
+    (stage.failed if done.returncode else stage.passed).append("clang-format")
+    wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", done.stderr, re.MULTILINE)))
+    if done.returncode:
+        print(f"format: to mend it: clang-format -i {' '.join(wrong)}" if wrong else done.stderr)
+
+
+def check_the_includes(stage):
+    (stage.failed if check_includes.main(ROOT) else stage.passed).append("check_includes")
+
+
+def check_tidy(stage):
+    build("release")
+    stage.passed, stage.failed = tidy.tidy(ROOT / "build" / "release", JOBS)
+    if not stage.passed and not stage.failed:
+        stage.failed.append("no sources found")
+
+
+def read_junit(file):
+    """The names of the tests that passed, failed and were skipped, of the file that CTest writes."""
+    passed, failed, skipped = [], [], []
+    for case in ElementTree.parse(file).getroot().iter("testcase"):
+        status, reason = case.get("status"), case.find("skipped")
+        message = reason.get("message", "") if reason is not None else ""
+        if status == "run":
+            passed.append(case.get("name"))
+        elif status == "disabled" or message.startswith("SKIP_"):
+            skipped.append(case.get("name"))
+        else:  # failed, or not run for a reason that nobody asked for, such as a missing program
+            failed.append(case.get("name"))
+    return passed, failed, skipped
+
+
+def run_bounded(command, environment, log):
+    """Runs a command, showing what is eventful and logging all; kills it with its children if it takes too long."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace", env=environment, start_new_session=True) as process, \
+            open(log, "w", encoding="utf-8") as file:
+        def kill():
+            print(f"stopped after {STAGE_TIMEOUT_SECONDS} s")
+            os.killpg(process.pid, signal.SIGKILL)
+        timer = threading.Timer(STAGE_TIMEOUT_SECONDS, kill)
+        timer.start()
+        try:
+            for line in process.stdout:
+                file.write(line)
+                if not UNEVENTFUL.match(line):
+                    print(line, end="", flush=True)
+            return process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            timer.cancel()
+
+
+def run_ctest(stage, preset, selection):
+    build(preset)
+    junit = ROOT / "build" / f"{preset}-tests.xml"
+    junit.unlink(missing_ok=True)
+    command = ["ctest", "--test-dir", str(ROOT / "build" / preset), "--parallel", str(JOBS), "--output-on-failure",
+               "--timeout", str(TEST_TIMEOUT_SECONDS), "--no-tests=error", "--output-junit", str(junit), *selection]
+    # ThreadSanitizer cannot start if addresses are randomised more than it expects.
+    if preset == "tsan" and shutil.which("setarch") and subprocess.run(["setarch", "-R", "true"]).returncode == 0:
+        command = ["setarch", "-R", *command]
+    environment = os.environ | SANITIZER_ENVIRONMENT.get(preset, {})
+    code = run_bounded(command, environment, ROOT / "build" / f"{preset}-tests.log")
+    try:
+        stage.passed, stage.failed, stage.skipped = read_junit(junit)
+    except (OSError, ElementTree.ParseError) as error:
+        print(f"{preset}: CTest left no readable result: {error}")
+    if code != 0 and not stage.failed:
+        stage.failed.append(f"ctest (exit code {code})")
+
+
+def ctest_stage(name, preset, *selection):
+    return name, lambda stage: run_ctest(stage, preset, selection)
+
+
+def choose_stages(options):
+    lint = [("format", check_format), ("includes", check_the_includes)]
+    chosen = ["--tests-regex", options.filter] if options.filter else []
+    if options.quick:
+        return lint + [ctest_stage("dev", "dev", "--label-exclude", "slow", *chosen)]
+    stages = lint + [("tidy", check_tidy)] if options.lint else []
+    for preset in "asan", "tsan":
+        if getattr(options, preset):
+            stages.append(ctest_stage(preset, preset, *chosen))
+    if stages:
+        return stages
+    if options.filter:
+        return [ctest_stage("dev", "dev", *chosen)]
+    release, asan, tsan = (ctest_stage(preset, preset) for preset in ("release", "asan", "tsan"))
+    return lint + [release, ("tidy", check_tidy), asan, tsan]
+
+
+def run_stages(stages):
+    """Runs the stages in order; returns what became of each. Those after a failed build are not run."""
+    results = []
+    for index, (name, run) in enumerate(stages):
+        stage = Stage(name)
+        results.append(stage)
+        started = time.monotonic()
+        print(f"\n== {name}", flush=True)
+        try:
+            run(stage)
+        except BuildFailed:
+            stage.failed.append("build")
+            results += [Stage(later, failed=["not run, the build failed"]) for later, _ in stages[index + 1:]]
+            return results
+        finally:
+            stage.seconds = time.monotonic() - started
+    return results
+
+
+def summary(results):
+    """The text that ends a run, and whether nothing failed."""
+    lines = []
+    for kind in "skipped", "failed":
+        names = [f"  {stage.name}: {name}" for stage in results for name in getattr(stage, kind)]
+        if names:
+            lines += [f"{kind}:", *names, ""]
+    lines.append(f"{'stage':10} {'passed':>7} {'failed':>7} {'skipped':>7} {'time':>7}")
+    for stage in results:
+        counts = " ".join(f"{len(names):7}" for names in (stage.passed, stage.failed, stage.skipped))
+        lines.append(f"{stage.name:10} {counts} {stage.seconds:5.0f} s")
+    passed, failed, skipped = (sum(len(getattr(stage, kind)) for stage in results)
+                               for kind in ("passed", "failed", "skipped"))
+    lines += ["", f"{passed} passed, {failed} failed, {skipped} skipped"]
+    return "\n".join(lines), failed == 0 and passed > 0
+
+
+def parse_arguments(arguments):
+    parser = argparse.ArgumentParser(prog="./test", usage="./test [OPTIONS]", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False)
+    for flag in "--quick", "--lint", "--asan", "--tsan":
+        parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--filter", metavar="REGEX", help=argparse.SUPPRESS)
+    parser.add_argument("--sim", metavar="N", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("-h", "--help", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def main():
+    options = parse_arguments(sys.argv[1:])
+    if options.help:
+        print(__doc__.strip())
+        return 0
+    if options.sim is not None:
+        print("test: --sim is for the simulator, which does not exist yet; nothing was run.", file=sys.stderr)
+        return 2
+    described = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    print(f"testing {described.stdout.strip() or 'a tree without commits'} with {JOBS} jobs")
+    text, good = summary(run_stages(choose_stages(options)))
+    print("\n" + text, flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
