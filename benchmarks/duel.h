@@ -1,0 +1,101 @@
+// Duel: compares ways of doing the same thing, in one process and one run.
+//
+// Machines are noisy, and noise comes in stretches of seconds. So the contestants take turns in short rounds,
+// each round gives one ratio to the first contestant (the baseline), and the median over the rounds is what
+// counts.
+
+#ifndef PERCOLATOR_BENCHMARKS_DUEL_H_
+#define PERCOLATOR_BENCHMARKS_DUEL_H_
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace percolator {
+
+class Duel {
+ public:
+  // Does one operation, as thread number `thread`.
+  using Operation = std::function<void(int thread)>;
+
+  Duel(std::string title, int threads, int rounds, std::chrono::milliseconds round)
+      : title_(std::move(title)), threads_(threads), rounds_(rounds), round_(round) {}
+
+  // `operations_per_call`: how many operations of interest one call does.
+  Duel& Add(std::string name, Operation operation, int operations_per_call = 1) {
+    contestants_.push_back({std::move(name), std::move(operation), operations_per_call, {}});
+    return *this;
+  }
+
+  // Prints a line per contestant; returns the median ratio of the last one to the first.
+  double Run() {
+    for (int round = 0; round <= rounds_; ++round) {
+      for (Contestant& c : contestants_) {
+        const double rate = Measure(c);
+        if (round > 0) c.rates.push_back(rate);  // round 0 warms up
+      }
+    }
+    std::printf("%s, %d thread%s\n", title_.c_str(), threads_, threads_ == 1 ? "" : "s");
+    double ratio = 0;
+    for (const Contestant& c : contestants_) {
+      std::vector<double> ratios;
+      for (int i = 0; i < rounds_; ++i) ratios.push_back(c.rates[i] / contestants_[0].rates[i]);
+      ratio = Median(ratios);
+      std::printf("  %-44s %10.0f /s   %5.2f\n", c.name.c_str(), Median(c.rates), ratio);
+    }
+    std::fflush(stdout);
+    return ratio;
+  }
+
+ private:
+  struct Contestant {
+    std::string name;
+    Operation operation;
+    int operations_per_call;
+    std::vector<double> rates;
+  };
+
+  static double Median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+    return values[values.size() / 2];
+  }
+
+  double Measure(const Contestant& c) const {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    const auto end = start + round_;
+    std::vector<int64_t> calls(threads_);
+    const auto work = [&](int thread) {
+      int64_t n = 0;
+      do {
+        for (int i = 0; i < 16; ++i) c.operation(thread);
+        n += 16;
+      } while (Clock::now() < end);
+      calls[thread] = n;
+    };
+    std::vector<std::thread> others;
+    for (int t = 1; t < threads_; ++t) others.emplace_back(work, t);
+    work(0);
+    for (std::thread& t : others) t.join();
+    const std::chrono::duration<double> seconds = Clock::now() - start;
+    int64_t total = 0;
+    for (int64_t n : calls) total += n;
+    return static_cast<double>(total) * c.operations_per_call / seconds.count();
+  }
+
+  const std::string title_;
+  const int threads_;
+  const int rounds_;
+  const std::chrono::milliseconds round_;
+  std::vector<Contestant> contestants_;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_BENCHMARKS_DUEL_H_
