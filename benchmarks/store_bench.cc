@@ -105,8 +105,7 @@ class Bench {
   void Settle() {
     for (rocksdb::DB* db : {store_->db(), raw_.get()}) {
       const bool is_store = db == store_->db();
-      rocksdb::ColumnFamilyHandle* cf =
-          is_store ? store_->family(Family::kWrite) : raw_family(Family::kWrite);
+      rocksdb::ColumnFamilyHandle* cf = is_store ? store_->family(Family::kWrite) : raw_family(Family::kWrite);
       Require(db->Flush(rocksdb::FlushOptions(), cf).ok(), "Flush");
       Require(db->CompactRange(rocksdb::CompactRangeOptions(), cf, nullptr, nullptr).ok(), "CompactRange");
     }
@@ -150,9 +149,7 @@ class Bench {
                Require(raw_->Write(write_options_, &batch).ok(), "Write");
              })
         .Add("Store: Mutate, unconditional",
-             [&](int t) {
-               MutateStore(Pick(t), {}, {Mutation::Set(Family::kWrite, "c", NextTimestamp(), value_)});
-             })
+             [&](int t) { MutateStore(Pick(t), {}, {Mutation::Set(Family::kWrite, "c", NextTimestamp(), value_)}); })
         .Add("Store: Mutate, no lock and no newer version",
              [&](int t) {
                const Timestamp ts = NextTimestamp();
@@ -183,13 +180,12 @@ class Bench {
   }
 
   void Open() {
-    absl::StatusOr<std::unique_ptr<RocksStore>> store =
-        RocksStore::Open(store_dir_, options_, rocksdb::Env::Default());
+    absl::StatusOr<std::unique_ptr<RocksStore>> store = RocksStore::Open(store_dir_, options_, rocksdb::Env::Default());
     Require(store.ok(), "opening the store");
     store_ = *std::move(store);
     rocksdb::DB* raw = nullptr;
-    Require(rocksdb::DB::Open(MakeDbOptions(options_, rocksdb::Env::Default()), raw_dir_,
-                              MakeColumnFamilies(options_), &raw_handles_, &raw)
+    Require(rocksdb::DB::Open(MakeDbOptions(options_, rocksdb::Env::Default()), raw_dir_, MakeColumnFamilies(options_),
+                              &raw_handles_, &raw)
                 .ok(),
             "opening RocksDB");
     raw_.reset(raw);
@@ -202,17 +198,13 @@ class Bench {
     raw_.reset();
   }
 
-  rocksdb::ColumnFamilyHandle* raw_family(Family family) {
-    return raw_handles_[1 + static_cast<int>(family)];
-  }
+  rocksdb::ColumnFamilyHandle* raw_family(Family family) { return raw_handles_[1 + static_cast<int>(family)]; }
 
   static std::string Key(uint64_t row, Timestamp ts) {
     return CellKey(CellPrefix(RowPrefix(kTableId, RowName(row)), "c"), ts);
   }
   // The newest version that was loaded and is not newer than ts.
-  static Timestamp Newest(Timestamp ts) {
-    return Timestamp(std::min<uint64_t>(ts.value() / 10, kVersions) * 10);
-  }
+  static Timestamp Newest(Timestamp ts) { return Timestamp(std::min<uint64_t>(ts.value() / 10, kVersions) * 10); }
   static Condition Unlocked(Timestamp ts) {
     return {Condition::Quantifier::kNone,
             {{Family::kLock, "c", TimestampRange::All()}, {Family::kWrite, "c", TimestampRange::From(ts)}}};
@@ -257,8 +249,7 @@ class Bench {
     }
     const auto result = store_->Read(reads);
     Require(result.ok(), "Read");
-    for (const Row& row : *result)
-      Require(row.cells.size() == 1 && row.cells[0].value.size() == value_.size(), "Read");
+    for (const Row& row : *result) Require(row.cells.size() == 1 && row.cells[0].value.size() == value_.size(), "Read");
   }
 
   void MutateStore(uint64_t row, Condition condition, std::vector<Mutation> mutations) {
@@ -282,9 +273,8 @@ class Bench {
 
   void PrewriteStore(uint64_t row, int /*thread*/) {
     const Timestamp start = NextTimestamp();
-    MutateStore(
-        row, Unlocked(start),
-        {Mutation::Set(Family::kData, "c", start, value_), Mutation::Set(Family::kLock, "c", start, "lock")});
+    MutateStore(row, Unlocked(start),
+                {Mutation::Set(Family::kData, "c", start, value_), Mutation::Set(Family::kLock, "c", start, "lock")});
     MutateStore(row, {Condition::Quantifier::kAll, {{Family::kLock, "c", TimestampRange::Exactly(start)}}},
                 {Mutation::Set(Family::kWrite, "c", NextTimestamp(), "write"),
                  Mutation::Erase(Family::kLock, "c", TimestampRange::Exactly(start))});
@@ -296,8 +286,8 @@ class Bench {
     std::unique_ptr<rocksdb::Iterator> it(raw_->NewIterator(options, raw_family(Family::kWrite)));
     size_t bytes = 0;
     int versions = 0;
-    for (it->Seek(RowPrefix(kTableId, RowName(Pick(thread))));
-         it->Valid() && versions < kScanRows * kVersions; it->Next()) {
+    for (it->Seek(RowPrefix(kTableId, RowName(Pick(thread)))); it->Valid() && versions < kScanRows * kVersions;
+         it->Next()) {
       if (versions++ % kVersions == 0) bytes += it->key().ToString().size() + it->value().ToString().size();
     }
     Require(bytes > 0, "iterating");
@@ -327,8 +317,7 @@ class Bench {
 
 int Main(int argc, char** argv) {
   Settings settings;
-  CLI::App app(
-      "Store against plain RocksDB doing the same bytes: rates per second, and the ratio to the first line.");
+  CLI::App app("Store against plain RocksDB doing the same bytes: rates per second, and the ratio to the first line.");
   app.add_option("--rows", settings.rows, "Rows with one cell of three versions")->capture_default_str();
   app.add_option("--value-bytes", settings.value_bytes, "Bytes in a value")->capture_default_str();
   app.add_option("--rounds", settings.rounds, "Rounds; the median counts")->capture_default_str();
@@ -365,8 +354,7 @@ int Main(int argc, char** argv) {
     bench.Mutate("mutate one cell, fsync", 32);
   }
   std::filesystem::remove_all(dir);
-  std::printf("store read_ratio=%.2f batch_ratio=%.2f mutate_ratio=%.2f scan_ratio=%.2f\n", read, batch,
-              mutate, scan);
+  std::printf("store read_ratio=%.2f batch_ratio=%.2f mutate_ratio=%.2f scan_ratio=%.2f\n", read, batch, mutate, scan);
   return 0;
 }
 

@@ -58,20 +58,17 @@ bool Apply(Store& store, const std::string& row, Condition condition, std::vecto
 }
 
 // Figure 6, Prewrite: lines 31 to 39, as one conditional mutation of the row.
-bool Lock(Store& store, const std::string& row, const std::string& value, Timestamp start_ts,
-          const std::string& lock) {
-  return Apply(store, row,
-               {Condition::Quantifier::kNone,
-                {{Family::kWrite, kColumn, TimestampRange::From(start_ts)},
-                 {Family::kLock, kColumn, TimestampRange::All()}}},
-               {Mutation::Set(Family::kData, kColumn, start_ts, value),
-                Mutation::Set(Family::kLock, kColumn, start_ts, lock)});
+bool Lock(Store& store, const std::string& row, const std::string& value, Timestamp start_ts, const std::string& lock) {
+  return Apply(
+      store, row,
+      {Condition::Quantifier::kNone,
+       {{Family::kWrite, kColumn, TimestampRange::From(start_ts)}, {Family::kLock, kColumn, TimestampRange::All()}}},
+      {Mutation::Set(Family::kData, kColumn, start_ts, value), Mutation::Set(Family::kLock, kColumn, start_ts, lock)});
 }
 
 // Figure 6, Commit: lines 53 to 58 for the primary, 62 and 63 for the others.
 bool Commit(Store& store, const std::string& row, Timestamp start_ts, Timestamp commit_ts) {
-  return Apply(store, row,
-               {Condition::Quantifier::kAll, {{Family::kLock, kColumn, TimestampRange::Exactly(start_ts)}}},
+  return Apply(store, row, {Condition::Quantifier::kAll, {{Family::kLock, kColumn, TimestampRange::Exactly(start_ts)}}},
                {Mutation::Set(Family::kWrite, kColumn, commit_ts, start_ts.ToString()),
                 Mutation::Erase(Family::kLock, kColumn, TimestampRange::Exactly(start_ts))});
 }
@@ -103,14 +100,14 @@ std::string CellsOf(const Row& row, Family family) {
 }
 
 void Print(Store& store, const std::string& step) {
-  const auto page = Check(store.Scan(
-      {kTable, percolator::RowRange::All(), {{Family::kData}, {Family::kLock}, {Family::kWrite}}}));
+  const auto page =
+      Check(store.Scan({kTable, percolator::RowRange::All(), {{Family::kData}, {Family::kLock}, {Family::kWrite}}}));
   std::cout << step << "\n" << std::left;
   std::cout << "    row   " << std::setw(18) << "bal:data" << std::setw(24) << "bal:lock"
             << "bal:write\n";
   for (const Row& row : page.rows) {
-    std::cout << "    " << std::setw(6) << row.key << std::setw(18) << CellsOf(row, Family::kData)
-              << std::setw(24) << CellsOf(row, Family::kLock) << CellsOf(row, Family::kWrite) << "\n";
+    std::cout << "    " << std::setw(6) << row.key << std::setw(18) << CellsOf(row, Family::kData) << std::setw(24)
+              << CellsOf(row, Family::kLock) << CellsOf(row, Family::kWrite) << "\n";
   }
   std::cout << "\n";
 }
@@ -133,12 +130,10 @@ void Transfer(Store& store) {
   Print(store, "3. It locks Joe's account. The lock tells where the primary is.");
 
   std::cout << "   A second transfer tries to lock Bob at timestamp 8: "
-            << (Lock(store, "Bob", "$0", Timestamp(8), "I am primary") ? "done?!"
-                                                                       : "refused, there is a lock")
-            << ".\n"
+            << (Lock(store, "Bob", "$0", Timestamp(8), "I am primary") ? "done?!" : "refused, there is a lock") << ".\n"
             << "   A reader at timestamp 6 sees Bob's " << Get(store, "Bob", Timestamp(6)) << " and Joe's "
-            << Get(store, "Joe", Timestamp(6))
-            << "; a reader at 8 has to wait: " << Get(store, "Bob", Timestamp(8)) << ".\n\n";
+            << Get(store, "Joe", Timestamp(6)) << "; a reader at 8 has to wait: " << Get(store, "Bob", Timestamp(8))
+            << ".\n\n";
 
   Require(Commit(store, "Bob", Timestamp(7), Timestamp(8)), "committing Bob");
   Print(store, "4. The commit point, timestamp 8: Bob's lock becomes a write record.");
@@ -146,9 +141,9 @@ void Transfer(Store& store) {
   Require(Commit(store, "Joe", Timestamp(7), Timestamp(8)), "committing Joe");
   Print(store, "5. The same for Joe.");
 
-  std::cout << "Bob has " << Get(store, "Bob", Timestamp(9)) << " and Joe has "
-            << Get(store, "Joe", Timestamp(9)) << "; as of timestamp 6, they had "
-            << Get(store, "Bob", Timestamp(6)) << " and " << Get(store, "Joe", Timestamp(6)) << ".\n";
+  std::cout << "Bob has " << Get(store, "Bob", Timestamp(9)) << " and Joe has " << Get(store, "Joe", Timestamp(9))
+            << "; as of timestamp 6, they had " << Get(store, "Bob", Timestamp(6)) << " and "
+            << Get(store, "Joe", Timestamp(6)) << ".\n";
 }
 
 }  // namespace
@@ -162,8 +157,7 @@ int main(int argc, char** argv) {
   std::string temporary;
   if (dir.empty()) {
     temporary = (std::filesystem::temp_directory_path() / "percolator-bank-XXXXXX").string();
-    if (mkdtemp(temporary.data()) == nullptr)
-      Die(absl::InternalError("cannot make a temporary folder " + temporary));
+    if (mkdtemp(temporary.data()) == nullptr) Die(absl::InternalError("cannot make a temporary folder " + temporary));
     dir = temporary;
   }
   {

@@ -223,11 +223,11 @@ class Store {
 
   // Row keys that divide the table into pieces of about equal size, ascending, distinct; possibly none. For
   // choosing random places to scan: a hint, not a snapshot.
-  virtual absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& table) = 0;
+  virtual absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) = 0;
 
   virtual absl::Status CreateTable(const TableInfo& info) = 0;
   // Drops the table with all its rows. Concurrent operations on it finish before or get kNotFound.
-  virtual absl::Status DropTable(const std::string& table) = 0;
+  virtual absl::Status DropTable(const std::string& name) = 0;
   // All tables, by name.
   virtual absl::StatusOr<std::vector<TableInfo>> ListTables() = 0;
 

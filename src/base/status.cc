@@ -26,7 +26,7 @@ std::string Describe(const Conflict& conflict) {
     case Conflict::Kind::kRolledBack:
       return StrCat(self, " was rolled back at ", cell, " by somebody who took it for dead");
   }
-  return self;
+  return StrCat(self, " lost ", cell);
 }
 
 bool Decode(std::string_view in, Conflict* conflict) {
@@ -49,9 +49,7 @@ bool Decode(std::string_view in, Conflict* conflict) {
 
 bool IsConflict(const absl::Status& status) { return absl::IsAborted(status); }
 bool IsSnapshotTooOld(const absl::Status& status) { return absl::IsOutOfRange(status); }
-bool IsTransient(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
+bool IsTransient(const absl::Status& status) { return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status); }
 
 absl::Status ConflictError(const Conflict& conflict) {
   std::string payload(1, static_cast<char>(conflict.kind));

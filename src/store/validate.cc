@@ -16,8 +16,7 @@ namespace {
 constexpr size_t kTableNameBytes = 64;
 
 absl::Status TooMany(std::string_view what, size_t size, size_t limit, std::string_view unit) {
-  return absl::InvalidArgumentError(
-      StrCat(what, " has ", size, " ", unit, ", more than the limit of ", limit));
+  return absl::InvalidArgumentError(StrCat(what, " has ", size, " ", unit, ", more than the limit of ", limit));
 }
 
 absl::Status CheckRowKey(const std::string& key, const StoreLimits& limits) {
@@ -43,8 +42,8 @@ absl::Status CheckFamily(Family family) {
 absl::Status CheckColumn(Family family, const std::string& column, const StoreLimits& limits) {
   if (absl::Status status = CheckFamily(family); !status.ok()) return status;
   if (column.size() <= limits.column_bytes) return absl::OkStatus();
-  return TooMany(StrCat("name of a column in family ", FamilyName(family)), column.size(),
-                 limits.column_bytes, "bytes");
+  return TooMany(StrCat("name of a column in family ", FamilyName(family)), column.size(), limits.column_bytes,
+                 "bytes");
 }
 
 absl::Status CheckSelectors(const std::vector<Selector>& selectors, const StoreLimits& limits) {
@@ -58,8 +57,7 @@ absl::Status CheckSelectors(const std::vector<Selector>& selectors, const StoreL
 
 absl::Status CheckCondition(const Condition& condition, const StoreLimits& limits) {
   if (condition.quantifier > Condition::Quantifier::kAll) {
-    return absl::InvalidArgumentError(
-        StrCat("there is no quantifier ", static_cast<int>(condition.quantifier)));
+    return absl::InvalidArgumentError(StrCat("there is no quantifier ", static_cast<int>(condition.quantifier)));
   }
   if (condition.cells.size() > limits.row_mutations) {
     return TooMany("condition of a row mutation", condition.cells.size(), limits.row_mutations, "cells");
@@ -76,8 +74,7 @@ absl::Status CheckSet(const Mutation& set, const StoreLimits& limits) {
   }
   if (set.range != TimestampRange::Exactly(set.range.from)) {
     return absl::InvalidArgumentError(StrCat("a cell is set at exactly one timestamp, not at [",
-                                             set.range.from.ToString(), ", ", set.range.until.ToString(),
-                                             ")"));
+                                             set.range.from.ToString(), ", ", set.range.until.ToString(), ")"));
   }
   if (set.value.size() > limits.value_bytes) {
     return TooMany(StrCat("value of column \"", absl::CHexEscape(set.column), "\""), set.value.size(),
@@ -112,12 +109,11 @@ size_t BytesOf(const RowMutation& mutation) {
 absl::Status ValidateTableName(const std::string& name) {
   if (name.empty()) return absl::InvalidArgumentError("table name is empty");
   if (name.size() > kTableNameBytes) return TooMany("table name", name.size(), kTableNameBytes, "bytes");
-  const bool well_formed = std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return absl::ascii_isalnum(c) || c == '_' || c == '-';
-  });
+  const bool well_formed = std::all_of(name.begin(), name.end(),
+                                       [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-'; });
   if (well_formed) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("table name \"", absl::CHexEscape(name),
-                                           "\" has other characters than letters, digits, _ and -"));
+  return absl::InvalidArgumentError(
+      StrCat("table name \"", absl::CHexEscape(name), "\" has other characters than letters, digits, _ and -"));
 }
 
 absl::Status ValidateRead(const RowRead& read, const StoreLimits& limits) {
@@ -127,8 +123,7 @@ absl::Status ValidateRead(const RowRead& read, const StoreLimits& limits) {
 
 absl::Status ValidateScan(const ScanRequest& request, const StoreLimits& limits) {
   if (request.row_limit == 0) return absl::InvalidArgumentError("row limit of a scan is 0");
-  if (absl::Status status = CheckRowBorder("start of a row range", request.rows.start, limits);
-      !status.ok()) {
+  if (absl::Status status = CheckRowBorder("start of a row range", request.rows.start, limits); !status.ok()) {
     return status;
   }
   if (request.rows.limit.has_value()) {

@@ -38,11 +38,9 @@ RowMutation Mutate(std::string row, std::vector<Mutation> mutations, std::vector
 
 RowRead ReadOf(std::string row, Selector selector) { return {"t", std::move(row), {std::move(selector)}}; }
 
-ScanRequest ScanOf(RowRange rows, size_t row_limit = 1) {
-  return {"t", std::move(rows), {Selector{}}, row_limit};
-}
+ScanRequest ScanOf(RowRange rows, size_t row_limit = 1) { return {"t", std::move(rows), {Selector{}}, row_limit}; }
 
-void ExpectInvalid(const absl::Status& status, std::vector<std::string> words) {
+void ExpectInvalid(const absl::Status& status, const std::vector<std::string>& words) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   for (const std::string& word : words) EXPECT_THAT(std::string(status.message()), HasSubstr(word));
 }
@@ -72,8 +70,7 @@ TEST(ValidateReadTest, RowKeyHasOneByteUpToTheLimit) {
 TEST(ValidateReadTest, SelectorNamesAFamilyAndAColumnUpToTheLimit) {
   EXPECT_TRUE(ValidateRead(ReadOf("r", Column("")), kLimits).ok());
   EXPECT_TRUE(ValidateRead(ReadOf("r", Column(Of(6))), kLimits).ok());
-  ExpectInvalid(ValidateRead(ReadOf("r", Column(Of(7), Family::kLock)), kLimits),
-                {"column", "lock", "7", "6"});
+  ExpectInvalid(ValidateRead(ReadOf("r", Column(Of(7), Family::kLock)), kLimits), {"column", "lock", "7", "6"});
   ExpectInvalid(ValidateRead(ReadOf("r", Column("c", static_cast<Family>(4))), kLimits), {"family 4"});
 }
 
@@ -120,22 +117,18 @@ TEST(ValidateMutationTest, RowKeyHasOneByteUpToTheLimit) {
   ExpectInvalid(ValidateMutation(Mutate(Of(9), {Set("c", "v")}), kLimits), {"row key", "9", "8"});
 }
 
-TEST(ValidateMutationTest, NothingToDoIsFine) {
-  EXPECT_TRUE(ValidateMutation(Mutate("r", {}), kLimits).ok());
-}
+TEST(ValidateMutationTest, NothingToDoIsFine) { EXPECT_TRUE(ValidateMutation(Mutate("r", {}), kLimits).ok()); }
 
 TEST(ValidateMutationTest, ColumnsAndValuesHaveTheirLimits) {
   EXPECT_TRUE(ValidateMutation(Mutate("r", {Set("", "")}), kLimits).ok());
   EXPECT_TRUE(ValidateMutation(Mutate("r", {Set(Of(6), Of(10))}), kLimits).ok());
-  ExpectInvalid(ValidateMutation(Mutate("r", {Set("c", "v"), Set(Of(7), "v")}), kLimits),
-                {"column", "7", "6"});
+  ExpectInvalid(ValidateMutation(Mutate("r", {Set("c", "v"), Set(Of(7), "v")}), kLimits), {"column", "7", "6"});
   ExpectInvalid(ValidateMutation(Mutate("r", {Set("col", Of(11))}), kLimits), {"value", "col", "11", "10"});
 }
 
 TEST(ValidateMutationTest, EraseOfATooLongColumnIsRefused) {
-  ExpectInvalid(
-      ValidateMutation(Mutate("r", {Mutation::Erase(Family::kData, Of(7), TimestampRange::All())}), kLimits),
-      {"column", "7", "6"});
+  ExpectInvalid(ValidateMutation(Mutate("r", {Mutation::Erase(Family::kData, Of(7), TimestampRange::All())}), kLimits),
+                {"column", "7", "6"});
 }
 
 TEST(ValidateMutationTest, EraseOfNoTimestampsIsFine) {
@@ -147,9 +140,8 @@ TEST(ValidateMutationTest, SetNeedsExactlyOneFiniteTimestamp) {
   const Timestamp last(Timestamp::Infinity().value() - 1);
   EXPECT_TRUE(ValidateMutation(Mutate("r", {Mutation::Set(Family::kData, "c", last, "v")}), kLimits).ok());
   EXPECT_TRUE(ValidateMutation(Mutate("r", {Mutation::Set(Family::kData, "c", {}, "v")}), kLimits).ok());
-  ExpectInvalid(
-      ValidateMutation(Mutate("r", {Mutation::Set(Family::kData, "c", Timestamp::Infinity(), "v")}), kLimits),
-      {"infinite"});
+  ExpectInvalid(ValidateMutation(Mutate("r", {Mutation::Set(Family::kData, "c", Timestamp::Infinity(), "v")}), kLimits),
+                {"infinite"});
   Mutation wide = Set("c", "v");
   wide.range = {Timestamp(3), Timestamp(5)};
   ExpectInvalid(ValidateMutation(Mutate("r", {wide}), kLimits), {"[3, 5)"});
@@ -170,20 +162,15 @@ TEST(ValidateMutationTest, BytesOfKeyColumnsAndValuesAreLimitedTogether) {
   std::vector<Mutation> mutations = {Set(Of(6), Of(10)), Set(Of(4), Of(10))};
   const std::vector<CellRange> cells = {{Family::kLock, Of(4), {}}};
   EXPECT_TRUE(ValidateMutation(Mutate(Of(6), mutations, cells), kLimits).ok());
-  ExpectInvalid(ValidateMutation(Mutate(Of(7), mutations, cells), kLimits),
-                {"row mutation", "41 bytes", "40"});
+  ExpectInvalid(ValidateMutation(Mutate(Of(7), mutations, cells), kLimits), {"row mutation", "41 bytes", "40"});
   mutations[1].column += 'x';
-  ExpectInvalid(ValidateMutation(Mutate(Of(6), mutations, cells), kLimits),
-                {"row mutation", "41 bytes", "40"});
+  ExpectInvalid(ValidateMutation(Mutate(Of(6), mutations, cells), kLimits), {"row mutation", "41 bytes", "40"});
 }
 
 TEST(ValidateMutationTest, ConditionCellsAreChecked) {
-  EXPECT_TRUE(
-      ValidateMutation(Mutate("r", {}, {{Family::kData, "c", {Timestamp(2), Timestamp(1)}}}), kLimits).ok());
-  ExpectInvalid(ValidateMutation(Mutate("r", {}, {{Family::kWrite, Of(7), {}}}), kLimits),
-                {"column", "write"});
-  ExpectInvalid(ValidateMutation(Mutate("r", {}, {{static_cast<Family>(9), "c", {}}}), kLimits),
-                {"family 9"});
+  EXPECT_TRUE(ValidateMutation(Mutate("r", {}, {{Family::kData, "c", {Timestamp(2), Timestamp(1)}}}), kLimits).ok());
+  ExpectInvalid(ValidateMutation(Mutate("r", {}, {{Family::kWrite, Of(7), {}}}), kLimits), {"column", "write"});
+  ExpectInvalid(ValidateMutation(Mutate("r", {}, {{static_cast<Family>(9), "c", {}}}), kLimits), {"family 9"});
 }
 
 TEST(ValidateMutationTest, NumbersOutsideTheEnumerationsAreRefused) {

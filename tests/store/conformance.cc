@@ -58,9 +58,7 @@ Selector Column(std::string column, TimestampRange range, uint32_t newest) {
   return {Family::kData, std::move(column), range, newest};
 }
 
-Selector Columns(Family family, TimestampRange range, uint32_t newest) {
-  return {family, std::nullopt, range, newest};
-}
+Selector Columns(Family family, TimestampRange range, uint32_t newest) { return {family, std::nullopt, range, newest}; }
 
 std::vector<Selector> Everything() {
   return {Columns(Family::kData), Columns(Family::kLock), Columns(Family::kWrite), Columns(Family::kNotify)};
@@ -74,9 +72,7 @@ CellRange At(std::string column, uint64_t ts, Family family) {
   return {family, std::move(column), TimestampRange::Exactly(Timestamp(ts))};
 }
 
-CellRange In(std::string column, TimestampRange range, Family family) {
-  return {family, std::move(column), range};
-}
+CellRange In(std::string column, TimestampRange range, Family family) { return {family, std::move(column), range}; }
 
 Condition None(std::vector<CellRange> cells) { return {Condition::Quantifier::kNone, std::move(cells)}; }
 Condition Any(std::vector<CellRange> cells) { return {Condition::Quantifier::kAny, std::move(cells)}; }
@@ -135,8 +131,7 @@ void StoreTest::ApplyRows(const std::vector<std::string>& rows) {
 std::string StoreTest::Read(const std::string& row, const std::vector<Selector>& selectors) {
   absl::StatusOr<std::vector<Row>> rows = store_->Read({{"t", row, selectors}});
   if (!rows.ok()) return rows.status().ToString();
-  if (rows->size() != 1 || rows->front().key != row)
-    return "not the row that was asked for: " + ToText(*rows);
+  if (rows->size() != 1 || rows->front().key != row) return "not the row that was asked for: " + ToText(*rows);
   return ToText(rows->front().cells);
 }
 

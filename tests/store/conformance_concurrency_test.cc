@@ -20,8 +20,7 @@ namespace {
 constexpr int kThreads = 4;
 
 // Runs `writers` to their end, and `readers` again and again until then, each at least once.
-void RunTogether(const std::vector<std::function<void()>>& writers,
-                 const std::vector<std::function<void()>>& readers) {
+void RunTogether(const std::vector<std::function<void()>>& writers, const std::vector<std::function<void()>>& readers) {
   std::atomic<bool> done = false;
   std::vector<std::thread> writing, reading;
   for (const auto& reader : readers) {
@@ -59,8 +58,8 @@ TEST_P(StoreTest, NoReaderSeesHalfARowMutation) {
     }
   };
   const auto read = [&] {
-    absl::StatusOr<std::vector<Row>> rows = store_->Read(
-        {{"t", "r", Everything()}, {"t", "r", {Columns(Family::kNotify), Columns(Family::kData)}}});
+    absl::StatusOr<std::vector<Row>> rows =
+        store_->Read({{"t", "r", Everything()}, {"t", "r", {Columns(Family::kNotify), Columns(Family::kData)}}});
     ASSERT_THAT(rows, IsOk());
     ExpectAllValuesEqual(rows->at(0), kCells);
     ExpectAllValuesEqual(rows->at(1), kCells / 2);
@@ -91,8 +90,7 @@ void ExpectStateOfACommit(const Row& row, uint64_t acknowledged) {
   const uint64_t data = NewestOf(row, Family::kData).value_or(0);
   const uint64_t write = NewestOf(row, Family::kWrite).value_or(0);
   const std::optional<uint64_t> lock = NewestOf(row, Family::kLock);
-  ASSERT_LE(std::count_if(row.cells.begin(), row.cells.end(),
-                          [](const Cell& c) { return c.family == Family::kLock; }),
+  ASSERT_LE(std::count_if(row.cells.begin(), row.cells.end(), [](const Cell& c) { return c.family == Family::kLock; }),
             1)
       << ToText(row);
   if (lock.has_value()) {
@@ -110,12 +108,11 @@ TEST_P(StoreTest, ACommitMovesTheLockIntoTheWriteInOneStep) {
     for (uint64_t n = 1; n <= 100; ++n) {
       Apply("r", {Set("c", n, "v"), Set("c", n, "", Family::kLock)},
             None({In("c", {}, Family::kLock), In("c", TimestampRange::From(Timestamp(n)), Family::kWrite)}));
-      Apply("r", {EraseAt("c", n, Family::kLock), Set("c", n, "", Family::kWrite)},
-            All({At("c", n, Family::kLock)}));
+      Apply("r", {EraseAt("c", n, Family::kLock), Set("c", n, "", Family::kWrite)}, All({At("c", n, Family::kLock)}));
       acknowledged = n;
     }
   };
-  const auto reader = [&](std::vector<Family> order, bool by_scan) {
+  const auto reader = [&](const std::vector<Family>& order, bool by_scan) {
     std::vector<Selector> selectors;
     for (Family family : order) {
       selectors.push_back({family, "c", {}, family == Family::kLock ? Selector::kAllVersions : 1});
@@ -144,7 +141,7 @@ TEST_P(StoreTest, OfManyConditionalWritersExactlyOneWins) {
   std::array<std::atomic<int>, kValues + 1> winner = {};
   std::vector<std::function<void()>> threads;
   for (int id = 1; id <= kThreads; ++id) {
-    threads.push_back([&, id] {
+    threads.emplace_back([&, id] {
       for (uint64_t value = 1; value <= kValues; ++value) {
         absl::StatusOr<MutateResult> result =
             Mutate("r", {Set("c", value, std::to_string(id))}, None({At("c", value)}));
@@ -201,7 +198,7 @@ TEST_P(StoreTest, OverlappingBatchesInAnyOrderAllApply) {
     }
   };
   std::vector<std::function<void()>> threads;
-  for (int id = 0; id < kThreads; ++id) threads.push_back([&worker, id] { worker(id); });
+  for (int id = 0; id < kThreads; ++id) threads.emplace_back([&worker, id] { worker(id); });
   RunTogether(threads, {});
   size_t versions = 0;
   for (const ScanPage& page : ScanPages(ScanOf(RowRange::All(), Everything()))) {
@@ -211,9 +208,7 @@ TEST_P(StoreTest, OverlappingBatchesInAnyOrderAllApply) {
 }
 
 TEST_P(StoreTest, OperationsOnATableBeingDroppedFinishOrFindItGone) {
-  const auto finished_or_gone = [](const absl::Status& status) {
-    return status.ok() || absl::IsNotFound(status);
-  };
+  const auto finished_or_gone = [](const absl::Status& status) { return status.ok() || absl::IsNotFound(status); };
   const auto dropper = [&] {
     for (int i = 0; i < 15; ++i) {
       ASSERT_THAT(store_->DropTable("t"), IsOk());
@@ -221,8 +216,8 @@ TEST_P(StoreTest, OperationsOnATableBeingDroppedFinishOrFindItGone) {
     }
   };
   const auto user = [&] {
-    const auto results = store_->Mutate({{"t", "a", {}, {Set("c", 1, ""), Set("c", 1, "", Family::kLock)}},
-                                         {"t", "b", {}, {Set("c", 1, "")}}});
+    const auto results = store_->Mutate(
+        {{"t", "a", {}, {Set("c", 1, ""), Set("c", 1, "", Family::kLock)}}, {"t", "b", {}, {Set("c", 1, "")}}});
     for (const auto& result : results) ASSERT_TRUE(finished_or_gone(result.status())) << result.status();
     const absl::Status read = store_->Read({{"t", "a", Everything()}}).status();
     ASSERT_TRUE(finished_or_gone(read)) << read;
@@ -243,8 +238,7 @@ TEST_P(StoreTest, AReadWhileItsTableIsDroppedSeesWholeRowsOrNoTable) {
   const std::vector<Selector> by_family = {Columns(Family::kData), Columns(Family::kLock)};
   for (int round = 0; round < 10; ++round) {
     ASSERT_THAT(store_->CreateTable({"u", ""}), IsOk());
-    ASSERT_THAT(store_->Mutate({{"u", "r", {}, {Set("c", 1, ""), Set("c", 1, "", Family::kLock)}}}).at(0),
-                IsOk());
+    ASSERT_THAT(store_->Mutate({{"u", "r", {}, {Set("c", 1, ""), Set("c", 1, "", Family::kLock)}}}).at(0), IsOk());
     const auto reader = [&](const std::vector<Selector>& selectors) {
       absl::StatusOr<std::vector<Row>> rows = store_->Read({{"u", "r", selectors}});
       if (absl::IsNotFound(rows.status())) return;

@@ -39,12 +39,9 @@ TEST_P(StoreTest, TheLargestRowKeyColumnAndValueAreStored) {
 
 TEST_P(StoreTest, OneByteBeyondTheDefaultLimitsIsRefused) {
   const StoreLimits limits;
-  EXPECT_THAT(Mutate(Of(limits.row_key_bytes + 1), {Set("c", 1, "")}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(Mutate("r", {Set(Of(limits.column_bytes + 1), 1, "")}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(Mutate("r", {Set("c", 1, Of(limits.value_bytes + 1))}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Mutate(Of(limits.row_key_bytes + 1), {Set("c", 1, "")}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Mutate("r", {Set(Of(limits.column_bytes + 1), 1, "")}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Mutate("r", {Set("c", 1, Of(limits.value_bytes + 1))}), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(Scan(), "");
 }
 
@@ -82,8 +79,7 @@ TEST_P(StoreLimitsTest, ColumnBytes) {
   EXPECT_THAT(Mutate("r", {}, None({At(Of(31), 1)})), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(Read("r", {Column(Of(30))}), "data:" + Of(30) + "@1=");
   EXPECT_THAT(store_->Read({{"t", "r", {Column(Of(31))}}}), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(store_->Scan(ScanOf(RowRange::All(), {Column(Of(31))})),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(store_->Scan(ScanOf(RowRange::All(), {Column(Of(31))})), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(StoreLimitsTest, ValueBytes) {

@@ -10,8 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-RowMutation Entry(std::string row, std::vector<Mutation> mutations, Condition condition = {},
-                  std::string table = "t") {
+RowMutation Entry(std::string row, std::vector<Mutation> mutations, Condition condition = {}, std::string table = "t") {
   return {std::move(table), std::move(row), std::move(condition), std::move(mutations)};
 }
 
@@ -19,8 +18,8 @@ RowMutation Entry(std::string row, std::vector<Mutation> mutations, Condition co
 std::vector<std::string> Outcomes(const std::vector<absl::StatusOr<MutateResult>>& results) {
   std::vector<std::string> outcomes;
   for (const absl::StatusOr<MutateResult>& result : results) {
-    outcomes.push_back(!result.ok()                        ? absl::StatusCodeToString(result.status().code())
-                       : *result == MutateResult::kApplied ? "applied"
+    outcomes.push_back(!result.ok()                                ? absl::StatusCodeToString(result.status().code())
+                       : *result == MutateResult::kApplied         ? "applied"
                        : *result == MutateResult::kConditionFailed ? "failed"
                                                                    : "?");
   }
@@ -75,8 +74,7 @@ TEST_P(StoreTest, EraseOfNothingIsNoError) {
 
 TEST_P(StoreTest, EraseOfAColumnLeavesItsNeighbours) {
   const std::string zero(1, '\0');
-  Apply("r",
-        {Set("c", 1, ""), Set("c" + zero, 1, ""), Set("", 1, ""), Set("cc", 1, ""), Set("b\xff", 1, "")});
+  Apply("r", {Set("c", 1, ""), Set("c" + zero, 1, ""), Set("", 1, ""), Set("cc", 1, ""), Set("b\xff", 1, "")});
   Apply("ra", {Set("c", 1, "")});
   Apply("r", {Erase("c", TimestampRange::All())});
   EXPECT_EQ(Read("r"), "data:@1= data:b\\xff@1= data:c\\x00@1= data:cc@1=");
@@ -162,9 +160,8 @@ TEST_P(StoreTest, AConditionOnlySeesItsRow) {
 
 TEST_P(StoreTest, AFailedConditionChangesNothing) {
   Apply("r", {Set("c", 1, "old")});
-  absl::StatusOr<MutateResult> result =
-      Mutate("r", {Set("c", 1, "new"), Set("d", 1, "", Family::kLock), Erase("c", TimestampRange::All())},
-             None({At("c", 1)}));
+  absl::StatusOr<MutateResult> result = Mutate(
+      "r", {Set("c", 1, "new"), Set("d", 1, "", Family::kLock), Erase("c", TimestampRange::All())}, None({At("c", 1)}));
   ASSERT_THAT(result, IsOk());
   EXPECT_EQ(*result, MutateResult::kConditionFailed);
   EXPECT_EQ(Read("r"), "data:c@1=old");
@@ -205,8 +202,7 @@ TEST_P(StoreTest, EntriesForOneRowAreEvaluatedInTheirOrder) {
 TEST_P(StoreTest, ABatchMayHoldManyEntriesForOneRow) {
   std::vector<RowMutation> batch;
   for (uint64_t ts = 1; ts <= 500; ++ts) {
-    batch.push_back(
-        Entry("r", {EraseAt("c", ts - 1), Set("c", ts, "")}, ts == 1 ? None({}) : All({At("c", ts - 1)})));
+    batch.push_back(Entry("r", {EraseAt("c", ts - 1), Set("c", ts, "")}, ts == 1 ? None({}) : All({At("c", ts - 1)})));
   }
   for (const std::string& outcome : Outcomes(store_->Mutate(batch))) ASSERT_EQ(outcome, "applied");
   EXPECT_EQ(Read("r"), "data:c@500=");
@@ -235,8 +231,7 @@ TEST_P(StoreTest, ABatchOfOnlyBadEntriesAnswersEach) {
 }
 
 TEST_P(StoreTest, ASetNeedsExactlyOneFiniteTimestamp) {
-  EXPECT_THAT(Mutate("r", {Set("c", Timestamp::Infinity().value(), "")}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Mutate("r", {Set("c", Timestamp::Infinity().value(), "")}), StatusIs(absl::StatusCode::kInvalidArgument));
   Mutation wide = Set("c", 1, "");
   wide.range = Between(1, 3);
   EXPECT_THAT(Mutate("r", {wide}), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -260,10 +255,10 @@ TEST_P(StoreTest, ABatchMayTouchSeveralTables) {
 // Figure 6 of the paper as the store sees it.
 TEST_P(StoreTest, PrewriteCommitAndRollbackMoveLocksAtomically) {
   const auto prewrite = [&](uint64_t start) {
-    return Outcomes(store_->Mutate(
-        {Entry("r", {Set("c", start, "value", Family::kData), Set("c", start, "primary", Family::kLock)},
-               None({In("c", TimestampRange::All(), Family::kLock),
-                     In("c", TimestampRange::From(Timestamp(start)), Family::kWrite)}))}))[0];
+    return Outcomes(
+        store_->Mutate({Entry("r", {Set("c", start, "value", Family::kData), Set("c", start, "primary", Family::kLock)},
+                              None({In("c", TimestampRange::All(), Family::kLock),
+                                    In("c", TimestampRange::From(Timestamp(start)), Family::kWrite)}))}))[0];
   };
   const auto commit = [&](uint64_t start, uint64_t at) {
     return Outcomes(store_->Mutate(

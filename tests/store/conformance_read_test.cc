@@ -76,8 +76,7 @@ TEST_P(StoreTest, NewestTakesThatManyOfTheNewestInTheRangePerColumn) {
 }
 
 TEST_P(StoreTest, CellsComeInTheOrderOfTheSelectors) {
-  Apply("r",
-        {Set("a", 1, ""), Set("b", 1, ""), Set("a", 2, "", Family::kLock), Set("z", 3, "", Family::kWrite)});
+  Apply("r", {Set("a", 1, ""), Set("b", 1, ""), Set("a", 2, "", Family::kLock), Set("z", 3, "", Family::kWrite)});
   EXPECT_EQ(Read("r", {Columns(Family::kWrite), Column("b"), Columns(Family::kLock), Column("a")}),
             "write:z@3= data:b@1= lock:a@2= data:a@1=");
 }

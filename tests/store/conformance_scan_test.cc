@@ -77,9 +77,8 @@ TEST_P(StoreTest, ScanSelectsAsReadDoes) {
     }
     EXPECT_EQ(Scan(RowRange::All(), selectors), ToText(expected));
   }
-  EXPECT_EQ(
-      Scan(RowRange::All(), selections[1]),
-      "a{write:x@2=4 data:x@1=1 data:x@2=2 data:x@1=1} b{data:x@1=5 lock:l@1=6 data:x@1=5} c{write:y@1=7}");
+  EXPECT_EQ(Scan(RowRange::All(), selections[1]),
+            "a{write:x@2=4 data:x@1=1 data:x@2=2 data:x@1=1} b{data:x@1=5 lock:l@1=6 data:x@1=5} c{write:y@1=7}");
 }
 
 TEST_P(StoreTest, RowsOfWhichNothingIsSelectedAreSkippedAndDoNotCount) {
@@ -90,10 +89,8 @@ TEST_P(StoreTest, RowsOfWhichNothingIsSelectedAreSkippedAndDoNotCount) {
     Apply(rows[i], {Set("n", 1, "", Family::kNotify)});
     marked.push_back(rows[i]);
   }
-  EXPECT_THAT(KeysOf(ScanPages(ScanOf(RowRange::All(), {Columns(Family::kNotify)}))),
-              ElementsAreArray(marked));
-  EXPECT_THAT(KeysOf(ScanPages(ScanOf(RowRange::All(), {Columns(Family::kNotify)}, 2))),
-              ElementsAreArray(marked));
+  EXPECT_THAT(KeysOf(ScanPages(ScanOf(RowRange::All(), {Columns(Family::kNotify)}))), ElementsAreArray(marked));
+  EXPECT_THAT(KeysOf(ScanPages(ScanOf(RowRange::All(), {Columns(Family::kNotify)}, 2))), ElementsAreArray(marked));
   absl::StatusOr<ScanPage> page = store_->Scan(ScanOf(RowRange::All(), {Columns(Family::kNotify)}, 3));
   ASSERT_THAT(page, IsOk());
   EXPECT_EQ(page->rows.size(), 3) << "skipped rows count against the row limit";
@@ -202,8 +199,7 @@ TEST_P(StoreTest, ScanOfAnUnknownTableIsNotFound) {
 }
 
 TEST_P(StoreTest, ScanWithARowLimitOfZeroIsRefused) {
-  EXPECT_THAT(store_->Scan(ScanOf(RowRange::All(), Everything(), 0)),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(store_->Scan(ScanOf(RowRange::All(), Everything(), 0)), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(StoreLimitsTest, APageEndsAtTheFirstRowThatReachesScanBytes) {

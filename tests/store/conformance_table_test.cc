@@ -22,8 +22,8 @@ TEST_P(StoreTest, TablesAreListedByNameWithTheirSchemas) {
   ASSERT_THAT(store_->CreateTable({"zebra", ""}), IsOk());
   ASSERT_THAT(store_->CreateTable({"Alpha", schema}), IsOk());
   ASSERT_THAT(store_->CreateTable({"t-2", "x"}), IsOk());
-  EXPECT_THAT(Tables(store_.get()), ElementsAre(TableInfo{"Alpha", schema}, TableInfo{"t", ""},
-                                                TableInfo{"t-2", "x"}, TableInfo{"zebra", ""}));
+  EXPECT_THAT(Tables(store_.get()), ElementsAre(TableInfo{"Alpha", schema}, TableInfo{"t", ""}, TableInfo{"t-2", "x"},
+                                                TableInfo{"zebra", ""}));
 }
 
 TEST_P(StoreTest, ATableIsCreatedOnce) {
@@ -79,9 +79,8 @@ TEST_P(StoreTest, ATableCreatedAgainIsEmpty) {
 TEST_P(StoreTest, DroppingATableLeavesTheOthers) {
   for (const char* table : {"s", "t1", "u"}) {
     ASSERT_THAT(store_->CreateTable({table, ""}), IsOk());
-    ASSERT_THAT(
-        store_->Mutate({{table, "r", {}, {Set("c", 1, table), Set("l", 1, table, Family::kLock)}}}).at(0),
-        IsOk());
+    ASSERT_THAT(store_->Mutate({{table, "r", {}, {Set("c", 1, table), Set("l", 1, table, Family::kLock)}}}).at(0),
+                IsOk());
   }
   ApplyRows({"r"});
   ASSERT_THAT(store_->DropTable("t"), IsOk());
@@ -96,8 +95,7 @@ TEST_P(StoreTest, CallsAfterCloseFail) {
   ApplyRows({"r"});
   ASSERT_THAT(store_->Close(), IsOk());
   EXPECT_THAT(store_->Read({{"t", "r", Everything()}}), StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(store_->Scan(ScanOf(RowRange::All(), Everything())),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(store_->Scan(ScanOf(RowRange::All(), Everything())), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(store_->SampleRowKeys("t"), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(store_->CreateTable({"u", ""}), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(store_->DropTable("t"), StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -120,8 +118,8 @@ TEST_P(StoreTest, MalformedCallsAfterCloseFailAsTheOthers) {
 
 TEST_P(StoreReopenTest, EverythingAcknowledgedIsThereAfterClose) {
   ASSERT_THAT(store_->CreateTable({"u", "schema"}), IsOk());
-  Apply("r", {Set("c", 1, "d"), Set("c", 2, ""), Set("c", 1, "l", Family::kLock),
-              Set("c", 1, "w", Family::kWrite), Set("c", 1, "n", Family::kNotify), Set("gone", 1, "")});
+  Apply("r", {Set("c", 1, "d"), Set("c", 2, ""), Set("c", 1, "l", Family::kLock), Set("c", 1, "w", Family::kWrite),
+              Set("c", 1, "n", Family::kNotify), Set("gone", 1, "")});
   Apply("r", {EraseAt("gone", 1)});
   ApplyRows(NastyStrings());
   const std::string before = Scan();

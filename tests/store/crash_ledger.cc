@@ -143,9 +143,8 @@ bool CrashLedger::Replay(const RowMutation& mutation, CrashOutcome outcome, Stat
     const bool holds = Holds(state, mutation.condition);
     const bool may_stay = outcome != CrashOutcome::kApplied && (outcome != CrashOutcome::kConditionFailed || !holds);
     const bool may_change = holds && (outcome == CrashOutcome::kApplied || outcome == CrashOutcome::kUnknown);
-    if (may_stay && !may_change) next.push_back(std::move(state));
-    if (!may_change) continue;
     if (may_stay) next.push_back(state);
+    if (!may_change) continue;
     Apply(mutation, &state);
     next.push_back(std::move(state));
   }

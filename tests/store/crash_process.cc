@@ -13,8 +13,6 @@
 
 #include "tests/store/crash_child.h"
 
-extern char** environ;
-
 namespace percolator {
 namespace {
 

@@ -129,7 +129,7 @@ const std::vector<std::string>& CrashTables() {
 
 absl::Status CreateCrashTables(Store* store) {
   for (const std::string& table : CrashTables()) {
-    const absl::Status status = store->CreateTable({table, "schema of " + table});
+    absl::Status status = store->CreateTable({table, "schema of " + table});
     if (!status.ok() && !absl::IsAlreadyExists(status)) return status;
   }
   return absl::OkStatus();

@@ -103,8 +103,7 @@ class Generator {
     // One bad entry decides the answer of the whole batch, so there may only be one kind of it.
     const std::string table = Table();
     for (uint64_t i = 0; i < count; ++i) reads.push_back({table, Bytes(1, 3), Selectors()});
-    if (table != "nope" && count > 0 && OneIn(20))
-      reads.push_back({table, OneIn(2) ? "" : Bytes(7, 7), Selectors()});
+    if (table != "nope" && count > 0 && OneIn(20)) reads.push_back({table, OneIn(2) ? "" : Bytes(7, 7), Selectors()});
     return reads;
   }
 
@@ -125,8 +124,7 @@ class Generator {
   std::string Bytes(uint64_t least, uint64_t most) {
     static constexpr char kAlphabet[] = {'\x00', '\x01', 'a', '\xfe', '\xff'};
     std::string bytes;
-    for (uint64_t n = least + Below(most - least + 1); n > 0; --n)
-      bytes += kAlphabet[Below(sizeof(kAlphabet))];
+    for (uint64_t n = least + Below(most - least + 1); n > 0; --n) bytes += kAlphabet[Below(sizeof(kAlphabet))];
     return bytes;
   }
 
@@ -204,9 +202,8 @@ std::string AnswerOf(Store* store, ScanRequest request) {
 std::string TablesOf(Store* store) {
   absl::StatusOr<std::vector<TableInfo>> tables = store->ListTables();
   if (!tables.ok()) return ErrorText(tables.status());
-  return absl::StrJoin(*tables, " ", [](std::string* out, const TableInfo& info) {
-    absl::StrAppend(out, info.name, "=", info.schema);
-  });
+  return absl::StrJoin(
+      *tables, " ", [](std::string* out, const TableInfo& info) { absl::StrAppend(out, info.name, "=", info.schema); });
 }
 
 // The two stores, and the comparison of their answers.
@@ -234,8 +231,7 @@ class Pair {
   }
 
   void Create(const std::string& table, const std::string& schema) {
-    ASSERT_EQ(ErrorText(memory_->CreateTable({table, schema})),
-              ErrorText(rocks_->CreateTable({table, schema})));
+    ASSERT_EQ(ErrorText(memory_->CreateTable({table, schema})), ErrorText(rocks_->CreateTable({table, schema})));
   }
 
   void Drop(const std::string& table) {
@@ -276,8 +272,7 @@ void RunOperation(Generator* random, Pair* stores) {
     if (request.row_limit == 0) request.table = "t";
     stores->Compare(request, ToText(request));
   } else if (kind < 980) {
-    stores->Create(random->OneIn(5) ? "not a name!" : random->KnownTable(),
-                   std::to_string(random->Below(10)));
+    stores->Create(random->OneIn(5) ? "not a name!" : random->KnownTable(), std::to_string(random->Below(10)));
   } else if (kind < 985) {
     stores->Drop(random->Table());
   } else if (kind < 995) {

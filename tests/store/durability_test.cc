@@ -158,7 +158,7 @@ TEST_F(DurabilityTest, SecondProcessCannotOpenTheStore) {
   const std::string dir = dir_.path() + "/store";
   std::vector<std::string> args = ChildArgs("write", dir, {});
   { ASSERT_THAT(CreateCrashTables(OpenRocksStore(dir).value().get()), IsOk()); }
-  for (const char* arg : {"1", "100", "1"}) args.push_back(arg);
+  for (const char* arg : {"1", "100", "1"}) args.emplace_back(arg);
   CrashProcess child(CRASH_CHILD, args);
   ASSERT_TRUE(child.Listen(Clock::now() + milliseconds(60'000), Ignore, IsOpened));
   const absl::StatusOr<std::unique_ptr<Store>> second = OpenRocksStore(dir);

@@ -2,7 +2,7 @@
 // every failure is a clear status.
 //
 // PERCOLATOR_POWER_CYCLES sets how often each test cuts the power (30 by default), PERCOLATOR_FAULT_STRIDE of how many
-// operations one is made to fail (9 by default, beginning anywhere among them; 1 is every one), PERCOLATOR_TEST_SEED
+// operations one is made to fail (15 by default, beginning anywhere among them; 1 is every one), PERCOLATOR_TEST_SEED
 // what is written.
 
 #include <atomic>
@@ -33,7 +33,6 @@
 namespace percolator {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Expect = CrashLedger::Expect;
@@ -198,8 +197,8 @@ class PowerLossTest : public FaultTest {
     const int cycles = CrashCycles("PERCOLATOR_POWER_CYCLES", 30);
     for (int cycle = 0; cycle < cycles; ++cycle) {
       SCOPED_TRACE(StrCat("cycle ", cycle));
-      // Without sync several logs may be unsynced at once. If the older of two loses its end exactly between two records,
-      // RocksDB does not notice the gap: only the loss of all that is not synced is sure to leave a prefix.
+      // Without sync several logs may be unsynced at once, and lose their ends independently: that can leave a gap, which
+      // kNoSync does not exclude. Only the loss of all that is not synced is sure to leave a prefix.
       const Loss loss = durability == Durability::kSync ? static_cast<Loss>(cycle % 3) : Loss::kAll;
       const RocksStoreOptions options = Options(durability, cycle % 2 == 0 ? kSmallBuffer : kLargeBuffer);
       WriteUntilPowerIsCut(options, &ledger, loss);
@@ -305,7 +304,7 @@ TEST_P(FaultSweepTest, NothingIsLostWhicheverOperationFails) {
   CrashLedger ledger({.seed = CrashSeed(), .writers = 2, .value_bytes = 4000});
   CreateStore(options);
   if (HasFatalFailure()) return;
-  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", 9);
+  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", 15);
   uint64_t rounds = 0;
   uint64_t hit = 0;
   // Until so many rounds in a row went by without meeting the fault that it must be past the end.
@@ -509,7 +508,7 @@ TEST_F(ReadErrorTest, WhileOpeningFailsTheOpeningOrNothing) {
   Fill();
   if (HasFatalFailure()) return;
   uint64_t failed = 0;
-  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", 9);
+  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", 15);
   for (uint64_t nth = Between(1, stride);; nth += stride) {
     ASSERT_LT(nth, 5000u);
     SCOPED_TRACE(StrCat("read ", nth, " fails"));

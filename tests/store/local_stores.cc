@@ -12,9 +12,7 @@ namespace {
 
 class MemoryPlace final : public StorePlace {
  public:
-  absl::StatusOr<std::unique_ptr<Store>> Open(const StoreLimits& limits) override {
-    return NewMemoryStore(limits);
-  }
+  absl::StatusOr<std::unique_ptr<Store>> Open(const StoreLimits& limits) override { return NewMemoryStore(limits); }
 };
 
 class RocksPlace final : public StorePlace {
@@ -42,8 +40,7 @@ std::unique_ptr<StorePlace> MakeRocks() {
 const bool kRegistered =
     RegisterStore({"memory", [] { return std::make_unique<MemoryPlace>(); }, /*keeps_content=*/false,
                    /*takes_limits=*/true}) &&
-    RegisterStore(
-        {"rocksdb_sync", &MakeRocks<Durability::kSync>, /*keeps_content=*/true, /*takes_limits=*/true}) &&
+    RegisterStore({"rocksdb_sync", &MakeRocks<Durability::kSync>, /*keeps_content=*/true, /*takes_limits=*/true}) &&
     RegisterStore({"rocksdb_nosync", &MakeRocks<Durability::kNoSync>, /*keeps_content=*/true,
                    /*takes_limits=*/true});
 

@@ -33,15 +33,13 @@ std::string ToText(const Condition& condition) {
 }  // namespace
 
 std::string ToText(const Cell& cell) {
-  return absl::StrCat(NameOf(cell.family), ":", absl::CHexEscape(cell.column), "@", cell.timestamp.ToString(),
-                      "=", absl::CHexEscape(cell.value));
+  return absl::StrCat(NameOf(cell.family), ":", absl::CHexEscape(cell.column), "@", cell.timestamp.ToString(), "=",
+                      absl::CHexEscape(cell.value));
 }
 
 std::string ToText(const std::vector<Cell>& cells) { return Join(cells); }
 
-std::string ToText(const Row& row) {
-  return absl::StrCat(absl::CHexEscape(row.key), "{", ToText(row.cells), "}");
-}
+std::string ToText(const Row& row) { return absl::StrCat(absl::CHexEscape(row.key), "{", ToText(row.cells), "}"); }
 
 std::string ToText(const std::vector<Row>& rows) { return Join(rows); }
 
@@ -51,8 +49,8 @@ std::string ToText(const TimestampRange& range) {
 
 std::string ToText(const Selector& selector) {
   return absl::StrCat(NameOf(selector.family), ":",
-                      selector.column.has_value() ? absl::CHexEscape(*selector.column) : "*",
-                      ToText(selector.range), "newest", selector.newest);
+                      selector.column.has_value() ? absl::CHexEscape(*selector.column) : "*", ToText(selector.range),
+                      "newest", selector.newest);
 }
 
 std::string ToText(const RowRead& read) {
@@ -61,23 +59,21 @@ std::string ToText(const RowRead& read) {
 
 std::string ToText(const ScanRequest& request) {
   return absl::StrCat("scan ", request.table, " [", absl::CHexEscape(request.rows.start), ",",
-                      request.rows.limit.has_value() ? absl::CHexEscape(*request.rows.limit) : "end",
-                      ") limit ", request.row_limit, " ", Join(request.selectors));
+                      request.rows.limit.has_value() ? absl::CHexEscape(*request.rows.limit) : "end", ") limit ",
+                      request.row_limit, " ", Join(request.selectors));
 }
 
 std::string ToText(const Mutation& mutation) {
   const std::string cell =
       absl::StrCat(NameOf(mutation.family), ":", absl::CHexEscape(mutation.column), ToText(mutation.range));
-  return mutation.kind == Mutation::Kind::kErase
-             ? absl::StrCat("erase ", cell)
-             : absl::StrCat("set ", cell, "=", absl::CHexEscape(mutation.value));
+  return mutation.kind == Mutation::Kind::kErase ? absl::StrCat("erase ", cell)
+                                                 : absl::StrCat("set ", cell, "=", absl::CHexEscape(mutation.value));
 }
 
 std::string ToText(const RowMutation& mutation) {
-  return absl::StrCat("mutate ", mutation.table, " ", absl::CHexEscape(mutation.row), " if ",
-                      ToText(mutation.condition), " ",
-                      absl::StrJoin(mutation.mutations, ", ",
-                                    [](std::string* out, const Mutation& m) { *out += ToText(m); }));
+  return absl::StrCat(
+      "mutate ", mutation.table, " ", absl::CHexEscape(mutation.row), " if ", ToText(mutation.condition), " ",
+      absl::StrJoin(mutation.mutations, ", ", [](std::string* out, const Mutation& m) { *out += ToText(m); }));
 }
 
 }  // namespace percolator

@@ -30,9 +30,7 @@ std::string ToText(const RowMutation& mutation);
 // What GoogleTest prints.
 inline void PrintTo(const Cell& cell, std::ostream* os) { *os << ToText(cell); }
 inline void PrintTo(const Row& row, std::ostream* os) { *os << ToText(row); }
-inline void PrintTo(const TableInfo& info, std::ostream* os) {
-  *os << info.name << "(" << info.schema << ")";
-}
+inline void PrintTo(const TableInfo& info, std::ostream* os) { *os << info.name << "(" << info.schema << ")"; }
 
 }  // namespace percolator
 

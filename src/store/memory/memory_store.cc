@@ -130,9 +130,9 @@ class MemoryStore final : public Store {
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
-  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& table) override;
+  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
   absl::Status CreateTable(const TableInfo& info) override;
-  absl::Status DropTable(const std::string& table) override;
+  absl::Status DropTable(const std::string& name) override;
   absl::StatusOr<std::vector<TableInfo>> ListTables() override;
   absl::Status Close() override;
 
@@ -253,10 +253,10 @@ absl::Status MemoryStore::CreateTable(const TableInfo& info) {
   return created ? absl::OkStatus() : TableExists(info.name);
 }
 
-absl::Status MemoryStore::DropTable(const std::string& table) {
+absl::Status MemoryStore::DropTable(const std::string& name) {
   MutexLock lock(&mutex_);
   if (closed_) return StoreClosed();
-  return tables_.erase(table) > 0 ? absl::OkStatus() : UnknownTable(table);
+  return tables_.erase(name) > 0 ? absl::OkStatus() : UnknownTable(name);
 }
 
 absl::StatusOr<std::vector<TableInfo>> MemoryStore::ListTables() {
@@ -276,8 +276,6 @@ absl::Status MemoryStore::Close() {
 
 }  // namespace
 
-std::unique_ptr<Store> NewMemoryStore(const StoreLimits& limits) {
-  return std::make_unique<MemoryStore>(limits);
-}
+std::unique_ptr<Store> NewMemoryStore(const StoreLimits& limits) { return std::make_unique<MemoryStore>(limits); }
 
 }  // namespace percolator

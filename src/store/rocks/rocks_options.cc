@@ -69,6 +69,8 @@ rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, rocksdb::Env*
   db.create_missing_column_families = true;
   // One flush and one compaction beside the writers.
   db.max_background_jobs = 4;
+  // RocksDB would start 16 threads for each family to open its files.
+  db.max_file_opening_threads = 4;
   // Missing or short log files that were once synced are found at open instead of being taken for empty ones.
   db.track_and_verify_wals_in_manifest = true;
   // Families fill at very different speeds; the slow ones must not hold all logs.

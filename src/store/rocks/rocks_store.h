@@ -45,9 +45,9 @@ class RocksStore : public Store {
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
-  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& table) override;
+  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
   absl::Status CreateTable(const TableInfo& info) override;
-  absl::Status DropTable(const std::string& table) override;
+  absl::Status DropTable(const std::string& name) override;
   absl::StatusOr<std::vector<TableInfo>> ListTables() override;
   absl::Status Close() override;
 
