@@ -34,7 +34,7 @@ namespace {
 
 constexpr char kTable[] = "t";
 constexpr uint32_t kTableId = 1;
-constexpr int kVersions = 3;  // of each cell, at timestamps 10, 20, 30
+constexpr int kVersions = 3;  // of each cell
 constexpr int kBatch = 32;
 constexpr int kScanRows = 1000;
 
@@ -88,11 +88,11 @@ class Bench {
 
   void Load() {
     for (int version = 1; version <= kVersions; ++version) {
-      const Timestamp ts(10 * version);
       for (int first = 0; first < settings_.rows; first += 500) {
         std::vector<RowMutation> mutations;
         rocksdb::WriteBatch batch;
         for (int i = first; i < std::min(first + 500, settings_.rows); ++i) {
+          const Timestamp ts = VersionOf(i, version);
           mutations.push_back({kTable, RowName(i), {}, {Mutation::Set(Family::kWrite, "c", ts, value_)}});
           batch.Put(raw_family(Family::kWrite), Key(i, ts), value_);
         }
@@ -118,10 +118,10 @@ class Bench {
     Open();
   }
 
-  double Read(const std::string& title, int threads, Timestamp ts) {
+  double Read(const std::string& title, int threads, int version = kVersions) {
     return MakeDuel(title, threads)
-        .Add("RocksDB: Get", [&](int t) { GetRaw(Pick(t), Newest(ts)); })
-        .Add("Store: Read", [&](int t) { ReadStore({Pick(t)}, ts); })
+        .Add("RocksDB: Get", [&](int t) { GetRaw(Pick(t), version); })
+        .Add("Store: Read", [&](int t) { ReadStore({Pick(t)}, version); })
         .Run();
   }
 
@@ -130,13 +130,13 @@ class Bench {
         .Add(
             "RocksDB: 32 times Get",
             [&](int t) {
-              for (int i = 0; i < kBatch; ++i) GetRaw(Pick(t), Timestamp(30));
+              for (int i = 0; i < kBatch; ++i) GetRaw(Pick(t), kVersions);
             },
             kBatch)
         .Add(
             "RocksDB: MultiGet", [&](int t) { MultiGetRaw(t); }, kBatch)
         .Add(
-            "Store: Read", [&](int t) { ReadStore(PickMany(t), Timestamp(35)); }, kBatch)
+            "Store: Read", [&](int t) { ReadStore(PickMany(t), kVersions); }, kBatch)
         .Run();
   }
 
@@ -203,8 +203,8 @@ class Bench {
   static std::string Key(uint64_t row, Timestamp ts) {
     return CellKey(CellPrefix(RowPrefix(kTableId, RowName(row)), "c"), ts);
   }
-  // The newest version that was loaded and is not newer than ts.
-  static Timestamp Newest(Timestamp ts) { return Timestamp(std::min<uint64_t>(ts.value() / 10, kVersions) * 10); }
+  // Each version has a timestamp of its own, as if written by a transaction of its own.
+  Timestamp VersionOf(uint64_t row, int version) const { return Timestamp(version * settings_.rows + row); }
   static Condition Unlocked(Timestamp ts) {
     return {Condition::Quantifier::kNone,
             {{Family::kLock, "c", TimestampRange::All()}, {Family::kWrite, "c", TimestampRange::From(ts)}}};
@@ -216,11 +216,11 @@ class Bench {
     for (uint64_t& row : rows) row = Pick(thread);
     return rows;
   }
-  Timestamp NextTimestamp() { return Timestamp(1000 + clock_.fetch_add(1)); }
+  Timestamp NextTimestamp() { return Timestamp((kVersions + 2) * uint64_t{1'000'000'000} + clock_.fetch_add(1)); }
 
-  void GetRaw(uint64_t row, Timestamp ts) {
+  void GetRaw(uint64_t row, int version) {
     rocksdb::PinnableSlice value;
-    const std::string key = Key(row, ts);
+    const std::string key = Key(row, VersionOf(row, version));
     Require(raw_->Get(rocksdb::ReadOptions(), raw_family(Family::kWrite), key, &value).ok(), "Get");
     const std::string copy = value.ToString();
     Require(copy.size() == value_.size(), "reading the value");
@@ -229,7 +229,7 @@ class Bench {
   void MultiGetRaw(int thread) {
     std::vector<std::string> keys;
     std::vector<rocksdb::Slice> slices;
-    for (uint64_t row : PickMany(thread)) keys.push_back(Key(row, Timestamp(30)));
+    for (uint64_t row : PickMany(thread)) keys.push_back(Key(row, VersionOf(row, kVersions)));
     for (const std::string& key : keys) slices.emplace_back(key);
     std::vector<rocksdb::PinnableSlice> values(kBatch);
     std::vector<rocksdb::Status> statuses(kBatch);
@@ -241,11 +241,12 @@ class Bench {
     }
   }
 
-  void ReadStore(const std::vector<uint64_t>& rows, Timestamp ts) {
+  void ReadStore(const std::vector<uint64_t>& rows, int version) {
     std::vector<RowRead> reads;
     reads.reserve(rows.size());
     for (uint64_t row : rows) {
-      reads.push_back({kTable, RowName(row), {{Family::kWrite, "c", TimestampRange::UpTo(ts), 1}}});
+      const Timestamp snapshot(VersionOf(row, version).value() + settings_.rows / 2);
+      reads.push_back({kTable, RowName(row), {{Family::kWrite, "c", TimestampRange::UpTo(snapshot), 1}}});
     }
     const auto result = store_->Read(reads);
     Require(result.ok(), "Read");
@@ -330,20 +331,20 @@ int Main(int argc, char** argv) {
   {
     Bench bench(settings, Durability::kNoSync, dir + "/nosync");
     bench.Load();
-    bench.Read("read the newest version, not yet flushed", 1, Timestamp(35));
+    bench.Read("read the newest version, not yet flushed", 1);
     bench.Settle();
-    read = bench.Read("read the newest version, compacted", 1, Timestamp(35));
-    bench.Read("read the newest version, compacted", 2, Timestamp(35));
-    bench.Read("read an older version, compacted", 1, Timestamp(15));
+    read = bench.Read("read the newest version, compacted", 1);
+    bench.Read("read the newest version, compacted", 2);
+    bench.Read("read an older version, compacted", 1, /*version=*/1);
     bench.Reopen();
-    bench.Read("read the newest version, just opened", 1, Timestamp(35));
+    bench.Read("read the newest version, just opened", 1);
     batch = bench.Batch(1);
     scan = bench.Scan();
     mutate = bench.Mutate("mutate one cell, no fsync", 1);
     bench.Mutate("mutate one cell, no fsync", 2);
     bench.Mutate("mutate one cell, no fsync", 8);
     bench.Prewrite(1);
-    bench.Read("read while old and new versions are spread over files", 1, Timestamp(35));
+    bench.Read("read while old and new versions are spread over files", 1);
   }
   {
     Settings small = settings;

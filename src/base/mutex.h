@@ -1,4 +1,4 @@
-// Mutex and SharedMutex: the standard ones, annotated for clang's thread-safety analysis.
+// Mutex, SharedMutex and CondVar: the standard ones, annotated for clang's thread-safety analysis.
 //
 // Why not absl::Mutex: ThreadSanitizer follows a lock only where it is compiled with it, or intercepts it.
 // Debian's Abseil is not, so every absl::Mutex would look like no lock at all. The standard mutex is
@@ -7,6 +7,7 @@
 #ifndef PERCOLATOR_BASE_MUTEX_H_
 #define PERCOLATOR_BASE_MUTEX_H_
 
+#include <condition_variable>
 #include <mutex>
 #include <shared_mutex>
 
@@ -20,7 +21,23 @@ class ABSL_LOCKABLE Mutex {
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
  private:
+  friend class CondVar;
   std::mutex mutex_;
+};
+
+class CondVar {
+ public:
+  // Releases the mutex, waits to be notified (or for no reason at all), takes the mutex again.
+  void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
+    condition_.wait(lock);
+    lock.release();
+  }
+  void NotifyOne() { condition_.notify_one(); }
+  void NotifyAll() { condition_.notify_all(); }
+
+ private:
+  std::condition_variable condition_;
 };
 
 class ABSL_SCOPED_LOCKABLE MutexLock {

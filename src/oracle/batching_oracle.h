@@ -1,0 +1,44 @@
+// Lets any number of threads share one request to an oracle: the paper's way to make a distant oracle cheap.
+//
+// At most one request is in flight. Those who ask meanwhile wait together, and when it is answered one of them sends the
+// next request, for all. The busier it is, the more share.
+//
+// O5  A timestamp comes from a request that was sent after its caller asked: a batch takes no more callers once it is
+//     sent, and nothing is kept for later. Else a caller could get a timestamp smaller than one it has already seen.
+
+#ifndef PERCOLATOR_ORACLE_BATCHING_ORACLE_H_
+#define PERCOLATOR_ORACLE_BATCHING_ORACLE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "percolator/oracle.h"
+#include "src/base/mutex.h"
+
+namespace percolator {
+
+class BatchingOracle : public Oracle {
+ public:
+  // `oracle` must outlive this.
+  explicit BatchingOracle(Oracle* oracle);
+
+  // An error of a request is an error for all who share it.
+  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
+
+ private:
+  struct Batch;
+
+  // Brings the batch, which is waiting or in flight, further on its way.
+  void SendOrWait(std::shared_ptr<Batch> batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Oracle* const oracle_;
+
+  Mutex mutex_;
+  bool in_flight_ ABSL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<Batch> waiting_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_ORACLE_BATCHING_ORACLE_H_

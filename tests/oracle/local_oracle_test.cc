@@ -1,0 +1,182 @@
+#include "src/oracle/local_oracle.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+namespace {
+
+class FakeClock : public Clock {
+ public:
+  uint64_t WallMicros() override { return now; }
+  uint64_t now = 1'000'000;
+};
+
+class LocalOracleTest : public ::testing::Test {
+ protected:
+  std::string Path() const { return dir_.path() + "/oracle"; }
+  LocalOracleOptions Options() { return {.window_micros = 1000, .clock = &clock_}; }
+
+  std::unique_ptr<LocalOracle> Create(Timestamp after = Timestamp()) {
+    auto oracle = LocalOracle::Create(Path(), after, Options());
+    EXPECT_THAT(oracle, IsOk());
+    return *std::move(oracle);
+  }
+  std::unique_ptr<LocalOracle> Reopen() {
+    auto oracle = LocalOracle::Open(Path(), Options());
+    EXPECT_THAT(oracle, IsOk());
+    return *std::move(oracle);
+  }
+
+  // What an oracle would find if this one died now.
+  uint64_t DurableBound() const {
+    const std::string copy = Path() + ".copy";
+    std::filesystem::copy_file(Path(), copy, std::filesystem::copy_options::overwrite_existing);
+    return BoundFile::Open(copy).value()->bound();
+  }
+
+  TempDir dir_;
+  FakeClock clock_;
+};
+
+TEST_F(LocalOracleTest, FollowsTheClock) {
+  auto oracle = Create();
+  EXPECT_EQ(oracle->GetTimestamp().value(), Timestamp(1'000'000));
+  EXPECT_EQ(oracle->GetTimestamp().value(), Timestamp(1'000'001));
+  clock_.now += 500;
+  EXPECT_EQ(oracle->GetTimestamp().value(), Timestamp(1'000'500));
+}
+
+TEST_F(LocalOracleTest, GrowsWhenTheClockIsSetBack) {
+  auto oracle = Create();
+  const Timestamp before = oracle->GetTimestamp().value();
+  clock_.now = 0;
+  EXPECT_EQ(oracle->GetTimestamp().value(), before.Next());
+  oracle.reset();
+  oracle = Reopen();
+  EXPECT_GT(oracle->GetTimestamp().value(), before.Next());
+}
+
+TEST_F(LocalOracleTest, ManyAreInARow) {
+  auto oracle = Create();
+  const Timestamp first = oracle->GetTimestamps(100).value();
+  EXPECT_EQ(oracle->GetTimestamp().value(), Timestamp(first.value() + 100));
+  EXPECT_THAT(oracle->GetTimestamps(0), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(oracle->GetTimestamps(Oracle::kMaxCount + 1), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(oracle->GetTimestamps(Oracle::kMaxCount), IsOk());
+}
+
+TEST_F(LocalOracleTest, BeginsAboveWhatItIsTold) {
+  EXPECT_EQ(Create(Timestamp(5'000'000))->GetTimestamp().value(), Timestamp(5'000'001));
+}
+
+// O1c, O2c: whatever was handed out is below what is on disk, at every moment, so wherever the oracle dies.
+TEST_F(LocalOracleTest, NothingIsHandedOutAboveTheDurableBound) {
+  std::mt19937_64 random(7);
+  auto oracle = Create();
+  Timestamp last;
+  for (int i = 0; i < 2000; ++i) {
+    clock_.now = random() % 2 == 0 ? clock_.now + random() % 700 : random() % 2'000'000;
+    const uint32_t count = 1 + random() % 5;
+    const Timestamp first = oracle->GetTimestamps(count).value();
+    ASSERT_GT(first, last);
+    last = Timestamp(first.value() + count - 1);
+    ASSERT_LT(last.value(), DurableBound());
+    if (random() % 50 == 0) {
+      oracle.reset();
+      oracle = Reopen();
+    }
+  }
+}
+
+TEST_F(LocalOracleTest, EndsWithAClearErrorAtTheLastTimestamp) {
+  clock_.now = LocalOracle::kLast - 3;
+  auto oracle = Create();
+  EXPECT_THAT(oracle->GetTimestamp(), IsOk());
+  EXPECT_THAT(oracle->GetTimestamps(10), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(oracle->GetTimestamp(), IsOk());
+  clock_.now = ~uint64_t{0};
+  EXPECT_THAT(oracle->GetTimestamp(), StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+// O1, with real threads and the real clock.
+TEST_F(LocalOracleTest, ThreadsGetDistinctGrowingTimestamps) {
+  auto oracle = LocalOracle::Create(Path(), Timestamp(), {.window_micros = 20'000}).value();
+  constexpr int kThreads = 8;
+  std::vector<std::vector<Timestamp>> drawn(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20'000; ++i) drawn[t].push_back(oracle->GetTimestamp().value());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<Timestamp> all;
+  for (const std::vector<Timestamp>& one : drawn) {
+    EXPECT_TRUE(std::is_sorted(one.begin(), one.end()));
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+}
+
+// Draws timestamps and tells each over the pipe, until it is killed.
+[[noreturn]] void DrawUntilKilled(const std::string& path, int pipe) {
+  auto oracle = LocalOracle::Open(path, {.window_micros = 500});
+  if (!oracle.ok()) _exit(1);
+  while (true) {
+    const absl::StatusOr<Timestamp> ts = (*oracle)->GetTimestamp();
+    const uint64_t value = ts.ok() ? ts->value() : 0;
+    if (write(pipe, &value, sizeof(value)) != sizeof(value)) _exit(2);
+  }
+}
+
+TEST_F(LocalOracleTest, NoTimestampComesTwiceAfterAKill) {
+  { auto oracle = LocalOracle::Create(Path(), Timestamp()); }
+  std::mt19937_64 random(11);
+  uint64_t last = 0;
+  size_t drawn = 0;
+  for (int cycle = 0; cycle < 20; ++cycle) {
+    int fds[2];
+    ASSERT_EQ(pipe(fds), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      close(fds[0]);
+      DrawUntilKilled(Path(), fds[1]);
+    }
+    close(fds[1]);
+    const size_t until = 1 + random() % 300;
+    uint64_t value = 0;
+    for (size_t n = 0; read(fds[0], &value, sizeof(value)) == sizeof(value);) {
+      ASSERT_GT(value, last) << "in cycle " << cycle;
+      last = value;
+      ++drawn;
+      if (++n == until) kill(child, SIGKILL);
+    }
+    close(fds[0]);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended by itself, status " << status;
+  }
+  EXPECT_GT(drawn, 500u);
+}
+
+}  // namespace
+}  // namespace percolator
