@@ -61,7 +61,8 @@ std::vector<absl::StatusOr<MutateResult>> RocksStore::Mutate(const std::vector<R
       ApplyGroup(group);
       group.clear();
       bytes = 0;
-      rows = {entry.row_prefix};
+      rows.clear();
+      rows.insert(entry.row_prefix);
     }
     group.push_back(&entry);
     bytes += BytesIn(*entry.mutation);
