@@ -1,4 +1,4 @@
-// The environment variables that set how much the crash tests do.
+// How much the crash tests do, and the environment variables that set it.
 
 #ifndef PERCOLATOR_TESTS_STORE_CRASH_SETTINGS_H_
 #define PERCOLATOR_TESTS_STORE_CRASH_SETTINGS_H_
@@ -24,6 +24,10 @@ inline uint64_t CrashSeed() {
   }();
   return kSeed;
 }
+
+// So many mutations must be acknowledged per cycle, on average: a run with fewer shows nothing. Low enough for a
+// sanitizer on a busy machine.
+inline constexpr uint64_t kLeastPerCycle = 10;
 
 }  // namespace percolator
 

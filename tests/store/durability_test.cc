@@ -86,8 +86,7 @@ class DurabilityTest : public ::testing::Test {
     ASSERT_THAT((*store)->Close(), IsOk());
   }
 
-  // `least` acknowledged mutations per cycle on average: a run with fewer shows nothing.
-  void KillAgainAndAgain(const RocksStoreOptions& options, const CrashPlan& plan, uint64_t least) {
+  void KillAgainAndAgain(const RocksStoreOptions& options, const CrashPlan& plan) {
     const std::string dir = dir_.path() + "/store";
     CrashLedger ledger(plan);
     {
@@ -111,7 +110,7 @@ class DurabilityTest : public ::testing::Test {
                 static_cast<unsigned long long>(ledger.acknowledged()),
                 static_cast<unsigned long long>(ledger.verified()));
     EXPECT_EQ(ledger.acknowledged(), ledger.verified());
-    EXPECT_GE(ledger.acknowledged(), least * cycles) << "too few writes to show anything";
+    EXPECT_GE(ledger.acknowledged(), kLeastPerCycle * cycles) << "too few writes to show anything";
   }
 
   TempDir dir_;
@@ -122,21 +121,21 @@ TEST_F(DurabilityTest, NothingAcknowledgedIsLostByAKillWithoutSync) {
   RocksStoreOptions options;
   options.durability = Durability::kNoSync;
   options.write_buffer_bytes = kLargeBuffer;
-  KillAgainAndAgain(options, {.seed = CrashSeed()}, 100);
+  KillAgainAndAgain(options, {.seed = CrashSeed()});
 }
 
 TEST_F(DurabilityTest, NothingAcknowledgedIsLostByAKillWithSync) {
   RocksStoreOptions options;
   options.durability = Durability::kSync;
   options.write_buffer_bytes = kLargeBuffer;
-  KillAgainAndAgain(options, {.seed = CrashSeed()}, 20);
+  KillAgainAndAgain(options, {.seed = CrashSeed()});
 }
 
 TEST_F(DurabilityTest, NothingAcknowledgedIsLostByAKillDuringFlushesAndCompactions) {
   RocksStoreOptions options;
   options.durability = Durability::kNoSync;
   options.write_buffer_bytes = kSmallBuffer;
-  KillAgainAndAgain(options, {.seed = CrashSeed(), .value_bytes = 2000}, 100);
+  KillAgainAndAgain(options, {.seed = CrashSeed(), .value_bytes = 2000});
 }
 
 TEST_F(DurabilityTest, StoreThatIsKilledWhileItIsCreatedCanBeOpened) {

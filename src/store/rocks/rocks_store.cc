@@ -39,6 +39,7 @@ class NoLockFile : public rocksdb::FileSystemWrapper {
 struct Abandoned {
   std::unique_ptr<rocksdb::Env> env;
   rocksdb::DB* db;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
 };
 
 void Abandon(Abandoned abandoned) {
@@ -252,7 +253,7 @@ absl::Status RocksStore::Close() {
     // destroyed (Debian builds it with assertions). Everything that was acknowledged is in its log, so it is left as
     // it is, like by a crash: stopped, but not destroyed.
     rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);
-    Abandon({std::move(env_), db_.release()});
+    Abandon({std::move(env_), db_.release(), std::move(handles_)});
   }
   handles_.clear();
   folder_.reset();
