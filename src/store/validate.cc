@@ -29,8 +29,8 @@ absl::Status CheckRowKey(const std::string& key, const StoreLimits& limits) {
 
 // The border of a row range may be one byte longer than a row key: RowRange::After and Single make it so.
 absl::Status CheckRowBorder(std::string_view what, const std::string& key, const StoreLimits& limits) {
-  const size_t limit = limits.row_key_bytes + 1;
-  return key.size() > limit ? TooMany(what, key.size(), limit, "bytes") : absl::OkStatus();
+  if (key.empty() || key.size() - 1 <= limits.row_key_bytes) return absl::OkStatus();
+  return TooMany(what, key.size(), limits.row_key_bytes + 1, "bytes");
 }
 
 absl::Status CheckFamily(Family family) {

@@ -4,7 +4,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -143,6 +147,75 @@ TEST_F(RocksStoreTest, GoldenFormatFile) {
   std::ostringstream text;
   text << file.rdbuf();
   EXPECT_EQ(text.str(), "percolator store format 1\n");
+}
+
+TEST_F(RocksStoreTest, KeepsItsFolderWhenTheProcessChangesItsOwn) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(dir_.path());
+  auto store = OpenRocksStore("relative/");
+  std::filesystem::current_path(before);
+  ASSERT_THAT(store, IsOk());
+  ASSERT_THAT((*store)->CreateTable({"t", ""}), IsOk());
+  ASSERT_THAT((*store)->Close(), IsOk());
+  EXPECT_THAT(OpenRocksStore(dir_.path() + "/relative"), IsOk());
+}
+
+TEST_F(RocksStoreTest, AChildThatWasForkedDoesNotKeepTheLock) {
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  store_.reset();
+  const absl::Status opened = OpenRocksStore(dir_.path()).status();
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_THAT(opened, IsOk());
+}
+
+TEST_F(RocksStoreTest, AStoreThatLostItsDatabaseIsRefused) {
+  store_.reset();
+  std::filesystem::remove_all(dir_.path() + "/rocksdb");
+  EXPECT_THAT(OpenRocksStore(dir_.path()), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(RocksStoreTest, AStoreThatWasNeverFinishedIsFinished) {
+  const std::string dir = dir_.path() + "/new";
+  std::filesystem::create_directories(dir + "/rocksdb");
+  std::ofstream(dir + "/PERCOLATOR.tmp") << "percolator st";
+  EXPECT_THAT(OpenRocksStore(dir), IsOk());
+}
+
+TEST_F(RocksStoreTest, LimitsThatRocksDbCannotKeepAreRefused) {
+  RocksStoreOptions options;
+  options.limits.value_bytes = size_t{1} << 32;
+  EXPECT_THAT(OpenRocksStore(dir_.path() + "/large", options), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(RocksStoreTest, TheLastTableIdIsNotUsed) {
+  ASSERT_TRUE(store_->db()->Put(rocksdb::WriteOptions(), "next-table-id", "\xff\xff\xff\xff").ok());
+  Open();
+  EXPECT_THAT(store_->CreateTable({"u", ""}), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST_F(RocksStoreTest, VersionsThatAreSelectedCountAsWork) {
+  store_.reset();
+  RocksStoreOptions options;
+  options.limits.scan_work = 10;
+  const auto store = OpenRocksStore(dir_.path(), options);
+  ASSERT_THAT(store, IsOk());
+  std::vector<RowMutation> mutations;
+  for (int i = 100; i < 200; ++i) {
+    mutations.push_back({"t", std::to_string(i), {}, {Mutation::Set(Family::kData, "c", Timestamp(1), "v")}});
+  }
+  for (const auto& result : (*store)->Mutate(mutations)) ASSERT_THAT(result, IsOk());
+  ScanRequest request;
+  request.table = "t";
+  request.selectors.push_back({Family::kData});
+  const auto page = (*store)->Scan(request);
+  ASSERT_THAT(page, IsOk());
+  EXPECT_LE(page->rows.size(), 11u);
+  EXPECT_TRUE(page->resume.has_value());
 }
 
 TEST_F(RocksStoreTest, TablesAreThereAfterReopening) {

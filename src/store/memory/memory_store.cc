@@ -193,7 +193,8 @@ ScanPage MemoryStore::ScanRows(const Rows& rows, const ScanRequest& request) con
   size_t work = 0;
   for (auto it = rows.lower_bound(request.rows.start); it != rows.end(); ++it) {
     if (request.rows.limit.has_value() && it->first >= *request.rows.limit) break;
-    if (page.rows.size() >= request.row_limit || bytes >= limits_.scan_bytes || work >= limits_.scan_work) {
+    const bool full = page.rows.size() >= request.row_limit || bytes >= limits_.scan_bytes || work >= limits_.scan_work;
+    if (full && work > 0) {
       page.resume = it->first;
       break;
     }

@@ -1,5 +1,6 @@
 #include "src/store/rocks/catalog.h"
 
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -52,6 +53,11 @@ std::vector<TableInfo> Catalog::List() const {
   infos.reserve(tables_.size());
   for (const auto& [name, table] : tables_) infos.push_back(table->info);
   return infos;
+}
+
+bool Catalog::Full() const {
+  ReaderLock lock(&mutex_);
+  return next_id_ == std::numeric_limits<uint32_t>::max();
 }
 
 std::unique_ptr<Table> Catalog::StageCreate(const TableInfo& info, rocksdb::WriteBatch* batch) const {

@@ -40,6 +40,9 @@ class Catalog {
   Table* Find(const std::string& name) const;
   std::vector<TableInfo> List() const;
 
+  // No more tables can be made: the last id would have no end of range after it.
+  bool Full() const;
+
   // A change has two halves: Stage* puts it into a batch; when that is written, Add or Remove makes it
   // visible. REQUIRES: one change at a time.
   std::unique_ptr<Table> StageCreate(const TableInfo& info, rocksdb::WriteBatch* batch) const;

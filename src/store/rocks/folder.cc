@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFormatFile = "PERCOLATOR";
 constexpr std::string_view kFormatTemp = "PERCOLATOR.tmp";
+constexpr std::string_view kRocksDbFolder = "rocksdb";
 constexpr std::string_view kFormatText = "percolator store format ";
 
 std::string PathIn(const std::string& dir, std::string_view name) { return StrCat(dir, "/", name); }
@@ -54,8 +55,20 @@ absl::Status WriteSynced(const std::string& path, const std::string& text) {
   return error == 0 ? absl::OkStatus() : Failed("cannot write", path, error);
 }
 
+// Makes the folder and those above it that are missing, each of them for good before the next.
+// REQUIRES: `dir` is absolute.
+absl::Status MakeFolders(const fs::path& dir) {
+  std::error_code error;
+  if (fs::exists(dir, error) || !dir.has_relative_path()) return absl::OkStatus();
+  const fs::path parent = dir.parent_path();
+  if (absl::Status s = MakeFolders(parent); !s.ok()) return s;
+  if (mkdir(dir.c_str(), 0755) != 0 && errno != EEXIST) return Failed("cannot create folder", dir, errno);
+  return SyncFolder(parent);
+}
+
 // Writes the format file so that it is there wholly or not at all, whatever happens.
 absl::Status MakeStoreFolder(const std::string& dir) {
+  if (absl::Status s = MakeFolders(PathIn(dir, kRocksDbFolder)); !s.ok()) return s;
   const std::string temp = PathIn(dir, kFormatTemp);
   const std::string path = PathIn(dir, kFormatFile);
   if (absl::Status s = WriteSynced(temp, StrCat(kFormatText, StoreFolder::kFormat, "\n")); !s.ok()) return s;
@@ -71,7 +84,7 @@ absl::Status CheckFormat(const std::string& dir) {
   const std::string content = std::move(text).str();
   std::string_view number = content;
   int format = 0;
-  if (!file || !ConsumePrefix(&number, kFormatText) || !absl::SimpleAtoi(std::string(number), &format)) {
+  if (!file || !ConsumePrefix(&number, kFormatText) || !absl::SimpleAtoi(std::string(number), &format) || format < 1) {
     return absl::FailedPreconditionError(
         StrCat(path, " does not say which format the store has; is it damaged? Restore it from a backup"));
   }
@@ -79,6 +92,11 @@ absl::Status CheckFormat(const std::string& dir) {
     return absl::FailedPreconditionError(StrCat("the store in ", dir, " has format ", format,
                                                 ", and this version reads formats up to ", StoreFolder::kFormat,
                                                 ": use a newer Percolator to open it"));
+  }
+  // It is made before the format file: without it, this is what is left of a store.
+  if (!fs::is_directory(PathIn(dir, kRocksDbFolder))) {
+    return absl::FailedPreconditionError(
+        StrCat("the store in ", dir, " has lost its folder ", kRocksDbFolder, ": restore it from a backup"));
   }
   return absl::OkStatus();
 }
@@ -90,7 +108,9 @@ absl::Status CheckOrMakeStoreFolder(const std::string& dir) {
   for (const auto& entry : fs::directory_iterator(dir, error)) {
     const std::string name = entry.path().filename();
     if (name == kFormatFile) return CheckFormat(dir);
-    if (name != kFormatTemp) empty = false;
+    // A store that was never finished may have left these.
+    const bool unfinished = name == kFormatTemp || (name == kRocksDbFolder && fs::is_empty(entry.path(), error));
+    if (!unfinished) empty = false;
   }
   if (error) return Failed("cannot list folder", dir, error.value());
   if (!empty) {
@@ -104,15 +124,22 @@ absl::Status CheckOrMakeStoreFolder(const std::string& dir) {
 
 StoreFolder::StoreFolder(std::string dir, int fd) : dir_(std::move(dir)), fd_(fd) {}
 
-StoreFolder::~StoreFolder() { close(fd_); }
+// Unlocked by name: a child process that was forked meanwhile would keep the lock by its copy of the descriptor.
+StoreFolder::~StoreFolder() {
+  flock(fd_, LOCK_UN);
+  close(fd_);
+}
 
-absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string& dir) {
+absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string& name) {
+  if (name.empty()) return absl::InvalidArgumentError("the name of the store's folder is empty");
+  // Absolute, so that it stays the same folder when the process changes its own; and without a slash at its end.
   std::error_code error;
-  if (fs::create_directories(dir, error)) {
-    const fs::path parent = fs::absolute(dir).lexically_normal().parent_path();
-    if (absl::Status s = SyncFolder(parent); !s.ok()) return s;
-  }
-  if (error) return Failed("cannot create folder", dir, error.value());
+  fs::path path = fs::absolute(name, error);
+  if (!error) path = fs::weakly_canonical(path, error);
+  if (error) return Failed("cannot find folder", name, error.value());
+  if (!path.has_filename()) path = path.parent_path();
+  const std::string dir = path;
+  if (absl::Status s = MakeFolders(path); !s.ok()) return s;
   const int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return Failed("cannot open folder", dir, errno);
   std::unique_ptr<StoreFolder> folder(new StoreFolder(dir, fd));

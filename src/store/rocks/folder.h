@@ -1,7 +1,8 @@
 // The folder of a store on disk.
 //
-//   DIR/PERCOLATOR   one line, "percolator store format N": says what the folder is, before anything else is
-//   touched DIR/rocksdb/     RocksDB's files
+//   DIR/PERCOLATOR   one line, "percolator store format N": says what the folder is, before anything else is touched
+//   DIR/rocksdb/     RocksDB's files
+//   DIR/messages     what RocksDB had to say since it was opened last
 //
 // An open folder is locked (flock on the folder itself), so a second open fails, in this process or another.
 // The lock goes with the process, however it dies.
@@ -22,7 +23,7 @@ class StoreFolder {
   static constexpr int kFormat = 1;
 
   // Creates the folder if it is missing, makes it a store's if it is empty, and locks it.
-  static absl::StatusOr<std::unique_ptr<StoreFolder>> Open(const std::string& dir);
+  static absl::StatusOr<std::unique_ptr<StoreFolder>> Open(const std::string& name);
 
   ~StoreFolder();
   StoreFolder(const StoreFolder&) = delete;
@@ -30,6 +31,7 @@ class StoreFolder {
 
   const std::string& dir() const { return dir_; }
   std::string rocksdb_dir() const { return dir_ + "/rocksdb"; }
+  std::string message_log_path() const { return dir_ + "/messages"; }
 
  private:
   StoreFolder(std::string dir, int fd);

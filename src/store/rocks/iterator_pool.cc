@@ -8,6 +8,10 @@ rocksdb::Iterator* IteratorPool::Take() {
     rocksdb::Iterator* iterator = slot.exchange(nullptr, std::memory_order_acq_rel);
     if (iterator != nullptr) return iterator;
   }
+  return New();
+}
+
+rocksdb::Iterator* IteratorPool::New() {
   rocksdb::ReadOptions options;
   options.prefix_same_as_start = true;
   // Ranges are deleted only with whole tables, and a table's id is never used again.

@@ -33,6 +33,8 @@ class IteratorPool {
   // An iterator over the versions of one cell at a time: it may be moved only among keys with the cell prefix
   // that was last sought.
   rocksdb::Iterator* Take();
+  // The same, never one that was used before.
+  rocksdb::Iterator* New();
   void Return(rocksdb::Iterator* iterator);
   void DropIdle();
 

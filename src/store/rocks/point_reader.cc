@@ -21,8 +21,7 @@ rocksdb::Iterator* PointReader::FreshIterator(Family family) {
     if (!iterators_[i]->Refresh().ok()) {
       // Its state is unknown now; a new one sees the newest state as well, and says what is wrong.
       delete iterators_[i];
-      (*pools_)[i].DropIdle();
-      iterators_[i] = (*pools_)[i].Take();
+      iterators_[i] = (*pools_)[i].New();
     }
     fresh_[i] = true;
   }

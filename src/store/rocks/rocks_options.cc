@@ -11,6 +11,7 @@
 #include "rocksdb/utilities/table_properties_collectors.h"
 #include "src/store/rocks/cell_key.h"
 #include "src/store/rocks/max_timestamp.h"
+#include "src/store/rocks/message_log.h"
 
 namespace percolator {
 namespace {
@@ -62,7 +63,8 @@ rocksdb::ColumnFamilyOptions FamilyOptions(Family family, const RocksStoreOption
 
 }  // namespace
 
-rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, rocksdb::Env* env) {
+rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, const std::string& message_log_path,
+                                 rocksdb::Env* env) {
   rocksdb::DBOptions db;
   db.env = env;
   db.create_if_missing = true;
@@ -77,9 +79,11 @@ rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, rocksdb::Env*
   db.max_total_wal_size = 8 * options.write_buffer_bytes;
   // Write files out steadily, so that one fsync has not hundreds of megabytes to wait for.
   db.bytes_per_sync = 1 << 20;
-  db.keep_log_file_num = 4;
-  db.max_log_file_size = 16 << 20;
   db.stats_dump_period_sec = 0;
+  // A store that stopped stays so: RocksDB must not go on by itself, perhaps after the store was opened again.
+  db.max_bgerror_resume_count = 0;
+  // Not RocksDB's own, which ends the process when a line can't be written, as on a full disk.
+  db.info_log = NewMessageLog(message_log_path);
   return db;
 }
 

@@ -3,6 +3,7 @@
 #ifndef PERCOLATOR_STORE_ROCKS_ROCKS_OPTIONS_H_
 #define PERCOLATOR_STORE_ROCKS_ROCKS_OPTIONS_H_
 
+#include <string>
 #include <vector>
 
 #include "percolator/store.h"
@@ -12,7 +13,9 @@
 
 namespace percolator {
 
-rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, rocksdb::Env* env);
+// RocksDB's messages go to the file `message_log_path`.
+rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, const std::string& message_log_path,
+                                 rocksdb::Env* env);
 
 // The default column family, which holds the catalog, and then one for each Family, in the order of its
 // values.

@@ -68,7 +68,8 @@ absl::StatusOr<ScanPage> RocksStore::Scan(const ScanRequest& request) {
   while (const ScanCursor* first = FirstInOrder(cursors)) {
     Row row{first->row(), {}};
     const std::string row_prefix = first->row_prefix();
-    const bool full = page.rows.size() == request.row_limit || bytes >= options_.limits.scan_bytes;
+    const bool full =
+        page.rows.size() == request.row_limit || (!page.rows.empty() && bytes >= options_.limits.scan_bytes);
     if (full || !TakeRow(row_prefix, cursors, &row)) {
       page.resume = std::move(row.key);
       break;

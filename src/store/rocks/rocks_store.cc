@@ -89,6 +89,13 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStoreWithEnv(const std::string& 
 
 absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& dir, const RocksStoreOptions& options,
                                                              rocksdb::Env* env) {
+  // More than this does not fit into RocksDB's records.
+  constexpr size_t kMostBytes = size_t{1} << 30;
+  if (options.limits.value_bytes > kMostBytes || options.limits.row_mutation_bytes > kMostBytes) {
+    return absl::InvalidArgumentError(StrCat("limits of ", options.limits.value_bytes, " bytes for a value and ",
+                                             options.limits.row_mutation_bytes, " for a row mutation: up to ",
+                                             kMostBytes, " is possible"));
+  }
   absl::StatusOr<std::unique_ptr<StoreFolder>> folder = StoreFolder::Open(dir);
   if (!folder.ok()) return folder.status();
   std::unique_ptr<RocksStore> store(new RocksStore(options, std::move(*folder)));
@@ -108,7 +115,7 @@ RocksStore::~RocksStore() { Close().IgnoreError(); }
 
 absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
   env_ = rocksdb::NewCompositeEnv(std::make_shared<NoLockFile>(env->GetFileSystem()));
-  rocksdb::DBOptions db_options = MakeDbOptions(options_, env_.get());
+  rocksdb::DBOptions db_options = MakeDbOptions(options_, folder_->message_log_path(), env_.get());
   db_options.listeners.push_back(std::make_shared<Listener>(this));
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status =
@@ -152,6 +159,7 @@ absl::Status RocksStore::CreateTable(const TableInfo& info) {
   if (absl::Status s = ValidateTableName(info.name); !s.ok()) return s;
   MutexLock lock(&admin_mutex_);
   if (catalog_.Find(info.name) != nullptr) return TableExists(info.name);
+  if (catalog_.Full()) return absl::ResourceExhaustedError("every id for a table has been used");
   if (absl::Status s = MayWrite(); !s.ok()) return s;
   rocksdb::WriteBatch batch;
   std::unique_ptr<Table> table = catalog_.StageCreate(info, &batch);
@@ -240,8 +248,9 @@ absl::Status RocksStore::Write(rocksdb::WriteBatch* batch, bool sync) {
 absl::Status RocksStore::Close() {
   if (db_ == nullptr || closed_.exchange(true)) return absl::OkStatus();
   absl::Status status;
-  if (!stopped_ && options_.durability == Durability::kNoSync) {
-    status.Update(FromRocks(db_->SyncWAL(), "syncing the log on close"));
+  if (options_.durability == Durability::kNoSync) {
+    // Stopped, nothing can be made durable any more.
+    status = stopped_ ? MayWrite() : FromRocks(db_->SyncWAL(), "syncing the log on close");
   }
   for (IteratorPool& pool : pools_) pool.DropIdle();
   if (status.ok() && !stopped_) {

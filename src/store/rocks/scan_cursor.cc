@@ -40,6 +40,7 @@ void ScanCursor::TakeRow(std::vector<Cell>* out) {
   while (state_ == State::kOnVersion && row_prefix_ == row_prefix) {
     out->push_back(Cell{selector_.family, key_.column, TimestampOf(View(it_->key())), it_->value().ToString()});
     ++taken_;
+    Spend();
     it_->Next();
     Settle();
   }
@@ -47,7 +48,7 @@ void ScanCursor::TakeRow(std::vector<Cell>* out) {
 
 // Moves forward to the first version that is selected, if the cursor is not on one already.
 void ScanCursor::Settle() {
-  for (; it_->Valid(); budget_->versions -= budget_->versions > 0) {
+  for (; it_->Valid(); Spend()) {
     const std::string_view key = View(it_->key());
     if (CellPrefixOf(key) != cell_prefix_ && !EnterCell(key)) return;
     if (selector_.column.has_value() && key_.column != *selector_.column) {
@@ -88,6 +89,11 @@ bool ScanCursor::EnterCell(std::string_view key) {
   if (first || budget_->versions > 0) return true;
   state_ = State::kStopped;
   return false;
+}
+
+// One version has been looked at.
+void ScanCursor::Spend() {
+  if (budget_->versions > 0) --budget_->versions;
 }
 
 void ScanCursor::SkipTo(const std::string& target) {

@@ -54,6 +54,7 @@ class ScanCursor {
 
   void Settle();
   bool EnterCell(std::string_view key);
+  void Spend();
   void SkipTo(const std::string& target);
 
   const Selector selector_;

@@ -1,0 +1,37 @@
+#include "src/store/rocks/message_log.h"
+
+#include <cstdarg>
+#include <cstdio>
+
+#include "src/base/mutex.h"
+
+namespace percolator {
+namespace {
+
+class MessageLog : public rocksdb::Logger {
+ public:
+  explicit MessageLog(const std::string& path)
+      : Logger(rocksdb::InfoLogLevel::WARN_LEVEL), file_(std::fopen(path.c_str(), "we")) {}
+  ~MessageLog() override {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+
+  using Logger::Logv;
+  void Logv(const char* format, va_list arguments) override {
+    MutexLock lock(&mutex_);
+    if (file_ == nullptr) return;
+    std::vfprintf(file_, format, arguments);
+    std::fputc('\n', file_);
+    std::fflush(file_);
+  }
+
+ private:
+  Mutex mutex_;
+  std::FILE* const file_;
+};
+
+}  // namespace
+
+std::shared_ptr<rocksdb::Logger> NewMessageLog(const std::string& path) { return std::make_shared<MessageLog>(path); }
+
+}  // namespace percolator
