@@ -33,6 +33,7 @@
 namespace percolator {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Expect = CrashLedger::Expect;
@@ -368,6 +369,51 @@ TEST_F(FaultTest, FullDiskStopsWritingButNotReadingUntilTheStoreIsOpenedAgain) {
   ASSERT_GE(cells.size(), 2u);
   EXPECT_EQ(cells.front().timestamp, Timestamp(4));
   EXPECT_EQ(cells.back().timestamp, Timestamp(1));
+}
+
+// RocksDB notes a new log in its MANIFEST after it has put the writes of a group into memory. If that fails, the writers
+// are told so, and yet their rows may be there: then with all their cells, however they are read.
+TEST_F(FaultTest, RowOfAFailedWriteIsReadWholeOrNotAtAll) {
+  int failed = 0;
+  for (int trial = 0; trial < 10; ++trial) {
+    const std::string dir = StrCat(dir_.path(), "/trial-", trial);
+    absl::StatusOr<std::unique_ptr<Store>> store =
+        OpenRocksStoreWithEnv(dir, Options(Durability::kSync, 8 * kSmallBuffer), env_.get());
+    ASSERT_THAT(store, IsOk());
+    ASSERT_THAT((*store)->CreateTable({"t", ""}), IsOk());
+    fs_->Inject({.kind = Fault::Kind::kWriteError, .persistent = true, .files = FaultFs::FileKind::kManifest});
+    std::vector<RowMutation> lost(5);
+    std::atomic<bool> stop = false;
+    const auto write = [&](int writer, int more_cells) {
+      for (uint64_t i = 0; !stop; ++i) {
+        const std::vector<Mutation> cells = {Mutation::Set(Family::kData, "c", Timestamp(i), ""),
+                                             Mutation::Set(Family::kLock, "c", Timestamp(i), "")};
+        RowMutation mutation{"t", StrCat(writer, "-", i), {}, cells};
+        for (int n = 0; n < more_cells; ++n) {
+          mutation.mutations.push_back(Mutation::Set(Family::kData, StrCat(n), Timestamp(i), ""));
+        }
+        if ((*store)->Mutate({mutation})[0].ok()) continue;
+        lost[writer] = mutation;
+        stop = true;
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int writer = 0; writer < 5; ++writer) threads.emplace_back(write, writer, writer < 2 ? 0 : 1500);
+    for (std::thread& thread : threads) thread.join();
+    for (const RowMutation& mutation : lost) {
+      if (mutation.row.empty()) continue;
+      ++failed;
+      const auto by_name = (*store)->Read({{"t", mutation.row, {{Family::kData, "c"}, {Family::kLock, "c"}}}});
+      const auto by_family = (*store)->Read({{"t", mutation.row, {{Family::kData, "c"}, {Family::kLock}}}});
+      ASSERT_THAT(by_name, IsOk());
+      ASSERT_THAT(by_family, IsOk());
+      EXPECT_THAT(by_name->front().cells.size(), AnyOf(0u, 2u));
+      EXPECT_EQ(by_name->front(), by_family->front());
+    }
+    (*store)->Close().IgnoreError();
+    fs_->Heal();
+  }
+  EXPECT_GE(failed, 10);
 }
 
 // The families that are full when a write begins are switched to a new log together: what if it cannot be created?
