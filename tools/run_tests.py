@@ -34,7 +34,8 @@ JOBS = len(os.sched_getaffinity(0))
 TEST_TIMEOUT_SECONDS = 300
 STAGE_TIMEOUT_SECONDS = 900
 SANITIZER_ENVIRONMENT = {
-    "asan": {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"},
+    "asan": {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",
+             "LSAN_OPTIONS": f'suppressions="{ROOT}/tools/lsan.supp":print_suppressions=0'},
     # ThreadSanitizer's search for deadlocks aborts a thread that holds more than 64 locks, as the latches of a large
     # batch or of DropTable are. So it is off, and the order of locks is not checked by any stage.
     "tsan": {"TSAN_OPTIONS": f'suppressions="{ROOT}/tools/tsan.supp":detect_deadlocks=0'},
