@@ -184,8 +184,8 @@ class Bench {
     Require(store.ok(), "opening the store");
     store_ = *std::move(store);
     rocksdb::DB* raw = nullptr;
-    Require(rocksdb::DB::Open(MakeDbOptions(options_, raw_dir_ + "-messages", rocksdb::Env::Default()), raw_dir_, MakeColumnFamilies(options_),
-                              &raw_handles_, &raw)
+    Require(rocksdb::DB::Open(MakeDbOptions(options_, raw_dir_ + "-messages", rocksdb::Env::Default()), raw_dir_,
+                              MakeColumnFamilies(options_), &raw_handles_, &raw)
                 .ok(),
             "opening RocksDB");
     raw_.reset(raw);
