@@ -29,10 +29,11 @@
 //                                text says which, and what to do); reads go on where they can
 //           kResourceExhausted   the disk is full
 //           kDataLoss            stored bytes are corrupt, or an I/O error hit this very operation
+//           kOutOfRange          a lock at or below the safe point
 //           kUnavailable, kDeadlineExceeded
 //                                a remote store could not be reached in time
 //
-// For a mutation, the first four say that it was certainly not applied. After any other error it may have been
+// For a mutation, the first four and kOutOfRange say that it was certainly not applied. After any other error it may have been
 // applied, or may still be: the caller must read to find out.
 
 #ifndef PERCOLATOR_STORE_H_
@@ -51,6 +52,8 @@
 #include "percolator/timestamp.h"
 
 namespace percolator {
+
+class Oracle;
 
 // The families of every table: figure 5 of the paper. Each is kept apart on disk, so that scanning one does
 // not read the others. These values are part of the formats in docs/format.md: do not change them.
@@ -180,6 +183,22 @@ enum class MutateResult : uint8_t {
   kConditionFailed,  // it did not, nothing is changed
 };
 
+// The rows of a transaction, to be changed in one step: Store::MutateTogether.
+struct JointMutation {
+  // The start of the transaction. At or below the safe point it is refused.
+  Timestamp start_ts;
+  // Each row once. A mutation that sets a cell at AtCommit() sets it at the timestamp that is drawn.
+  std::vector<RowMutation> rows;
+
+  static constexpr Timestamp AtCommit() { return Timestamp::Infinity(); }
+};
+
+struct JointResult {
+  bool applied = false;
+  Timestamp timestamp;    // applied: the one that was drawn
+  size_t failed_row = 0;  // not applied: a row whose condition does not hold
+};
+
 // A table's name and its schema: bytes that the store keeps and does not interpret.
 struct TableInfo {
   std::string name;
@@ -220,6 +239,22 @@ class Store {
   // batch applied (never a part of one row mutation). Two entries for the same row are evaluated one after
   // the other, in their order.
   virtual std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) = 0;
+
+  // Whether MutateTogether is possible: the store holds all rows in one place, and its caller's oracle is near.
+  virtual bool CanMutateTogether() const { return false; }
+
+  // If the conditions of all rows hold, draws a timestamp from the oracle and applies all mutations, in one atomic step
+  // and one durable write. Nobody can miss it: from before the timestamp is drawn until all is applied the rows are
+  // closed, that is, every Read of one of them and every Scan waits. So a Read that begins after a later timestamp was
+  // drawn sees the mutation. After an error that leaves the outcome open the rows stay closed: reading them is
+  // kFailedPrecondition until the store is opened again, because the mutation may then be there.
+  virtual absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle);
+
+  // The safe point of garbage collection (percolator/cluster.h): once this returns, no mutation sets a lock at or below
+  // it any more, and none made by MutateTogether starts there; they are refused with kOutOfRange. It only grows (a
+  // smaller one changes nothing), and survives.
+  virtual absl::Status RaiseSafePoint(Timestamp ts) = 0;
+  virtual absl::StatusOr<Timestamp> SafePoint() = 0;
 
   // Row keys that divide the table into pieces of about equal size, ascending, distinct; possibly none. For
   // choosing random places to scan: a hint, not a snapshot.

@@ -1,4 +1,5 @@
-// Mutex, SharedMutex and CondVar: the standard ones, annotated for clang's thread-safety analysis.
+// Mutex, SharedMutex and CondVar: the standard ones, annotated for clang's thread-safety analysis. Code that also runs in
+// the simulator waits with the WaitQueue of src/base/runtime.h instead of a CondVar.
 //
 // Why not absl::Mutex: ThreadSanitizer follows a lock only where it is compiled with it, or intercepts it.
 // Debian's Abseil is not, so every absl::Mutex would look like no lock at all. The standard mutex is
@@ -7,6 +8,7 @@
 #ifndef PERCOLATOR_BASE_MUTEX_H_
 #define PERCOLATOR_BASE_MUTEX_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <shared_mutex>
@@ -31,6 +33,12 @@ class CondVar {
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     condition_.wait(lock);
+    lock.release();
+  }
+  // The same, for so long at most.
+  void WaitFor(Mutex* mutex, std::chrono::microseconds at_most) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
+    condition_.wait_for(lock, at_most);
     lock.release();
   }
   void NotifyOne() { condition_.notify_one(); }

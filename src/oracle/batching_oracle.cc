@@ -8,13 +8,16 @@ namespace percolator {
 
 // All fields are guarded by the oracle's mutex.
 struct BatchingOracle::Batch {
+  explicit Batch(Runtime* runtime) : changed(runtime->NewWaitQueue()) {}
+
   uint32_t count = 0;  // timestamps asked for
   bool done = false;
   absl::StatusOr<Timestamp> first = absl::UnknownError("not answered yet");
-  CondVar changed;  // it is done, or can be sent
+  std::unique_ptr<WaitQueue> changed;  // it is done, or can be sent
 };
 
-BatchingOracle::BatchingOracle(Oracle* oracle) : oracle_(oracle), waiting_(std::make_shared<Batch>()) {}
+BatchingOracle::BatchingOracle(Oracle* oracle, Runtime* runtime)
+    : oracle_(oracle), runtime_(runtime), waiting_(std::make_shared<Batch>(runtime)) {}
 
 absl::StatusOr<Timestamp> BatchingOracle::GetTimestamps(uint32_t count) {
   if (count == 0 || count > kMaxCount) {
@@ -35,11 +38,11 @@ absl::StatusOr<Timestamp> BatchingOracle::GetTimestamps(uint32_t count) {
 // NOLINTNEXTLINE(performance-unnecessary-value-param): a reference could be one to waiting_, which changes here.
 void BatchingOracle::SendOrWait(std::shared_ptr<Batch> batch) {
   if (in_flight_) {
-    batch->changed.Wait(&mutex_);
+    batch->changed->Wait(&mutex_);
     return;
   }
   // Nothing is in flight, and the batch is not done: so it is the one that waits.
-  waiting_ = std::make_shared<Batch>();
+  waiting_ = std::make_shared<Batch>(runtime_);
   in_flight_ = true;
   mutex_.Unlock();
   absl::StatusOr<Timestamp> first = oracle_->GetTimestamps(batch->count);
@@ -47,8 +50,8 @@ void BatchingOracle::SendOrWait(std::shared_ptr<Batch> batch) {
   in_flight_ = false;
   batch->first = std::move(first);
   batch->done = true;
-  batch->changed.NotifyAll();
-  waiting_->changed.NotifyOne();  // to send the next
+  batch->changed->WakeAll();
+  waiting_->changed->WakeOne();  // to send the next
 }
 
 }  // namespace percolator

@@ -15,13 +15,14 @@
 #include "absl/status/statusor.h"
 #include "percolator/oracle.h"
 #include "src/base/mutex.h"
+#include "src/base/runtime.h"
 
 namespace percolator {
 
 class BatchingOracle : public Oracle {
  public:
-  // `oracle` must outlive this.
-  explicit BatchingOracle(Oracle* oracle);
+  // Both must outlive this.
+  explicit BatchingOracle(Oracle* oracle, Runtime* runtime = Runtime::Real());
 
   // An error of a request is an error for all who share it.
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
@@ -33,6 +34,7 @@ class BatchingOracle : public Oracle {
   void SendOrWait(std::shared_ptr<Batch> batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Oracle* const oracle_;
+  Runtime* const runtime_;
 
   Mutex mutex_;
   bool in_flight_ ABSL_GUARDED_BY(mutex_) = false;

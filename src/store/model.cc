@@ -48,4 +48,8 @@ Mutation Mutation::Erase(Family family, std::string column, TimestampRange range
   return {Kind::kErase, family, std::move(column), range, {}};
 }
 
+absl::StatusOr<JointResult> Store::MutateTogether(const JointMutation& /*mutation*/, Oracle* /*oracle*/) {
+  return absl::UnimplementedError("this store cannot change several rows in one step");
+}
+
 }  // namespace percolator

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -68,8 +70,12 @@ absl::Status CheckCondition(const Condition& condition, const StoreLimits& limit
   return absl::OkStatus();
 }
 
-absl::Status CheckSet(const Mutation& set, const StoreLimits& limits) {
-  if (set.range.from == Timestamp::Infinity()) {
+// Whether a cell may be set at JointMutation::AtCommit().
+enum class AtCommit { kRefused, kAllowed };
+
+absl::Status CheckSet(const Mutation& set, const StoreLimits& limits, AtCommit at_commit) {
+  const bool drawn_later = at_commit == AtCommit::kAllowed && set.range.from == JointMutation::AtCommit();
+  if (set.range.from == Timestamp::Infinity() && !drawn_later) {
     return absl::InvalidArgumentError("a cell cannot be set at the infinite timestamp");
   }
   if (set.range != TimestampRange::Exactly(set.range.from)) {
@@ -83,13 +89,13 @@ absl::Status CheckSet(const Mutation& set, const StoreLimits& limits) {
   return absl::OkStatus();
 }
 
-absl::Status CheckMutation(const Mutation& mutation, const StoreLimits& limits) {
+absl::Status CheckMutation(const Mutation& mutation, const StoreLimits& limits, AtCommit at_commit) {
   if (absl::Status status = CheckColumn(mutation.family, mutation.column, limits); !status.ok()) {
     return status;
   }
   switch (mutation.kind) {
     case Mutation::Kind::kSet:
-      return CheckSet(mutation, limits);
+      return CheckSet(mutation, limits, at_commit);
     case Mutation::Kind::kErase:
       return absl::OkStatus();
   }
@@ -102,6 +108,25 @@ size_t BytesOf(const RowMutation& mutation) {
   for (const CellRange& cell : mutation.condition.cells) bytes += cell.column.size();
   for (const Mutation& m : mutation.mutations) bytes += m.column.size() + m.value.size();
   return bytes;
+}
+
+absl::Status ValidateRowMutation(const RowMutation& mutation, const StoreLimits& limits, AtCommit at_commit) {
+  if (absl::Status status = CheckRowKey(mutation.row, limits); !status.ok()) return status;
+  if (absl::Status status = CheckCondition(mutation.condition, limits); !status.ok()) return status;
+  if (mutation.mutations.size() > limits.row_mutations) {
+    return TooMany("row mutation", mutation.mutations.size(), limits.row_mutations, "mutations");
+  }
+  for (const Mutation& m : mutation.mutations) {
+    if (absl::Status status = CheckMutation(m, limits, at_commit); !status.ok()) return status;
+  }
+  const size_t bytes = BytesOf(mutation);
+  if (bytes <= limits.row_mutation_bytes) return absl::OkStatus();
+  return TooMany("row mutation", bytes, limits.row_mutation_bytes, "bytes");
+}
+
+absl::Status BelowSafePoint(Timestamp ts, Timestamp safe_point) {
+  return absl::OutOfRangeError(StrCat("the transaction started at ", ts.ToString(), ", garbage is collected up to ",
+                                      safe_point.ToString(), ": it is too old to write"));
 }
 
 }  // namespace
@@ -134,17 +159,47 @@ absl::Status ValidateScan(const ScanRequest& request, const StoreLimits& limits)
 }
 
 absl::Status ValidateMutation(const RowMutation& mutation, const StoreLimits& limits) {
-  if (absl::Status status = CheckRowKey(mutation.row, limits); !status.ok()) return status;
-  if (absl::Status status = CheckCondition(mutation.condition, limits); !status.ok()) return status;
-  if (mutation.mutations.size() > limits.row_mutations) {
-    return TooMany("row mutation", mutation.mutations.size(), limits.row_mutations, "mutations");
+  return ValidateRowMutation(mutation, limits, AtCommit::kRefused);
+}
+
+absl::Status ValidateJointMutation(const JointMutation& mutation, const StoreLimits& limits) {
+  std::set<std::pair<std::string_view, std::string_view>> rows;
+  size_t bytes = 0;
+  for (const RowMutation& row : mutation.rows) {
+    if (absl::Status status = ValidateRowMutation(row, limits, AtCommit::kAllowed); !status.ok()) return status;
+    if (!rows.emplace(row.table, row.row).second) {
+      return absl::InvalidArgumentError(
+          StrCat("row \"", absl::CHexEscape(row.row), "\" of table ", row.table, " occurs twice in a joint mutation"));
+    }
+    bytes += BytesOf(row);
   }
+  if (bytes > limits.row_mutation_bytes) {
+    return TooMany("joint mutation", bytes, limits.row_mutation_bytes, "bytes");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSafePoint(const RowMutation& mutation, Timestamp safe_point) {
   for (const Mutation& m : mutation.mutations) {
-    if (absl::Status status = CheckMutation(m, limits); !status.ok()) return status;
+    if (m.kind == Mutation::Kind::kSet && m.family == Family::kLock && m.range.from <= safe_point) {
+      return BelowSafePoint(m.range.from, safe_point);
+    }
   }
-  const size_t bytes = BytesOf(mutation);
-  if (bytes <= limits.row_mutation_bytes) return absl::OkStatus();
-  return TooMany("row mutation", bytes, limits.row_mutation_bytes, "bytes");
+  return absl::OkStatus();
+}
+
+absl::Status CheckSafePoint(const JointMutation& mutation, Timestamp safe_point) {
+  return mutation.start_ts <= safe_point ? BelowSafePoint(mutation.start_ts, safe_point) : absl::OkStatus();
+}
+
+absl::Status NoTimestampDrawn(const absl::Status& oracle) {
+  return absl::FailedPreconditionError(StrCat("nothing was changed, the oracle gave no timestamp: ", oracle.message()));
+}
+
+void SetDrawnTimestamp(Timestamp drawn, Mutation* mutation) {
+  if (mutation->kind == Mutation::Kind::kSet && mutation->range.from == JointMutation::AtCommit()) {
+    mutation->range = TimestampRange::Exactly(drawn);
+  }
 }
 
 absl::Status UnknownTable(const std::string& name) {

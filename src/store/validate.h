@@ -16,6 +16,16 @@ absl::Status ValidateTableName(const std::string& name);
 absl::Status ValidateRead(const RowRead& read, const StoreLimits& limits);
 absl::Status ValidateScan(const ScanRequest& request, const StoreLimits& limits);
 absl::Status ValidateMutation(const RowMutation& mutation, const StoreLimits& limits);
+absl::Status ValidateJointMutation(const JointMutation& mutation, const StoreLimits& limits);
+
+// The kOutOfRange of a mutation that would lock a cell at or below the safe point (G4).
+absl::Status CheckSafePoint(const RowMutation& mutation, Timestamp safe_point);
+absl::Status CheckSafePoint(const JointMutation& mutation, Timestamp safe_point);
+
+// What a joint mutation answers when the oracle gives no timestamp: it was certainly not applied.
+absl::Status NoTimestampDrawn(const absl::Status& oracle);
+// Puts the drawn timestamp in the place of JointMutation::AtCommit().
+void SetDrawnTimestamp(Timestamp drawn, Mutation* mutation);
 
 // The kNotFound of an operation on a table that does not exist.
 absl::Status UnknownTable(const std::string& name);

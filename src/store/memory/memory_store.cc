@@ -3,6 +3,7 @@
 // It is the executable specification of percolator/store.h: other stores are compared with it, and the
 // simulator runs on it. So it is written to be read, and its answers depend on nothing but the calls made.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "percolator/oracle.h"
 #include "percolator/store.h"
 #include "src/base/mutex.h"
 #include "src/store/validate.h"
@@ -130,6 +132,10 @@ class MemoryStore final : public Store {
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+  bool CanMutateTogether() const override { return true; }
+  absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
+  absl::Status RaiseSafePoint(Timestamp ts) override;
+  absl::StatusOr<Timestamp> SafePoint() override;
   absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
   absl::Status CreateTable(const TableInfo& info) override;
   absl::Status DropTable(const std::string& name) override;
@@ -139,6 +145,7 @@ class MemoryStore final : public Store {
  private:
   absl::StatusOr<Row> ReadRow(const RowRead& read) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<MutateResult> MutateRow(const RowMutation& mutation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> HoldsFor(const RowMutation& mutation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ScanPage ScanRows(const Rows& rows, const ScanRequest& request) const;
   absl::StatusOr<Table*> FindTable(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -147,6 +154,7 @@ class MemoryStore final : public Store {
   Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Table> tables_ ABSL_GUARDED_BY(mutex_);
+  Timestamp safe_point_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<Table*> MemoryStore::FindTable(const std::string& name) {
@@ -219,6 +227,7 @@ std::vector<absl::StatusOr<MutateResult>> MemoryStore::Mutate(const std::vector<
 absl::StatusOr<MutateResult> MemoryStore::MutateRow(const RowMutation& mutation) {
   if (closed_) return StoreClosed();
   if (absl::Status status = ValidateMutation(mutation, limits_); !status.ok()) return status;
+  if (absl::Status status = CheckSafePoint(mutation, safe_point_); !status.ok()) return status;
   absl::StatusOr<Table*> table = FindTable(mutation.table);
   if (!table.ok()) return table.status();
   Rows& rows = (*table)->rows;
@@ -229,6 +238,45 @@ absl::StatusOr<MutateResult> MemoryStore::MutateRow(const RowMutation& mutation)
   }
   if (IsEmpty(row->second)) rows.erase(row);
   return holds ? MutateResult::kApplied : MutateResult::kConditionFailed;
+}
+
+absl::StatusOr<bool> MemoryStore::HoldsFor(const RowMutation& mutation) {
+  absl::StatusOr<Table*> table = FindTable(mutation.table);
+  if (!table.ok()) return table.status();
+  const auto row = (*table)->rows.find(mutation.row);
+  return Holds(mutation.condition, row == (*table)->rows.end() ? Families{} : row->second);
+}
+
+absl::StatusOr<JointResult> MemoryStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {
+  MutexLock lock(&mutex_);
+  if (closed_) return StoreClosed();
+  if (absl::Status status = ValidateJointMutation(mutation, limits_); !status.ok()) return status;
+  if (absl::Status status = CheckSafePoint(mutation, safe_point_); !status.ok()) return status;
+  for (size_t i = 0; i < mutation.rows.size(); ++i) {
+    const absl::StatusOr<bool> holds = HoldsFor(mutation.rows[i]);
+    if (!holds.ok()) return holds.status();
+    if (!*holds) return JointResult{.failed_row = i};
+  }
+  const absl::StatusOr<Timestamp> drawn = oracle->GetTimestamp();
+  if (!drawn.ok()) return NoTimestampDrawn(drawn.status());
+  for (RowMutation row : mutation.rows) {
+    for (Mutation& m : row.mutations) SetDrawnTimestamp(*drawn, &m);
+    for (const Mutation& m : row.mutations) Apply(m, &tables_[row.table].rows[row.row]);
+  }
+  return JointResult{.applied = true, .timestamp = *drawn};
+}
+
+absl::Status MemoryStore::RaiseSafePoint(Timestamp ts) {
+  MutexLock lock(&mutex_);
+  if (closed_) return StoreClosed();
+  safe_point_ = std::max(safe_point_, ts);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Timestamp> MemoryStore::SafePoint() {
+  MutexLock lock(&mutex_);
+  if (closed_) return StoreClosed();
+  return safe_point_;
 }
 
 absl::StatusOr<std::vector<std::string>> MemoryStore::SampleRowKeys(const std::string& name) {

@@ -269,4 +269,7 @@ absl::Status RocksStore::Close() {
   return status;
 }
 
+absl::Status RocksStore::RaiseSafePoint(Timestamp /*ts*/) { return absl::UnimplementedError("safe point"); }
+absl::StatusOr<Timestamp> RocksStore::SafePoint() { return Timestamp(); }
+
 }  // namespace percolator

@@ -45,6 +45,8 @@ class RocksStore : public Store {
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+  absl::Status RaiseSafePoint(Timestamp ts) override;
+  absl::StatusOr<Timestamp> SafePoint() override;
   absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
   absl::Status CreateTable(const TableInfo& info) override;
   absl::Status DropTable(const std::string& name) override;
