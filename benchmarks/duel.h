@@ -43,15 +43,22 @@ class Duel {
     }
     std::printf("%s, %d thread%s\n", title_.c_str(), threads_, threads_ == 1 ? "" : "s");
     double ratio = 0;
+    ratios_.clear();
     for (const Contestant& c : contestants_) {
       std::vector<double> ratios;
       for (int i = 0; i < rounds_; ++i) ratios.push_back(c.rates[i] / contestants_[0].rates[i]);
       ratio = Median(ratios);
+      ratios_.push_back(ratio);
       std::printf("  %-44s %10.0f /s   %5.2f\n", c.name.c_str(), Median(c.rates), ratio);
     }
     std::fflush(stdout);
     return ratio;
   }
+
+  // After Run: the median ratio of each contestant to the first, in the order of Add.
+  const std::vector<double>& ratios() const { return ratios_; }
+  // After Run: the median rate of a contestant, per second.
+  double rate(size_t contestant) const { return Median(contestants_[contestant].rates); }
 
  private:
   struct Contestant {
@@ -94,6 +101,7 @@ class Duel {
   const int rounds_;
   const std::chrono::milliseconds round_;
   std::vector<Contestant> contestants_;
+  std::vector<double> ratios_;
 };
 
 }  // namespace percolator

@@ -8,9 +8,14 @@
 //   mutate    one cell, on condition that it has no lock     against   a WriteBatch with the same key
 //             and no version since
 //   prewrite  lock and data, then write record for the lock  against   WriteBatches with the same keys
+//   two steps a lock with the value, then a write record     against   Put of the value
+//             with it for the lock: a transaction of one cell
+//   one step  a write record with the value, by              against   Put of the value, and a WriteBatch of four
+//             MutateTogether: the same, one row or four
 //   scan      1000 rows of a family, newest version each     against   an iterator over the same keys
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -22,9 +27,11 @@
 #include <vector>
 
 #include "benchmarks/duel.h"
+#include "percolator/oracle.h"
 #include "percolator/store.h"
 #include "rocksdb/db.h"
 #include "rocksdb/write_batch.h"
+#include "src/oracle/local_oracle.h"
 #include "src/store/rocks/cell_key.h"
 #include "src/store/rocks/rocks_options.h"
 #include "src/store/rocks/rocks_store.h"
@@ -43,6 +50,16 @@ struct Settings {
   int value_bytes = 100;
   int rounds = 9;
   int round_ms = 200;
+  std::vector<std::string> only;
+
+  bool Wants(const std::string& part) const {
+    return only.empty() || std::find(only.begin(), only.end(), part) != only.end();
+  }
+};
+
+// Ratios to plain RocksDB, for one thread.
+struct Results {
+  double read = 0, batch = 0, mutate = 0, scan = 0, one_step = 0, two_steps = 0;
 };
 
 void Require(bool ok, const char* what) {
@@ -81,6 +98,10 @@ class Bench {
     for (int i = 0; i < 64; ++i) random_.emplace_back(i + 1);
     store_dir_ = dir + "/store";
     raw_dir_ = dir + "/raw";
+    std::filesystem::create_directories(dir);
+    auto oracle = LocalOracle::Create(dir + "/oracle", Timestamp());
+    Require(oracle.ok(), "making the oracle");
+    oracle_ = *std::move(oracle);
     Open();
     Require(store_->CreateTable({kTable, ""}).ok(), "CreateTable");
   }
@@ -165,6 +186,24 @@ class Bench {
         .Run();
   }
 
+  double TwoSteps(const std::string& title, int threads) {
+    return MakeDuel(title, threads)
+        .Add("RocksDB: Put", [&](int t) { PutRaw(Pick(t)); })
+        .Add("RocksDB: 2 WriteBatches, 3 keys", [&](int t) { TwoStepsRaw(Pick(t)); })
+        .Add("Store: 2 Mutates", [&](int t) { TwoStepsStore(Pick(t)); })
+        .Run();
+  }
+
+  double OneStep(const std::string& title, int rows, int threads) {
+    Duel duel = MakeDuel(title, threads);
+    if (rows == 1) {
+      duel.Add("RocksDB: Put", [&](int t) { PutRaw(Pick(t)); });
+    } else {
+      duel.Add("RocksDB: WriteBatch", [&, rows](int t) { BatchRaw(rows, t); });
+    }
+    return duel.Add("Store: MutateTogether", [&, rows](int t) { TogetherStore(rows, t); }).Run();
+  }
+
   double Scan() {
     return MakeDuel("scan 1000 rows, newest version of each", 1)
         .Add(
@@ -216,6 +255,7 @@ class Bench {
     for (uint64_t& row : rows) row = Pick(thread);
     return rows;
   }
+  Timestamp Drawn() { return oracle_->GetTimestamp().value(); }
   Timestamp NextTimestamp() { return Timestamp((kVersions + 2) * uint64_t{1'000'000'000} + clock_.fetch_add(1)); }
 
   void GetRaw(uint64_t row, int version) {
@@ -258,6 +298,47 @@ class Bench {
     batch.push_back({kTable, RowName(row), std::move(condition), std::move(mutations)});
     // A version that another thread wrote in the meantime makes the condition fail, rightly.
     Require(store_->Mutate(batch)[0].ok(), "Mutate");
+  }
+
+  void PutRaw(uint64_t row) {
+    Require(raw_->Put(write_options_, raw_family(Family::kWrite), Key(row, NextTimestamp()), value_).ok(), "Put");
+  }
+
+  void BatchRaw(int rows, int thread) {
+    rocksdb::WriteBatch batch;
+    for (int i = 0; i < rows; ++i) batch.Put(raw_family(Family::kWrite), Key(Pick(thread), NextTimestamp()), value_);
+    Require(raw_->Write(write_options_, &batch).ok(), "Write");
+  }
+
+  void TogetherStore(int rows, int thread) {
+    JointMutation mutation;
+    mutation.start_ts = Drawn();
+    mutation.rows.reserve(rows);
+    const uint64_t first = Pick(thread);
+    for (int i = 0; i < rows; ++i) {
+      // Rows that are far from each other.
+      const uint64_t row = (first + static_cast<uint64_t>(i) * settings_.rows / rows) % settings_.rows;
+      mutation.rows.push_back({kTable, RowName(row), Unlocked(mutation.start_ts), {}});
+      mutation.rows.back().mutations.push_back(Mutation::Set(Family::kWrite, "c", JointMutation::AtCommit(), value_));
+    }
+    Require(store_->MutateTogether(mutation, oracle_.get()).ok(), "MutateTogether");
+  }
+
+  void TwoStepsRaw(uint64_t row) {
+    const Timestamp start = NextTimestamp();
+    Require(raw_->Put(write_options_, raw_family(Family::kLock), Key(row, start), value_).ok(), "Put");
+    rocksdb::WriteBatch commit;
+    commit.Put(raw_family(Family::kWrite), Key(row, NextTimestamp()), value_);
+    commit.Delete(raw_family(Family::kLock), Key(row, start));
+    Require(raw_->Write(write_options_, &commit).ok(), "Write");
+  }
+
+  void TwoStepsStore(uint64_t row) {
+    const Timestamp start = Drawn();
+    MutateStore(row, Unlocked(start), {Mutation::Set(Family::kLock, "c", start, value_)});
+    MutateStore(row, {Condition::Quantifier::kAll, {{Family::kLock, "c", TimestampRange::Exactly(start)}}},
+                {Mutation::Set(Family::kWrite, "c", Drawn(), value_),
+                 Mutation::Erase(Family::kLock, "c", TimestampRange::Exactly(start))});
   }
 
   void PrewriteRaw(uint64_t row) {
@@ -309,6 +390,7 @@ class Bench {
   std::string store_dir_, raw_dir_;
   RocksStoreOptions options_;
   rocksdb::WriteOptions write_options_;
+  std::unique_ptr<LocalOracle> oracle_;
   std::unique_ptr<RocksStore> store_;
   std::unique_ptr<rocksdb::DB> raw_;
   std::vector<rocksdb::ColumnFamilyHandle*> raw_handles_;
@@ -323,39 +405,63 @@ int Main(int argc, char** argv) {
   app.add_option("--value-bytes", settings.value_bytes, "Bytes in a value")->capture_default_str();
   app.add_option("--rounds", settings.rounds, "Rounds; the median counts")->capture_default_str();
   app.add_option("--round-ms", settings.round_ms, "Length of a contestant's turn")->capture_default_str();
+  app.add_option("--only", settings.only, "Parts to run: read, scan, mutate, one-step, two-steps, sync; else all")
+      ->delimiter(',');
   CLI11_PARSE(app, argc, argv);
 
   std::string dir = (std::filesystem::temp_directory_path() / "percolator-bench-XXXXXX").string();
   Require(mkdtemp(dir.data()) != nullptr, "making a temporary folder");
-  double read = 0, batch = 0, mutate = 0, scan = 0;
+  Results results;
   {
     Bench bench(settings, Durability::kNoSync, dir + "/nosync");
     bench.Load();
-    bench.Read("read the newest version, not yet flushed", 1);
+    if (settings.Wants("read")) bench.Read("read the newest version, not yet flushed", 1);
     bench.Settle();
-    read = bench.Read("read the newest version, compacted", 1);
-    bench.Read("read the newest version, compacted", 2);
-    bench.Read("read an older version, compacted", 1, /*version=*/1);
+    if (settings.Wants("read")) {
+      results.read = bench.Read("read the newest version, compacted", 1);
+      bench.Read("read the newest version, compacted", 2);
+      bench.Read("read an older version, compacted", 1, /*version=*/1);
+    }
     bench.Reopen();
-    bench.Read("read the newest version, just opened", 1);
-    batch = bench.Batch(1);
-    scan = bench.Scan();
-    mutate = bench.Mutate("mutate one cell, no fsync", 1);
-    bench.Mutate("mutate one cell, no fsync", 2);
-    bench.Mutate("mutate one cell, no fsync", 8);
-    bench.Prewrite(1);
-    bench.Read("read while old and new versions are spread over files", 1);
+    if (settings.Wants("read")) {
+      bench.Read("read the newest version, just opened", 1);
+      results.batch = bench.Batch(1);
+    }
+    if (settings.Wants("scan")) results.scan = bench.Scan();
+    for (int threads : {1, 2, 8, 32}) {
+      if (!settings.Wants("one-step")) break;
+      const double ratio = bench.OneStep("commit a cell in one step, no fsync", 1, threads);
+      if (threads == 1) results.one_step = ratio;
+      bench.OneStep("commit 4 rows in one step, no fsync", 4, threads);
+    }
+    for (int threads : {1, 2, 8, 32}) {
+      if (!settings.Wants("two-steps")) break;
+      const double ratio = bench.TwoSteps("commit a cell in two steps, no fsync", threads);
+      if (threads == 1) results.two_steps = ratio;
+    }
+    if (settings.Wants("mutate")) {
+      results.mutate = bench.Mutate("mutate one cell, no fsync", 1);
+      bench.Mutate("mutate one cell, no fsync", 2);
+      bench.Mutate("mutate one cell, no fsync", 8);
+      bench.Prewrite(1);
+    }
+    if (settings.Wants("read")) bench.Read("read while old and new versions are spread over files", 1);
   }
-  {
+  if (settings.Wants("sync")) {
     Settings small = settings;
     small.rows = 10'000;
     Bench bench(small, Durability::kSync, dir + "/sync");
     bench.Load();
-    bench.Mutate("mutate one cell, fsync", 1);
-    bench.Mutate("mutate one cell, fsync", 32);
+    for (int threads : {1, 32}) {
+      bench.Mutate("mutate one cell, fsync", threads);
+      bench.OneStep("commit a cell in one step, fsync", 1, threads);
+      bench.TwoSteps("commit a cell in two steps, fsync", threads);
+    }
   }
   std::filesystem::remove_all(dir);
-  std::printf("store read_ratio=%.2f batch_ratio=%.2f mutate_ratio=%.2f scan_ratio=%.2f\n", read, batch, mutate, scan);
+  std::printf("store read_ratio=%.2f batch_ratio=%.2f mutate_ratio=%.2f scan_ratio=%.2f", results.read, results.batch,
+              results.mutate, results.scan);
+  std::printf(" one_step_ratio=%.2f two_steps_ratio=%.2f\n", results.one_step, results.two_steps);
   return 0;
 }
 

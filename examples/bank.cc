@@ -1,38 +1,57 @@
-// Figure 4 of the paper: Bob gives Joe 7 dollars.
+// A bank: transfers between accounts.
 //
-// Each Percolator column `bal` is three columns of the store below it: bal:data, bal:lock and bal:write. This
-// program makes the transfer step by step, with the store's two operations, and prints the cells after each
-// step as the figure does. What a transaction does for you, you see here by hand:
+// Part one plays figure 4 of the paper: Bob gives Joe 7 dollars. The program is four lines of transaction; what you see is
+// the store below it after each step, because the store prints itself: prewrite locks both accounts, the commit point is
+// the moment when Bob's lock becomes a write record, and Joe's follows.
 //
-//   lock     put the new value and a lock into a row, if nobody else holds a lock there or wrote since we
-//   started commit   replace our lock by a write record, if it is still there; for the primary, that is the
-//   commit point get      refuse to look past a lock; else take the newest write record, and the value that
-//   it points to
+// Part two does it for real, in a folder on disk: many threads move money between many accounts, while others add all of
+// it up in snapshots. Not a cent is ever missing, and the folder can be opened again at once.
 
 #include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <memory>
-#include <sstream>
+#include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/cluster.h"
+#include "percolator/inspect.h"
 
 namespace {
 
 using percolator::Cell;
-using percolator::Condition;
+using percolator::Cluster;
+using percolator::ClusterOptions;
+using percolator::ClusterStats;
+using percolator::Coordinator;
+using percolator::DescribeCell;
+using percolator::Duration;
 using percolator::Family;
+using percolator::FamilyName;
 using percolator::MutateResult;
 using percolator::Mutation;
+using percolator::NewLocalCoordinator;
+using percolator::NewMemoryStore;
+using percolator::Oracle;
+using percolator::ReadWrite;
 using percolator::Row;
+using percolator::RowIterator;
+using percolator::RowMutation;
+using percolator::RowRange;
+using percolator::RowRead;
+using percolator::ScanPage;
+using percolator::ScanRequest;
+using percolator::Snapshot;
 using percolator::Store;
+using percolator::TableInfo;
 using percolator::Timestamp;
-using percolator::TimestampRange;
 
 constexpr char kTable[] = "accounts";
 constexpr char kColumn[] = "bal";
@@ -52,123 +71,209 @@ void Check(const absl::Status& status) {
   if (!status.ok()) Die(status);
 }
 
-bool Apply(Store& store, const std::string& row, Condition condition, std::vector<Mutation> mutations) {
-  auto results = store.Mutate({{kTable, row, std::move(condition), std::move(mutations)}});
-  return Check(results[0]) == MutateResult::kApplied;
+// The whole of it: what a user of the library writes.
+absl::StatusOr<Timestamp> Transfer(Cluster& bank, const std::string& from, const std::string& to, int amount) {
+  return bank.Transact([&](ReadWrite& t) -> absl::Status {
+    auto balances = t.Get({{kTable, from, kColumn}, {kTable, to, kColumn}});
+    if (!balances.ok()) return balances.status();
+    const int from_has = std::stoi((*balances)[0].value_or("0"));
+    const int to_has = std::stoi((*balances)[1].value_or("0"));
+    if (from_has < amount) return absl::OutOfRangeError(from + " has not enough");
+    if (absl::Status s = t.Set(kTable, from, kColumn, std::to_string(from_has - amount)); !s.ok()) return s;
+    return t.Set(kTable, to, kColumn, std::to_string(to_has + amount));
+  });
 }
 
-// Figure 6, Prewrite: lines 31 to 39, as one conditional mutation of the row.
-bool Lock(Store& store, const std::string& row, const std::string& value, Timestamp start_ts, const std::string& lock) {
-  return Apply(
-      store, row,
-      {Condition::Quantifier::kNone,
-       {{Family::kWrite, kColumn, TimestampRange::From(start_ts)}, {Family::kLock, kColumn, TimestampRange::All()}}},
-      {Mutation::Set(Family::kData, kColumn, start_ts, value), Mutation::Set(Family::kLock, kColumn, start_ts, lock)});
-}
+// --- Part one: a store that prints itself, and an oracle that counts, to see the figure's own timestamps.
 
-// Figure 6, Commit: lines 53 to 58 for the primary, 62 and 63 for the others.
-bool Commit(Store& store, const std::string& row, Timestamp start_ts, Timestamp commit_ts) {
-  return Apply(store, row, {Condition::Quantifier::kAll, {{Family::kLock, kColumn, TimestampRange::Exactly(start_ts)}}},
-               {Mutation::Set(Family::kWrite, kColumn, commit_ts, start_ts.ToString()),
-                Mutation::Erase(Family::kLock, kColumn, TimestampRange::Exactly(start_ts))});
-}
+class CountingOracle : public Oracle {
+ public:
+  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return Timestamp(next_.fetch_add(count)); }
 
-// Figure 6, Get: lines 8 to 24, without the waiting. Lock, write and data are read in one view of the row.
-std::string Get(Store& store, const std::string& row, Timestamp ts) {
-  const std::vector<Row> rows = Check(store.Read({{kTable,
-                                                   row,
-                                                   {{Family::kLock, kColumn, TimestampRange::UpTo(ts)},
-                                                    {Family::kWrite, kColumn, TimestampRange::UpTo(ts), 1},
-                                                    {Family::kData, kColumn, TimestampRange::UpTo(ts)}}}}));
-  std::string data_ts;
-  for (const Cell& cell : rows[0].cells) {
-    if (cell.family == Family::kLock) return "(locked)";
-    if (cell.family == Family::kWrite) data_ts = cell.value;
-    if (cell.family == Family::kData && cell.timestamp.ToString() == data_ts) return cell.value;
+ private:
+  std::atomic<uint64_t> next_{4};  // 4 names the session of this process; the first transaction starts at 5
+};
+
+// Passes everything on, one row mutation at a time, and prints the rows after each.
+class PrintingStore : public Store {
+ public:
+  explicit PrintingStore(Store* store) : store_(store) {}
+
+  std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override {
+    std::vector<absl::StatusOr<MutateResult>> results;
+    for (const RowMutation& mutation : mutations) {
+      results.push_back(store_->Mutate({mutation})[0]);
+      Print(mutation);
+    }
+    return results;
   }
-  return "(none)";
-}
 
-std::string CellsOf(const Row& row, Family family) {
-  std::ostringstream out;
-  for (const Cell& cell : row.cells) {
-    if (cell.family != family) continue;
-    if (out.tellp() > 0) out << ", ";
-    out << cell.timestamp << ": " << (family == Family::kWrite ? "data @ " : "") << cell.value;
+  absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override { return store_->Read(reads); }
+  absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override { return store_->Scan(request); }
+  absl::Status RaiseSafePoint(Timestamp ts) override { return store_->RaiseSafePoint(ts); }
+  absl::StatusOr<Timestamp> SafePoint() override { return store_->SafePoint(); }
+  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& table) override {
+    return store_->SampleRowKeys(table);
   }
-  return out.str();
-}
+  absl::Status CreateTable(const TableInfo& info) override { return store_->CreateTable(info); }
+  absl::Status DropTable(const std::string& name) override { return store_->DropTable(name); }
+  absl::StatusOr<std::vector<TableInfo>> ListTables() override { return store_->ListTables(); }
+  absl::Status Close() override { return store_->Close(); }
 
-void Print(Store& store, const std::string& step) {
-  const auto page =
-      Check(store.Scan({kTable, percolator::RowRange::All(), {{Family::kData}, {Family::kLock}, {Family::kWrite}}}));
-  std::cout << step << "\n" << std::left;
-  std::cout << "    row   " << std::setw(18) << "bal:data" << std::setw(24) << "bal:lock"
-            << "bal:write\n";
-  for (const Row& row : page.rows) {
-    std::cout << "    " << std::setw(6) << row.key << std::setw(18) << CellsOf(row, Family::kData) << std::setw(24)
-              << CellsOf(row, Family::kLock) << CellsOf(row, Family::kWrite) << "\n";
+ private:
+  static std::string StepOf(const RowMutation& mutation) {
+    for (const Mutation& m : mutation.mutations) {
+      if (m.kind == Mutation::Kind::kSet && m.family == Family::kLock) return "prewrite " + mutation.row;
+    }
+    return "commit " + mutation.row;
   }
-  std::cout << "\n";
-}
 
-void Require(bool done, const std::string& what) {
-  if (!done) Die(absl::AbortedError(what + " was refused: somebody else is at work on these accounts"));
-}
+  void Print(const RowMutation& mutation) {
+    const ScanPage page =
+        Check(store_->Scan({kTable, RowRange::All(), {{Family::kData}, {Family::kLock}, {Family::kWrite}}}));
+    std::cout << StepOf(mutation) << "\n";
+    for (const Row& row : page.rows) {
+      for (const Cell& cell : row.cells) {
+        std::cout << "    " << std::left << std::setw(5) << row.key << " " << std::setw(10)
+                  << cell.column + ":" + std::string(FamilyName(cell.family)) << " " << std::right << std::setw(2)
+                  << cell.timestamp.value() << ": " << DescribeCell(cell) << "\n";
+      }
+    }
+    std::cout << "\n";
+  }
 
-void Transfer(Store& store) {
-  Require(Lock(store, "Bob", "$10", Timestamp(5), "I am primary"), "opening Bob's account");
-  Require(Lock(store, "Joe", "$2", Timestamp(5), "primary @ Bob.bal"), "opening Joe's account");
-  Require(Commit(store, "Bob", Timestamp(5), Timestamp(6)), "committing Bob's account");
-  Require(Commit(store, "Joe", Timestamp(5), Timestamp(6)), "committing Joe's account");
-  Print(store, "1. Bob has 10 dollars, Joe has 2.");
+  Store* const store_;
+};
 
-  Require(Lock(store, "Bob", "$3", Timestamp(7), "I am primary"), "locking Bob");
-  Print(store, "2. The transfer starts at timestamp 7 and locks Bob's account: its primary.");
+void Figure4() {
+  std::cout << "Figure 4 of the paper: Bob gives Joe 7 dollars. The raw cells of the store after each step:\n\n";
+  const std::unique_ptr<Store> memory = NewMemoryStore();
+  PrintingStore store(memory.get());
+  CountingOracle oracle;
+  const std::unique_ptr<Coordinator> coordinator = NewLocalCoordinator(&oracle);
+  ClusterOptions options;
+  options.commit_in_one_step = false;  // the two phases are what we want to see
+  options.background_commits = 0;      // and in their order: Commit itself commits Joe's row, too
+  options.gc_period = Duration(0);
+  const auto bank = Check(Cluster::Assemble({&store, &oracle, coordinator.get()}, options));
+  Check(bank->CreateTable(kTable));
 
-  Require(Lock(store, "Joe", "$9", Timestamp(7), "primary @ Bob.bal"), "locking Joe");
-  Print(store, "3. It locks Joe's account. The lock tells where the primary is.");
+  std::cout << "--- Bob gets 10 dollars and Joe 2: a transaction from 5 to 6\n\n";
+  const Timestamp before = Check(bank->Transact([](ReadWrite& t) -> absl::Status {
+    if (absl::Status s = t.Set(kTable, "Bob", kColumn, "10"); !s.ok()) return s;
+    return t.Set(kTable, "Joe", kColumn, "2");
+  }));
+  std::cout
+      << "--- The transfer: a transaction from 7 to 8. The commit of Bob's row, the primary's, is the commit point\n\n";
+  Check(Transfer(*bank, "Bob", "Joe", 7));
 
-  std::cout << "   A second transfer tries to lock Bob at timestamp 8: "
-            << (Lock(store, "Bob", "$0", Timestamp(8), "I am primary") ? "done?!" : "refused, there is a lock") << ".\n"
-            << "   A reader at timestamp 6 sees Bob's " << Get(store, "Bob", Timestamp(6)) << " and Joe's "
-            << Get(store, "Joe", Timestamp(6)) << "; a reader at 8 has to wait: " << Get(store, "Bob", Timestamp(8))
+  Snapshot now = Check(bank->Now());
+  Snapshot then = Check(bank->AsOf(before));
+  std::cout << "Bob has " << *Check(now.Get(kTable, "Bob", kColumn)) << " and Joe has "
+            << *Check(now.Get(kTable, "Joe", kColumn)) << "; as of timestamp " << before << " they had "
+            << *Check(then.Get(kTable, "Bob", kColumn)) << " and " << *Check(then.Get(kTable, "Joe", kColumn))
             << ".\n\n";
+}
 
-  Require(Commit(store, "Bob", Timestamp(7), Timestamp(8)), "committing Bob");
-  Print(store, "4. The commit point, timestamp 8: Bob's lock becomes a write record.");
+// --- Part two
 
-  Require(Commit(store, "Joe", Timestamp(7), Timestamp(8)), "committing Joe");
-  Print(store, "5. The same for Joe.");
+struct Settings {
+  std::string cluster;
+  int accounts = 1000;
+  int threads = 8;
+  int seconds = 3;
+};
+constexpr int kOpeningBalance = 100;
 
-  std::cout << "Bob has " << Get(store, "Bob", Timestamp(9)) << " and Joe has " << Get(store, "Joe", Timestamp(9))
-            << "; as of timestamp 6, they had " << Get(store, "Bob", Timestamp(6)) << " and "
-            << Get(store, "Joe", Timestamp(6)) << ".\n";
+std::string Account(int i) { return "account" + std::to_string(i); }
+
+// Everything, in one snapshot.
+int64_t Total(Cluster& bank) {
+  Snapshot now = Check(bank.Now());
+  int64_t total = 0;
+  const std::unique_ptr<RowIterator> rows = now.Scan({.table = kTable});
+  while (rows->Next()) total += std::stoll(rows->row().columns[0].value);
+  Check(rows->status());
+  return total;
+}
+
+// Opens the accounts, unless an earlier run has.
+void OpenAccounts(Cluster& bank, int accounts) {
+  const absl::Status created = bank.CreateTable(kTable);
+  if (absl::IsAlreadyExists(created)) return;
+  Check(created);
+  Check(bank.Transact([&](ReadWrite& t) {
+    for (int i = 0; i < accounts; ++i) {
+      if (absl::Status s = t.Set(kTable, Account(i), kColumn, std::to_string(kOpeningBalance)); !s.ok()) return s;
+    }
+    return absl::OkStatus();
+  }));
+}
+
+void ManyTransfers(const Settings& settings) {
+  const auto bank = Check(Cluster::Open(settings.cluster));
+  OpenAccounts(*bank, settings.accounts);
+  const int64_t expected = Total(*bank);
+  std::cout << settings.threads << " threads transfer money for " << settings.seconds << " seconds, in "
+            << settings.cluster << ", which holds " << expected << " dollars:\n";
+
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> transfers{0};
+  std::vector<std::thread> threads;
+  for (int n = 0; n < settings.threads; ++n) {
+    threads.emplace_back([&, n] {
+      std::mt19937 random(n);
+      std::uniform_int_distribution<int> any(0, settings.accounts - 1);
+      while (!stop) {
+        const int from = any(random);
+        const int to = any(random);
+        if (from == to) continue;
+        const auto done = Transfer(*bank, Account(from), Account(to), 1 + any(random) % 20);
+        if (done.ok()) {
+          ++transfers;
+        } else if (!absl::IsOutOfRange(done.status())) {
+          Die(done.status());
+        }
+      }
+    });
+  }
+  for (int second = 1; second <= settings.seconds; ++second) {
+    const int64_t before = transfers;
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    const int64_t total = Total(*bank);
+    std::cout << "  " << transfers - before << " transfers/s, total " << total << (total == expected ? "" : "  WRONG")
+              << std::endl;
+    if (total != expected) Die(absl::DataLossError("money was lost or made"));
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  const ClusterStats stats = bank->stats();
+  std::cout << "  " << stats.commits << " commits, " << stats.conflicts << " conflicts, which were run again.\n";
+  Check(bank->Close());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Figure 4 of the Percolator paper on the embedded store: Bob gives Joe 7 dollars.");
-  std::string dir;
-  app.add_option("--data", dir, "Folder to keep the store in (default: a temporary one, removed at the end)");
+  CLI::App app("A bank on Percolator: figure 4 of the paper step by step, then many transfers at once on disk.");
+  Settings settings;
+  bool figure_only = false;
+  app.add_option("--cluster", settings.cluster, "Address, such as rocksdb:FOLDER (default: a temporary folder)");
+  app.add_option("--accounts", settings.accounts)->capture_default_str()->check(CLI::Range(2, 10'000));
+  app.add_option("--threads", settings.threads)->capture_default_str()->check(CLI::Range(1, 256));
+  app.add_option("--seconds", settings.seconds)->capture_default_str()->check(CLI::Range(1, 3600));
+  app.add_flag("--figure-only", figure_only, "Only figure 4");
   CLI11_PARSE(app, argc, argv);
 
+  Figure4();
+  if (figure_only) return 0;
   std::string temporary;
-  if (dir.empty()) {
+  if (settings.cluster.empty()) {
     temporary = (std::filesystem::temp_directory_path() / "percolator-bank-XXXXXX").string();
-    if (mkdtemp(temporary.data()) == nullptr) Die(absl::InternalError("cannot make a temporary folder " + temporary));
-    dir = temporary;
+    if (mkdtemp(temporary.data()) == nullptr) Die(absl::InternalError("can't make a temporary folder " + temporary));
+    settings.cluster = "rocksdb:" + temporary;
   }
-  {
-    const std::unique_ptr<Store> store = Check(percolator::OpenRocksStore(dir));
-    for (const auto& table : Check(store->ListTables())) {
-      if (table.name == kTable) Check(store->DropTable(kTable));
-    }
-    Check(store->CreateTable({kTable, ""}));
-    Transfer(*store);
-    Check(store->Close());
-  }
+  ManyTransfers(settings);
   if (!temporary.empty()) std::filesystem::remove_all(temporary);
   return 0;
 }

@@ -71,6 +71,19 @@ class RunTestsTest(unittest.TestCase):
         self.assertNotIn("passes", self.output.getvalue())
         self.assertIn("fails", self.output.getvalue())
 
+    def test_what_the_simulator_did_is_printed(self):
+        self.run_ctest(PROJECT + 'add_test(NAME sim COMMAND echo "sim seeds=7 failures=0")\n')
+        self.assertIn("\nsim seeds=7 failures=0\n", self.output.getvalue())
+
+    def test_the_simulator_fails_with_its_program(self):
+        for code, failed in ((0, 0), (1, 1)):
+            stage = Stage("sim")
+            with mock.patch.object(run_tests, "build"), mock.patch.object(run_tests.subprocess, "run") as run:
+                run.return_value.returncode = code
+                run_tests.run_simulator(stage, 5)
+            self.assertEqual((len(stage.passed), len(stage.failed)), (1 - failed, failed))
+            self.assertIn("--seeds", run.call_args[0][0])
+
     def test_the_summary_ends_with_the_sums_and_lists_what_was_skipped(self):
         text, good = run_tests.summary([Stage("a", passed=["x", "y"], skipped=["s"]), Stage("b", passed=["z"])])
         self.assertTrue(good)
@@ -103,6 +116,7 @@ class RunTestsTest(unittest.TestCase):
                 (["--quick"], ["format", "includes", "dev"]),
                 (["--lint"], ["format", "includes", "tidy"]),
                 (["--asan"], ["asan"]),
+                (["--sim", "100"], ["sim"]),
                 (["--tsan", "--filter", "Store"], ["tsan"]),
                 (["--filter", "Store"], ["dev"])):
             with self.subTest(arguments=arguments):

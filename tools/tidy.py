@@ -33,7 +33,8 @@ def sources(build, parts=()):
         if path.split("/")[0] in SOURCE_FOLDERS and (not parts or any(part in path for part in parts)):
             arguments = shlex.split(entry["command"])
             compiler = 1 if os.path.basename(arguments[0]) == "ccache" else 0
-            found[path] = (entry["directory"], arguments[compiler + 1:])
+            # Sources of the mutants are compiled twice: first as they are.
+            found.setdefault(path, (entry["directory"], arguments[compiler + 1:]))
     return found
 
 

@@ -18,6 +18,7 @@
 #ifndef PERCOLATOR_CLUSTER_H_
 #define PERCOLATOR_CLUSTER_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,6 +35,29 @@
 
 namespace percolator {
 
+class Runtime;
+
+struct ClusterParts {
+  Store* store = nullptr;
+  Oracle* oracle = nullptr;
+  Coordinator* coordinator = nullptr;
+  Runtime* runtime = nullptr;  // null: threads and the clock of this machine
+};
+
+// What a cluster has done since it was opened.
+struct ClusterStats {
+  uint64_t commits = 0;
+  uint64_t conflicts = 0;         // commits that lost against another transaction
+  uint64_t unknown_outcomes = 0;  // commits of which it was not known whether they happened
+  uint64_t store_reads = 0;       // requests to read, to the store
+  uint64_t prefetched = 0;        // cells read because they were predicted to be read
+  uint64_t prefetches_used = 0;   // and were
+  uint64_t locks_met = 0;         // locks of others in the way
+  uint64_t rolled_forward = 0;    // and finished for them
+  uint64_t rolled_back = 0;       // and undone for them
+  uint64_t versions_collected = 0;
+};
+
 // All methods may be called by any thread.
 class Cluster {
  public:
@@ -41,19 +65,23 @@ class Cluster {
   static absl::StatusOr<std::unique_ptr<Cluster>> Open(std::string_view address, const ClusterOptions& options = {});
 
   // A cluster of the caller's own parts, which must outlive it: for tests, simulation and unusual deployments.
-  static absl::StatusOr<std::unique_ptr<Cluster>> Assemble(Store* store, Oracle* oracle, Coordinator* coordinator,
+  static absl::StatusOr<std::unique_ptr<Cluster>> Assemble(const ClusterParts& parts,
                                                            const ClusterOptions& options = {});
 
   // Closes, if Close was not called.
   ~Cluster();
 
   absl::Status CreateTable(std::string_view name, const TableSchema& schema = {});
+  // REQUIRES: no transaction writes to the table. One that commits to it and to others at this moment may lose its writes
+  // to the others.
   absl::Status DropTable(std::string_view name);
   absl::StatusOr<std::vector<std::string>> ListTables();
 
   // Runs `fn` in a transaction and commits it. On a conflict runs *fn* again, in a new transaction on a new snapshot,
   // after a while; so fn must have no effects but through `t`. If fn returns an error other than kAborted, nothing is
-  // committed and the error is returned. Returns the commit timestamp.
+  // committed and the error is returned. Returns the commit timestamp; zero if fn wrote nothing. kAborted: there were
+  // conflicts until the attempts or the time were used up. kUnknown: it may have committed, and fn is not run again; ask
+  // with Resolve(*UnknownCommitOf(status)).
   absl::StatusOr<Timestamp> Transact(const std::function<absl::Status(ReadWrite& t)>& fn,
                                      const TransactOptions& options = {});
 
@@ -63,12 +91,15 @@ class Cluster {
   absl::StatusOr<Snapshot> AsOf(Timestamp ts);
 
   // The one true answer to a commit with unknown outcome. Decides it, if nobody did yet. kUnavailable: try again.
+  // kOutOfRange: it is so old that garbage collection has taken the answer. kNotFound: the table of its primary is dropped.
   absl::StatusOr<CommitResult> Resolve(const CommitResult& unknown);
 
   // Collects garbage now; returns the safe point: everything older is gone but the newest version of each cell.
   absl::StatusOr<Timestamp> CollectGarbage();
 
-  // Finishes what is under way in the background and releases everything.
+  ClusterStats stats() const;
+
+  // Finishes what is under way in the background and releases everything. Calls after it are kFailedPrecondition.
   // REQUIRES: no transaction, snapshot or worker of this cluster is in use.
   absl::Status Close();
 

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "percolator/oracle.h"
 #include "percolator/status.h"
 #include "percolator/timestamp.h"
 
@@ -60,6 +61,9 @@ class Coordinator {
   using HintListener = std::function<void(const CellName& cell)>;
   virtual void SetHintListener(HintListener listener) = 0;
 };
+
+// The coordinator of one process, which draws the ids of its sessions from `oracle`. That must outlive it.
+std::unique_ptr<Coordinator> NewLocalCoordinator(Oracle* oracle);
 
 }  // namespace percolator
 

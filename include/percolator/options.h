@@ -16,13 +16,13 @@ namespace percolator {
 
 using Duration = std::chrono::microseconds;
 
-// What a transaction may be at most; beyond it Set, Delete, Verify and Notify are kInvalidArgument.
+// What a transaction may be at most; beyond it Set, Delete and Verify are kInvalidArgument.
 struct TransactionLimits {
   size_t row_key_bytes = 4 << 10;
   size_t column_bytes = 8 << 10;
   size_t value_bytes = 16 << 20;
-  size_t cells = 65'536;          // written, verified or notified
-  size_t total_bytes = 64 << 20;  // of names and values
+  size_t cells = 32'768;          // written or verified
+  size_t total_bytes = 32 << 20;  // of values and names, the name of a column counted four times
 };
 
 struct ClusterOptions {
@@ -30,6 +30,14 @@ struct ClusterOptions {
   RocksStoreOptions store;
 
   TransactionLimits limits;
+
+  // How long one call may take at most: a Get, a page of a Scan, a Commit. Mostly that is waiting for locks of others, or
+  // for a store that can't be reached.
+  Duration call_timeout = std::chrono::seconds(30);
+
+  // Commit a transaction in one step where the store can (the embedded one can), instead of two phases with locks. Off: for
+  // measuring, and for trying out what happens in other deployments.
+  bool commit_in_one_step = true;
 
   // A lock whose owner has not refreshed it for so long may be cleaned up. Live transactions refresh theirs.
   Duration lock_lease = std::chrono::seconds(10);
@@ -43,12 +51,19 @@ struct ClusterOptions {
   size_t background_commits = 10'000;
 };
 
+struct TransactionOptions {
+  // From its construction to the end of Commit. Once it has passed, nothing is waited for or tried again any more.
+  Duration deadline = std::chrono::seconds(60);
+  // Transactions of one kind read alike: what they read together is fetched together. Any name; empty: no prediction.
+  std::string kind;
+};
+
 struct TransactOptions {
   // How often the function is run at most.
   int attempts = 100;
   // For everything together: all attempts and the waiting between them.
   Duration deadline = std::chrono::seconds(60);
-  // Transactions of one kind read alike: what they read together is fetched together. Any name; empty: no prediction.
+  // See TransactionOptions.
   std::string kind;
 };
 

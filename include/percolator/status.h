@@ -5,10 +5,12 @@
 //   kAborted             a conflict with another transaction: run the whole transaction again (Cluster::Transact does)
 //   kUnknown             the outcome of a commit is not known: it may or may not have happened (Cluster::Resolve tells)
 //   kUnavailable         something could not be reached: the same call may be tried again
-//   kDeadlineExceeded    the deadline of the call passed; as kUnavailable, and for a commit as kUnknown
+//   kDeadlineExceeded    the deadline of the call passed; as kUnavailable. A commit that says so did not happen
 //   kOutOfRange          the snapshot is too old: what it would read may have been collected
 //   kInvalidArgument     a limit exceeded or a name refused: do not retry, mend the call
 //   kNotFound            no such table
+//   kAlreadyExists       there is a table of that name
+//   kCancelled           garbage collection was stopped because the cluster is being closed
 //   kFailedPrecondition  misuse, or a component that has stopped: do not retry until something is mended
 //   kResourceExhausted   the disk is full
 //   kDataLoss            stored bytes can't be read

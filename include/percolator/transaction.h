@@ -8,10 +8,10 @@
 // Three types, each allowed to do more:
 //
 //     ReadView      reads                              a Snapshot is one
-//     ReadWrite     + Set, Delete, Verify, Notify      what observers and Transact functions get: they can't commit
+//     ReadWrite     + Set, Delete, Verify              what observers and Transact functions get: they can't commit
 //     Transaction   + Commit                           for those who run transactions by hand
 //
-// A transaction is used by one thread at a time. Writes are kept in memory until Commit.
+// A transaction or snapshot is used by one thread at a time. Writes are kept in memory until Commit.
 
 #ifndef PERCOLATOR_TRANSACTION_H_
 #define PERCOLATOR_TRANSACTION_H_
@@ -61,7 +61,7 @@ class RowIterator {
 
 class ReadView {
  public:
-  virtual ~ReadView() = default;
+  virtual ~ReadView();
 
   // The value of a cell in this view; absent if it has none.
   absl::StatusOr<std::optional<std::string>> Get(std::string_view table, std::string_view row, std::string_view column);
@@ -72,11 +72,14 @@ class ReadView {
   // Rows of a range. The iterator must not outlive this view.
   std::unique_ptr<RowIterator> Scan(const ScanOptions& options);
 
-  // This view shows what was committed at or before this timestamp, and nothing else.
+  // This view shows what was committed at or before this timestamp, and nothing else. Zero: a transaction that has not read
+  // anything yet.
   Timestamp timestamp() const;
 
  protected:
+  friend class Cluster;
   explicit ReadView(std::unique_ptr<TransactionCore> core);
+  ReadView(ReadView&&) noexcept;
   std::unique_ptr<TransactionCore> core_;
 };
 
@@ -102,9 +105,6 @@ class ReadWrite : public ReadView {
   // transaction had written it: what was read of it is then true at the commit timestamp too.
   absl::Status Verify(std::string_view table, std::string_view row, std::string_view column);
 
-  // Notifies the observers of a notify-only column, if the transaction commits. Never conflicts.
-  absl::Status Notify(std::string_view table, std::string_view row, std::string_view column);
-
  protected:
   using ReadView::ReadView;
 };
@@ -125,14 +125,19 @@ struct [[nodiscard]] CommitResult {
   bool committed() const { return outcome == Outcome::kCommitted; }
 };
 
+// The commit of unknown outcome that a status tells of, such as Cluster::Transact returns: for Cluster::Resolve. Absent: it
+// tells of none.
+std::optional<CommitResult> UnknownCommitOf(const absl::Status& status);
+
 class Transaction : public ReadWrite {
  public:
   // Starts a transaction: draws its start timestamp at the first read or at Commit.
-  explicit Transaction(Cluster* cluster);
+  explicit Transaction(Cluster* cluster, const TransactionOptions& options = {});
   // Without Commit, nothing of the transaction has happened.
   ~Transaction() override;
 
-  // Returns at the commit point: the transaction is then durable and will be seen whole. Call once.
+  // Returns at the commit point: the transaction is then durable and will be seen whole. Afterwards nothing can be read or
+  // written in it any more; calling it again gives the same answer.
   CommitResult Commit();
 };
 

@@ -12,8 +12,10 @@ namespace {
 
 class RealWaitQueue final : public WaitQueue {
  public:
-  void Wait(Mutex* mutex) override { condition_.Wait(mutex); }
-  void WaitFor(Mutex* mutex, Duration at_most) override { condition_.WaitFor(mutex, at_most); }
+  void Wait(Mutex* mutex) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { condition_.Wait(mutex); }
+  void WaitFor(Mutex* mutex, Duration at_most) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    condition_.WaitFor(mutex, at_most);
+  }
   void WakeOne() override { condition_.NotifyOne(); }
   void WakeAll() override { condition_.NotifyAll(); }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "src/base/mutant.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -24,6 +25,10 @@ absl::StatusOr<Timestamp> BatchingOracle::GetTimestamps(uint32_t count) {
     return absl::InvalidArgumentError(StrCat("asked for ", count, " timestamps; 1 to ", kMaxCount, " is possible"));
   }
   MutexLock lock(&mutex_);
+  if (MutantOn(Mutant::kOraclePrefetches) && left_over_ >= count) {
+    left_over_ -= count;
+    return Timestamp(left_over_end_.value() - left_over_ - count);
+  }
   // No place left in the one that waits: see it off first.
   while (waiting_->count > kMaxCount - count) SendOrWait(waiting_);
   const std::shared_ptr<Batch> batch = waiting_;
@@ -44,9 +49,14 @@ void BatchingOracle::SendOrWait(std::shared_ptr<Batch> batch) {
   // Nothing is in flight, and the batch is not done: so it is the one that waits.
   waiting_ = std::make_shared<Batch>(runtime_);
   in_flight_ = true;
+  const uint32_t more = MutantOn(Mutant::kOraclePrefetches) ? 4 : 0;
   mutex_.Unlock();
-  absl::StatusOr<Timestamp> first = oracle_->GetTimestamps(batch->count);
+  absl::StatusOr<Timestamp> first = oracle_->GetTimestamps(batch->count + more);
   mutex_.Lock();
+  if (MutantOn(Mutant::kOraclePrefetches) && first.ok()) {
+    left_over_ = more;
+    left_over_end_ = Timestamp(first->value() + batch->count + more);
+  }
   in_flight_ = false;
   batch->first = std::move(first);
   batch->done = true;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "percolator/status.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -193,12 +194,14 @@ absl::Status CheckSafePoint(const JointMutation& mutation, Timestamp safe_point)
 }
 
 absl::Status NoTimestampDrawn(const absl::Status& oracle) {
-  return absl::FailedPreconditionError(StrCat("nothing was changed, the oracle gave no timestamp: ", oracle.message()));
+  const absl::StatusCode code =
+      IsTransient(oracle) ? absl::StatusCode::kUnavailable : absl::StatusCode::kFailedPrecondition;
+  return {code, StrCat("nothing was changed, the oracle gave no timestamp: ", oracle.message())};
 }
 
 void SetDrawnTimestamp(Timestamp drawn, Mutation* mutation) {
-  if (mutation->kind == Mutation::Kind::kSet && mutation->range.from == JointMutation::AtCommit()) {
-    mutation->range = TimestampRange::Exactly(drawn);
+  if (mutation->kind == Mutation::Kind::kSet) {
+    mutation->range = TimestampRange::Exactly(TimestampOfSet(*mutation, drawn));
   }
 }
 

@@ -22,9 +22,14 @@ absl::Status ValidateJointMutation(const JointMutation& mutation, const StoreLim
 absl::Status CheckSafePoint(const RowMutation& mutation, Timestamp safe_point);
 absl::Status CheckSafePoint(const JointMutation& mutation, Timestamp safe_point);
 
-// What a joint mutation answers when the oracle gives no timestamp: it was certainly not applied.
+// What a joint mutation answers when the oracle gives no timestamp: nothing was applied. kUnavailable, if it may give one
+// soon.
 absl::Status NoTimestampDrawn(const absl::Status& oracle);
-// Puts the drawn timestamp in the place of JointMutation::AtCommit().
+// The timestamp of a set: the drawn one in the place of JointMutation::AtCommit().
+inline Timestamp TimestampOfSet(const Mutation& set, Timestamp drawn) {
+  return set.range.from == JointMutation::AtCommit() ? drawn : set.range.from;
+}
+// The same, put into the mutation.
 void SetDrawnTimestamp(Timestamp drawn, Mutation* mutation);
 
 // The kNotFound of an operation on a table that does not exist.

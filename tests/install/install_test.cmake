@@ -31,11 +31,11 @@ run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 run(${CMAKE_COMMAND} -G Ninja -S ${work}/source -B ${work}/app
   -D CMAKE_PREFIX_PATH=${prefix} -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_BUILD_TYPE=${CONFIG})
 run(${CMAKE_COMMAND} --build ${work}/app)
-run(${work}/app/app ${work}/data)
+run(${work}/app/app rocksdb:${work}/data)
 file(GLOB_RECURSE headers RELATIVE ${prefix}/include ${prefix}/include/*)
 file(REMOVE_RECURSE ${work})
 
-if(NOT output STREQUAL "locked\nrefused: there is a lock\n")
+if(NOT output STREQUAL "Bob has 3\nJoe has 9\n")
   message(FATAL_ERROR "the program of the README printed: ${output}")
 endif()
 list(FILTER headers EXCLUDE REGEX "^percolator/[a-z_]+\\.h$")

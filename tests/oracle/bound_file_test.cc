@@ -73,7 +73,7 @@ TEST_F(BoundFileTest, GoldenBytes) {
 }
 
 // O3c: power fails at any byte of a Raise. What was written may be there in part, and the part may be garbage.
-TEST_F(BoundFileTest, NoTornWriteMakesTheBoundSmaller) {
+TEST_F(BoundFileTest, O3c_NoTornWriteMakesTheBoundSmaller) {
   const std::string before = ContentFor(1000);
   const std::string after = ContentFor(2000);
   for (size_t copy : {size_t{0}, BoundFile::kBlockBytes}) {
@@ -95,7 +95,7 @@ TEST_F(BoundFileTest, NoTornWriteMakesTheBoundSmaller) {
   }
 }
 
-TEST_F(BoundFileTest, OneCopyIsEnoughWhicheverBitRots) {
+TEST_F(BoundFileTest, O3c_OneCopyIsEnoughWhicheverBitRots) {
   const std::string content = ContentFor(123456);
   for (size_t copy : {size_t{0}, BoundFile::kBlockBytes}) {
     for (size_t bit = 0; bit < 20 * 8; ++bit) {
@@ -107,7 +107,7 @@ TEST_F(BoundFileTest, OneCopyIsEnoughWhicheverBitRots) {
   }
 }
 
-TEST_F(BoundFileTest, RefusesWhenUnsure) {
+TEST_F(BoundFileTest, O3c_RefusesWhenUnsure) {
   const std::string content = ContentFor(5);
   SetContent("");
   EXPECT_THAT(OpenBound(), StatusIs(absl::StatusCode::kDataLoss));

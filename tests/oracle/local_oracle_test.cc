@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -86,8 +87,44 @@ TEST_F(LocalOracleTest, BeginsAboveWhatItIsTold) {
   EXPECT_EQ(Create(Timestamp(5'000'000))->GetTimestamp().value(), Timestamp(5'000'001));
 }
 
+// O1c: the oracle dies before the new bound is on disk. (A limit on the size of files makes the writing fail.)
+TEST_F(LocalOracleTest, O1c_NothingIsHandedOutWhenTheBoundCannotBeRaised) {
+  auto oracle = Create();
+  const Timestamp last = oracle->GetTimestamp().value();
+  const uint64_t bound = DurableBound();
+  clock_.now = bound + 5;
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old_limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  rlimit limit = old_limit;
+  limit.rlim_cur = 10;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const absl::Status refused = oracle->GetTimestamp().status();
+  const absl::Status again = oracle->GetTimestamp().status();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(again, StatusIs(absl::StatusCode::kFailedPrecondition));
+  oracle.reset();
+  clock_.now = 0;
+  oracle = Reopen();
+  EXPECT_GE(oracle->GetTimestamp().value(), Timestamp(bound));
+  EXPECT_GT(Timestamp(bound), last);
+}
+
+// O2c: it dies when the new bound is on disk, before it has answered. The range is lost, and never handed out twice.
+TEST_F(LocalOracleTest, O2c_ARangeThatNobodyHeardOfIsSkipped) {
+  auto oracle = Create();
+  const Timestamp last = oracle->GetTimestamp().value();
+  oracle.reset();
+  const uint64_t raised = last.value() + 5000;
+  ASSERT_THAT(BoundFile::Open(Path()).value()->Raise(raised), IsOk());
+  oracle = Reopen();
+  EXPECT_EQ(oracle->GetTimestamp().value(), Timestamp(raised));
+}
+
 // O1c, O2c: whatever was handed out is below what is on disk, at every moment, so wherever the oracle dies.
-TEST_F(LocalOracleTest, NothingIsHandedOutAboveTheDurableBound) {
+TEST_F(LocalOracleTest, O1c_O2c_NothingIsHandedOutAboveTheDurableBound) {
   std::mt19937_64 random(7);
   auto oracle = Create();
   Timestamp last;

@@ -11,16 +11,10 @@ std::vector<StoreKind>& Registry() {
   return kinds;
 }
 
-std::string NameOf(const ::testing::TestParamInfo<StoreKind>& info) { return info.param.name; }
-
-bool IsAny(const StoreKind&) { return true; }
-bool KeepsContent(const StoreKind& kind) { return kind.keeps_content; }
-bool TakesLimits(const StoreKind& kind) { return kind.takes_limits; }
-
-std::vector<StoreKind> Registered(bool (*wanted)(const StoreKind&)) {
+std::vector<StoreKind> StoresWith(bool StoreKind::*ability) {
   std::vector<StoreKind> kinds;
   for (const StoreKind& kind : Registry()) {
-    if (wanted(kind)) kinds.push_back(kind);
+    if (kind.*ability) kinds.push_back(kind);
   }
   return kinds;
 }
@@ -29,9 +23,14 @@ constexpr int kMostPages = 100'000;  // more of them is a scan that never ends
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreTest, ::testing::ValuesIn(Registered(IsAny)), NameOf);
-INSTANTIATE_TEST_SUITE_P(Stores, StoreReopenTest, ::testing::ValuesIn(Registered(KeepsContent)), NameOf);
-INSTANTIATE_TEST_SUITE_P(Stores, StoreLimitsTest, ::testing::ValuesIn(Registered(TakesLimits)), NameOf);
+std::vector<StoreKind> StoresToTest() { return Registry(); }
+std::vector<StoreKind> StoresThatKeepContent() { return StoresWith(&StoreKind::keeps_content); }
+std::vector<StoreKind> StoresThatTakeLimits() { return StoresWith(&StoreKind::takes_limits); }
+std::string NameOfStore(const ::testing::TestParamInfo<StoreKind>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreTest, ::testing::ValuesIn(StoresToTest()), NameOfStore);
+INSTANTIATE_TEST_SUITE_P(Stores, StoreReopenTest, ::testing::ValuesIn(StoresThatKeepContent()), NameOfStore);
+INSTANTIATE_TEST_SUITE_P(Stores, StoreLimitsTest, ::testing::ValuesIn(StoresThatTakeLimits()), NameOfStore);
 
 // A program whose stores can do none of this has no such tests.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreReopenTest);

@@ -54,6 +54,12 @@ inline void PrintTo(const StoreKind& kind, std::ostream* os) { *os << kind.name;
 // Adds a kind of store to those the suite runs on. To be called before main, by initialising a global.
 bool RegisterStore(StoreKind kind);
 
+// The kinds that were added: all, and those that can do more. For INSTANTIATE_TEST_SUITE_P, with NameOfStore.
+std::vector<StoreKind> StoresToTest();
+std::vector<StoreKind> StoresThatKeepContent();
+std::vector<StoreKind> StoresThatTakeLimits();
+std::string NameOfStore(const ::testing::TestParamInfo<StoreKind>& info);
+
 // The vocabulary of the suite.
 Mutation Set(std::string column, uint64_t ts, std::string value, Family family = Family::kData);
 Mutation Erase(std::string column, TimestampRange range, Family family = Family::kData);

@@ -80,7 +80,10 @@ std::vector<std::string> CrashLedger::Verify(Store* store, Expect expect) {
 
 std::vector<std::string> CrashLedger::CheckContents(const Contents& found, Expect expect) {
   problems_.clear();
-  for (uint32_t writer = 0; writer < plan_.writers; ++writer) CheckWriter(writer, found, expect);
+  for (uint32_t writer = 0; writer < plan_.writers; ++writer) {
+    CheckWriter(writer, found, expect);
+    CheckJoint(writer, found);
+  }
   if (expect == Expect::kPrefix) CheckOrder(found);
   CheckCounters(found, expect);
   CheckNothingForeign(found);
@@ -197,6 +200,19 @@ void CrashLedger::CheckWriter(uint32_t writer, const Contents& found, Expect exp
     for (const RowState& state : states) difference = std::min(difference, Difference(state, actual), Shorter);
     Problem(StrCat(key.first, "/", key.second, " is in none of ", states.size(),
                    " possible states; against the nearest: ", difference));
+  }
+}
+
+// A joint step without an answer may be there or not: in all its rows or in none. Nothing came after it, so it is the
+// newest that left a trace, if it did, and all its traces are there.
+void CrashLedger::CheckJoint(uint32_t writer, const Contents& found) {
+  const uint64_t newest = NewestStep(writer, found);
+  const CrashStep step = MakeCrashStep(plan_, writer, newest);
+  if (newest == 0 || !step.is_joint) return;
+  for (const RowMutation& mutation : step.mutations) {
+    const auto row = found.find({mutation.table, mutation.row});
+    if (row != found.end() && NewestVersion(row->second) == newest) continue;
+    Problem(StrCat("joint step ", CounterValue(writer, newest), " is not in row ", mutation.table, "/", mutation.row));
   }
 }
 

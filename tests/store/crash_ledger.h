@@ -78,6 +78,7 @@ class CrashLedger {
   void ReplayStep(const Record& record, bool open, std::map<RowKey, States>* rows);
   uint64_t NewestStep(uint32_t writer, const Contents& found) const;
   void CheckWriter(uint32_t writer, const Contents& found, Expect expect);
+  void CheckJoint(uint32_t writer, const Contents& found);
   void CheckOrder(const Contents& found);
   void CheckNothingForeign(const Contents& found);
   void CheckCounters(const Contents& found, Expect expect);

@@ -2,6 +2,7 @@
 
 #include "tests/store/crash_ledger.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,10 +44,11 @@ class CrashLedgerTest : public ::testing::Test {
   std::vector<std::string> Check(Expect expect = Expect::kNothingLost) { return ledger_.Check(store_.get(), expect); }
 
   // A step of `writer` past the last one that is of the kind wanted.
-  uint64_t NextBatchStep(uint32_t writer) {
-    uint64_t step = ledger_.NextStep(writer);
-    while (MakeCrashStep(plan_, writer, step).mutations.size() < 2) ++step;
-    return step;
+  uint64_t NextBatchStep(uint32_t writer, bool joint = false) {
+    for (uint64_t number = ledger_.NextStep(writer);; ++number) {
+      const CrashStep step = MakeCrashStep(plan_, writer, number);
+      if (step.mutations.size() >= 2 && step.is_joint == joint) return number;
+    }
   }
   Row AnyRow(const std::string& table) {
     ScanRequest request{.table = table};
@@ -119,6 +121,31 @@ TEST_F(CrashLedgerTest, HalfAppliedMutationIsFound) {
   EXPECT_THAT(store_->Mutate({mutation})[0], IsOk());
   EXPECT_THAT(Check(), Contains(HasSubstr("is in none of")));
   EXPECT_THAT(Check(Expect::kPrefix), Contains(HasSubstr("is in none of")));
+}
+
+TEST_F(CrashLedgerTest, JointStepWithoutAnswerMayBeThereInAllItsRowsOrInNone) {
+  WriteAll();
+  uint64_t number = NextBatchStep(0, /*joint=*/true);
+  const auto conditional = [](const RowMutation& m) { return !m.condition.cells.empty(); };
+  CrashStep step = MakeCrashStep(plan_, 0, number);
+  while (std::any_of(step.mutations.begin(), step.mutations.end(), conditional)) {
+    ledger_.Sending(0, number);
+    number = NextBatchStep(0, /*joint=*/true);
+    step = MakeCrashStep(plan_, 0, number);
+  }
+  ledger_.Sending(0, number);
+  EXPECT_THAT(Check(), IsEmpty());
+  for (size_t i = 0; i < step.mutations.size(); ++i) {
+    EXPECT_THAT(store_->Mutate({step.mutations[i]})[0], IsOk());
+    const bool whole = i + 1 == step.mutations.size();
+    for (const Expect expect : {Expect::kNothingLost, Expect::kPrefix}) {
+      if (whole) {
+        EXPECT_THAT(Check(expect), IsEmpty());
+      } else {
+        EXPECT_THAT(Check(expect), Contains(HasSubstr("joint step")));
+      }
+    }
+  }
 }
 
 TEST_F(CrashLedgerTest, AcknowledgedStepThatIsMissingIsALossButStillAPrefix) {

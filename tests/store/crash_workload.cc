@@ -1,8 +1,10 @@
 #include "tests/store/crash_workload.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
+#include "percolator/oracle.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -11,6 +13,7 @@ namespace {
 constexpr uint64_t kColumns = 4;
 constexpr uint64_t kCounterRows = 3;
 constexpr uint64_t kStepsPerCounter = 8;
+constexpr uint64_t kStepsPerJoint = 3;
 
 // A small generator whose start is well mixed: neighbouring steps must not resemble each other.
 class StepRandom {
@@ -109,6 +112,29 @@ absl::Status RunCounterStep(Store* store, const CrashStep& step, CrashReport* re
   return results[0].status();
 }
 
+// One for all writers, so that their joint mutations can go together. What it draws is not written.
+class CountingOracle : public Oracle {
+ public:
+  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return Timestamp(next_.fetch_add(count)); }
+
+ private:
+  std::atomic<uint64_t> next_ = 1;
+};
+
+absl::Status RunJointStep(Store* store, const CrashStep& step, CrashReport* report) {
+  static CountingOracle oracle;
+  const absl::StatusOr<JointResult> result = store->MutateTogether({Timestamp(report->step), step.mutations}, &oracle);
+  report->count = static_cast<uint8_t>(step.mutations.size());
+  const bool failed = result.ok() && !result->applied;
+  // Of the rows that did not fail, nothing is known but that they were not changed.
+  const CrashOutcome outcome = failed        ? CrashOutcome::kNotApplied
+                               : result.ok() ? CrashOutcome::kApplied
+                                             : OutcomeOf(result.status());
+  report->outcomes.fill(outcome);
+  if (failed) report->outcomes[result->failed_row] = CrashOutcome::kConditionFailed;
+  return result.status();
+}
+
 absl::Status RunBatchStep(Store* store, const CrashStep& step, CrashReport* report) {
   const auto results = store->Mutate(step.mutations);
   report->count = static_cast<uint8_t>(results.size());
@@ -144,8 +170,14 @@ CrashStep MakeCrashStep(const CrashPlan& plan, uint32_t writer, uint64_t step) {
     made.counter_row = StrCat("counter-", random.Below(kCounterRows));
     return made;
   }
-  const uint64_t count = random.OneIn(3) ? 2 + random.Below(kMaxBatch - 1) : 1;
-  for (uint64_t i = 0; i < count; ++i) made.mutations.push_back(MakeMutation(plan, writer, step, &random));
+  made.is_joint = random.OneIn(kStepsPerJoint);
+  const uint64_t count = made.is_joint || random.OneIn(3) ? 2 + random.Below(kMaxBatch - 1) : 1;
+  for (uint64_t i = 0; i < count; ++i) {
+    RowMutation mutation = MakeMutation(plan, writer, step, &random);
+    const bool again = std::any_of(made.mutations.begin(), made.mutations.end(),
+                                   [&](const RowMutation& m) { return m.row == mutation.row; });
+    if (!made.is_joint || !again) made.mutations.push_back(std::move(mutation));
+  }
   return made;
 }
 
@@ -166,10 +198,12 @@ RowMutation CounterIncrement(const std::string& row, uint64_t version, uint32_t 
 }
 
 CrashOutcome OutcomeOf(const absl::StatusOr<MutateResult>& result) {
-  if (result.ok()) {
-    return *result == MutateResult::kApplied ? CrashOutcome::kApplied : CrashOutcome::kConditionFailed;
-  }
-  switch (result.status().code()) {
+  if (!result.ok()) return OutcomeOf(result.status());
+  return *result == MutateResult::kApplied ? CrashOutcome::kApplied : CrashOutcome::kConditionFailed;
+}
+
+CrashOutcome OutcomeOf(const absl::Status& error) {
+  switch (error.code()) {
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kInvalidArgument:
@@ -186,8 +220,9 @@ void RunCrashWriter(Store* store, const CrashPlan& plan, uint32_t writer, uint64
     const CrashStep step = MakeCrashStep(plan, writer, number);
     CrashReport report{.writer = writer, .step = number};
     listener.sending(writer, number);
-    const absl::Status status =
-        step.is_counter() ? RunCounterStep(store, step, &report) : RunBatchStep(store, step, &report);
+    const absl::Status status = step.is_counter() ? RunCounterStep(store, step, &report)
+                                : step.is_joint   ? RunJointStep(store, step, &report)
+                                                  : RunBatchStep(store, step, &report);
     if (!listener.done(report, status)) return;
   }
 }

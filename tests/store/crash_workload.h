@@ -2,11 +2,12 @@
 //
 // Each writer performs steps 1, 2, 3, ... one after the other, and the step number is the timestamp of all it writes.
 // What a step does follows from (plan, writer, step) alone, so whoever knows which steps were sent and how they ended
-// knows what the store must hold; nobody has to keep the values. There are two kinds of steps:
+// knows what the store must hold; nobody has to keep the values. There are three kinds of steps:
 //
 //   batch    mutations of rows that only this writer touches: several columns in several families at once, erases,
 //            conditions, sometimes a row twice. Every mutation that is applied leaves at least one cell with its
 //            step's timestamp.
+//   joint    mutations like those of a batch, of different rows, by MutateTogether: all of them or none.
 //   counter  one increment of a row that all writers share: reads the newest version v and writes version v + 1 into
 //            two families, on condition that there is none yet. Versions older than kCounterWindow are erased with it.
 
@@ -44,9 +45,10 @@ const std::vector<std::string>& CrashTables();
 std::string CrashRowKey(uint32_t writer, uint64_t row);
 
 struct CrashStep {
-  // A counter step names its row; a batch step has mutations.
+  // A counter step names its row; a batch or joint step has mutations.
   std::string counter_row;
   std::vector<RowMutation> mutations;
+  bool is_joint = false;
 
   bool is_counter() const { return !counter_row.empty(); }
 };
@@ -64,6 +66,7 @@ enum class CrashOutcome : uint8_t {
   kUnknown,     // any other error, or no answer
 };
 CrashOutcome OutcomeOf(const absl::StatusOr<MutateResult>& result);
+CrashOutcome OutcomeOf(const absl::Status& error);
 
 // How a step ended. Plain bytes, small enough for one atomic write to a pipe.
 struct CrashReport {

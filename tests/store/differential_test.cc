@@ -11,6 +11,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "percolator/store.h"
+#include "tests/store/test_oracles.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
 #include "tests/testing/temp_dir.h"
@@ -120,6 +122,24 @@ class Generator {
     return batch;
   }
 
+  JointMutation Joint() {
+    JointMutation mutation{OneIn(2) ? Time() : Timestamp(Below(6)), Mutations()};
+    for (RowMutation& row : mutation.rows) {
+      for (Mutation& m : row.mutations) {
+        if (m.kind == Mutation::Kind::kSet && OneIn(2)) m.range = TimestampRange::Exactly(JointMutation::AtCommit());
+      }
+    }
+    // Rows are to be different, mostly.
+    const auto order = [](const RowMutation& a, const RowMutation& b) {
+      return std::tie(a.table, a.row) < std::tie(b.table, b.row);
+    };
+    const auto same = [](const RowMutation& a, const RowMutation& b) { return a.table == b.table && a.row == b.row; };
+    if (OneIn(20)) return mutation;
+    std::sort(mutation.rows.begin(), mutation.rows.end(), order);
+    mutation.rows.erase(std::unique(mutation.rows.begin(), mutation.rows.end(), same), mutation.rows.end());
+    return mutation;
+  }
+
  private:
   std::string Bytes(uint64_t least, uint64_t most) {
     static constexpr char kAlphabet[] = {'\x00', '\x01', 'a', '\xfe', '\xff'};
@@ -184,6 +204,13 @@ std::string AnswerOf(Store* store, const std::vector<RowMutation>& mutations) {
   return absl::StrJoin(answers, " ");
 }
 
+std::string AnswerOf(Store* store, Oracle* oracle, const JointMutation& mutation) {
+  const absl::StatusOr<JointResult> result = store->MutateTogether(mutation, oracle);
+  if (!result.ok()) return ErrorText(result.status());
+  return result->applied ? absl::StrCat("applied at ", result->timestamp.value())
+                         : absl::StrCat("condition failed of row ", result->failed_row);
+}
+
 // All pages joined: where one ends is the store's own choice.
 std::string AnswerOf(Store* store, ScanRequest request) {
   std::vector<Row> rows;
@@ -230,6 +257,16 @@ class Pair {
     ASSERT_EQ(AnswerOf(memory_.get(), request), AnswerOf(rocks_.get(), request)) << text;
   }
 
+  void CompareTogether(const JointMutation& mutation) {
+    ASSERT_EQ(AnswerOf(memory_.get(), &memory_oracle_, mutation), AnswerOf(rocks_.get(), &rocks_oracle_, mutation))
+        << "started at " << mutation.start_ts << "\n  " << TextOfAll(mutation.rows);
+  }
+
+  void RaiseSafePoint(Timestamp ts) {
+    ASSERT_EQ(ErrorText(memory_->RaiseSafePoint(ts)), ErrorText(rocks_->RaiseSafePoint(ts)));
+    ASSERT_EQ(memory_->SafePoint().value(), rocks_->SafePoint().value());
+  }
+
   void Create(const std::string& table, const std::string& schema) {
     ASSERT_EQ(ErrorText(memory_->CreateTable({table, schema})), ErrorText(rocks_->CreateTable({table, schema})));
   }
@@ -256,11 +293,18 @@ class Pair {
   TempDir dir_;
   std::unique_ptr<Store> memory_;
   std::unique_ptr<Store> rocks_;
+  // Timestamps among those that requests are made of.
+  CountingOracle memory_oracle_{200};
+  CountingOracle rocks_oracle_{200};
 };
 
 void RunOperation(Generator* random, Pair* stores) {
   const uint64_t kind = random->Below(1000);
-  if (kind < 500) {
+  if (kind < 100) {
+    stores->CompareTogether(random->Joint());
+  } else if (kind < 105) {
+    stores->RaiseSafePoint(Timestamp(random->Below(3)));
+  } else if (kind < 500) {
     const std::vector<RowMutation> batch = random->Mutations();
     stores->Compare(batch, TextOfAll(batch));
   } else if (kind < 750) {

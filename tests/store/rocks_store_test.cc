@@ -7,16 +7,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "percolator/store.h"
 #include "rocksdb/db.h"
+#include "tests/store/test_oracles.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
 #include "tests/testing/temp_dir.h"
@@ -119,6 +124,52 @@ TEST_F(RocksStoreTest, ReadsSeeWritesAfterAFlushReplacedTheirFiles) {
   }
 }
 
+// Only the rows of a joint mutation are closed. (Two rows may share a latch, but hardly all.)
+TEST_F(RocksStoreTest, WhileATimestampIsDrawnOtherRowsAreReadAndWritten) {
+  CountingOracle oracle;
+  SlowOracle slow(&oracle);
+  const JointMutation mutation{Timestamp(1),
+                               {{"t", "r", {}, {Mutation::Set(Family::kData, "c", JointMutation::AtCommit(), "new")}}}};
+  std::thread writer([&] { EXPECT_THAT(store_->MutateTogether(mutation, &slow), IsOk()); });
+  slow.WaitUntilAsked();
+  std::atomic<int> came_through = 0;
+  std::vector<std::thread> others;
+  for (const std::string row : {"a", "b", "c"}) {
+    others.emplace_back([&, row] {
+      EXPECT_THAT(store_->Mutate({{"t", row, {}, {Mutation::Set(Family::kData, "c", Timestamp(1), row)}}})[0], IsOk());
+      const auto rows = store_->Read({{"t", row, {{Family::kData}}}});
+      EXPECT_THAT(rows, IsOk());
+      EXPECT_EQ(ToText(*rows), row + "{data:c@1=" + row + "}");
+      ++came_through;
+    });
+  }
+  for (int i = 0; i < 5000 && came_through == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_GT(came_through, 0);
+  slow.Answer();
+  writer.join();
+  for (std::thread& other : others) other.join();
+}
+
+TEST_F(RocksStoreTest, JointMutationsOfAllSizesFollowEachOther) {
+  CountingOracle oracle;
+  for (const size_t bytes : {10, 3 << 20, 10}) {
+    JointMutation mutation{oracle.GetTimestamp().value(), {}};
+    for (const std::string row : {"r", "s"}) {
+      mutation.rows.push_back({"t", row, {}, {Mutation::Erase(Family::kData, "c", TimestampRange::All())}});
+      mutation.rows.back().mutations.push_back(
+          Mutation::Set(Family::kData, "c", JointMutation::AtCommit(), std::string(bytes, 'x')));
+    }
+    ASSERT_THAT(store_->MutateTogether(mutation, &oracle), IsOk());
+    const auto rows = store_->Read({{"t", "r", {{Family::kData}}}, {"t", "s", {{Family::kData}}}});
+    ASSERT_THAT(rows, IsOk());
+    for (const Row& row : *rows) {
+      ASSERT_THAT(row.cells, SizeIs(1));
+      EXPECT_EQ(row.cells[0].value.size(), bytes);
+      EXPECT_EQ(row.cells[0].timestamp, oracle.last());
+    }
+  }
+}
+
 TEST_F(RocksStoreTest, SampleRowKeysDividesByFiles) {
   for (int file = 0; file < 4; ++file) {
     for (int i = 0; i < 10; ++i) {
@@ -140,6 +191,17 @@ TEST_F(RocksStoreTest, GoldenCatalog) {
   ASSERT_THAT(store_->CreateTable({"t", ""}), IsOk());
   EXPECT_EQ(CatalogValue("table/t"), "00000002");
   EXPECT_EQ(CatalogValue("next-table-id"), "00000003");
+}
+
+TEST_F(RocksStoreTest, GoldenSafePoint) {
+  ASSERT_THAT(store_->RaiseSafePoint(Timestamp(0x0102030405060708)), IsOk());
+  EXPECT_EQ(CatalogValue("safe-point"), "0102030405060708");
+}
+
+TEST_F(RocksStoreTest, ASafePointThatCannotBeReadIsRefused) {
+  ASSERT_TRUE(store_->db()->Put(rocksdb::WriteOptions(), "safe-point", "1234567").ok());
+  store_.reset();
+  EXPECT_THAT(OpenRocksStore(dir_.path()), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 TEST_F(RocksStoreTest, GoldenFormatFile) {

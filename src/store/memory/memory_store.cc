@@ -119,6 +119,12 @@ bool IsEmpty(const Families& row) {
   return true;
 }
 
+void ApplyTo(const std::string& key, const std::vector<Mutation>& mutations, Rows* rows) {
+  const auto row = rows->try_emplace(key).first;
+  for (const Mutation& m : mutations) Apply(m, &row->second);
+  if (IsEmpty(row->second)) rows->erase(row);
+}
+
 size_t BytesOf(const Row& row) {
   size_t bytes = row.key.size();
   for (const Cell& cell : row.cells) bytes += cell.column.size() + cell.value.size();
@@ -145,7 +151,7 @@ class MemoryStore final : public Store {
  private:
   absl::StatusOr<Row> ReadRow(const RowRead& read) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<MutateResult> MutateRow(const RowMutation& mutation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<bool> HoldsFor(const RowMutation& mutation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> HoldsIn(const Rows& rows, const RowMutation& mutation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ScanPage ScanRows(const Rows& rows, const ScanRequest& request) const;
   absl::StatusOr<Table*> FindTable(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -227,41 +233,45 @@ std::vector<absl::StatusOr<MutateResult>> MemoryStore::Mutate(const std::vector<
 absl::StatusOr<MutateResult> MemoryStore::MutateRow(const RowMutation& mutation) {
   if (closed_) return StoreClosed();
   if (absl::Status status = ValidateMutation(mutation, limits_); !status.ok()) return status;
+  absl::StatusOr<Table*> table = FindTable(mutation.table);
+  if (!table.ok()) return table.status();
+  const absl::StatusOr<bool> holds = HoldsIn((*table)->rows, mutation);
+  if (!holds.ok()) return holds.status();
+  if (!*holds) return MutateResult::kConditionFailed;
+  ApplyTo(mutation.row, mutation.mutations, &(*table)->rows);
+  return MutateResult::kApplied;
+}
+
+absl::StatusOr<bool> MemoryStore::HoldsIn(const Rows& rows, const RowMutation& mutation) {
   if (absl::Status status = CheckSafePoint(mutation, safe_point_); !status.ok()) return status;
-  absl::StatusOr<Table*> table = FindTable(mutation.table);
-  if (!table.ok()) return table.status();
-  Rows& rows = (*table)->rows;
-  const auto row = rows.try_emplace(mutation.row).first;
-  const bool holds = Holds(mutation.condition, row->second);
-  if (holds) {
-    for (const Mutation& m : mutation.mutations) Apply(m, &row->second);
-  }
-  if (IsEmpty(row->second)) rows.erase(row);
-  return holds ? MutateResult::kApplied : MutateResult::kConditionFailed;
+  static const Families kNoCells;
+  const auto row = rows.find(mutation.row);
+  return Holds(mutation.condition, row == rows.end() ? kNoCells : row->second);
 }
 
-absl::StatusOr<bool> MemoryStore::HoldsFor(const RowMutation& mutation) {
-  absl::StatusOr<Table*> table = FindTable(mutation.table);
-  if (!table.ok()) return table.status();
-  const auto row = (*table)->rows.find(mutation.row);
-  return Holds(mutation.condition, row == (*table)->rows.end() ? Families{} : row->second);
-}
-
+// The mutex stays locked while the timestamp is drawn: that is how every row is closed meanwhile.
 absl::StatusOr<JointResult> MemoryStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {
   MutexLock lock(&mutex_);
   if (closed_) return StoreClosed();
   if (absl::Status status = ValidateJointMutation(mutation, limits_); !status.ok()) return status;
+  std::vector<Table*> tables;
+  for (const RowMutation& row : mutation.rows) {
+    absl::StatusOr<Table*> table = FindTable(row.table);
+    if (!table.ok()) return table.status();
+    tables.push_back(*table);
+  }
   if (absl::Status status = CheckSafePoint(mutation, safe_point_); !status.ok()) return status;
   for (size_t i = 0; i < mutation.rows.size(); ++i) {
-    const absl::StatusOr<bool> holds = HoldsFor(mutation.rows[i]);
+    const absl::StatusOr<bool> holds = HoldsIn(tables[i]->rows, mutation.rows[i]);
     if (!holds.ok()) return holds.status();
     if (!*holds) return JointResult{.failed_row = i};
   }
   const absl::StatusOr<Timestamp> drawn = oracle->GetTimestamp();
   if (!drawn.ok()) return NoTimestampDrawn(drawn.status());
-  for (RowMutation row : mutation.rows) {
-    for (Mutation& m : row.mutations) SetDrawnTimestamp(*drawn, &m);
-    for (const Mutation& m : row.mutations) Apply(m, &tables_[row.table].rows[row.row]);
+  for (size_t i = 0; i < mutation.rows.size(); ++i) {
+    std::vector<Mutation> mutations = mutation.rows[i].mutations;
+    for (Mutation& m : mutations) SetDrawnTimestamp(*drawn, &m);
+    ApplyTo(mutation.rows[i].row, mutations, &tables[i]->rows);
   }
   return JointResult{.applied = true, .timestamp = *drawn};
 }

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kTableKey = "table/";
 constexpr std::string_view kNextIdKey = "next-table-id";
+constexpr std::string_view kSafePointKey = "safe-point";
 
 std::string KeyOf(const std::string& name) { return StrCat(kTableKey, name); }
 
@@ -24,27 +25,39 @@ absl::Status Catalog::Load(rocksdb::DB* db) {
   WriterLock lock(&mutex_);
   std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(rocksdb::ReadOptions()));
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
-    std::string_view key(it->key().data(), it->key().size());
-    std::string_view value(it->value().data(), it->value().size());
-    uint32_t id;
-    const bool is_table = ConsumePrefix(&key, kTableKey);
-    if (!ConsumeFixed32(&value, &id) || (!is_table && key != kNextIdKey)) {
+    const std::string_view key(it->key().data(), it->key().size());
+    if (!LoadEntry(key, std::string_view(it->value().data(), it->value().size()))) {
       return absl::DataLossError(StrCat("the store's catalog has an entry that can't be read: ", key));
-    }
-    if (is_table) {
-      std::string name(key);
-      tables_[name] = std::make_unique<Table>(id, TableInfo{name, std::string(value)});
-    } else {
-      next_id_ = id;
     }
   }
   return FromRocks(it->status(), "reading the store's catalog");
 }
 
-Table* Catalog::Find(const std::string& name) const {
+bool Catalog::LoadEntry(std::string_view key, std::string_view value) {
+  if (key == kSafePointKey) {
+    uint64_t safe_point = 0;
+    if (!ConsumeFixed64(&value, &safe_point) || !value.empty()) return false;
+    SetSafePoint(Timestamp(safe_point));
+    return true;
+  }
+  uint32_t id = 0;
+  if (!ConsumeFixed32(&value, &id)) return false;
+  if (key == kNextIdKey) {
+    next_id_ = id;
+    return true;
+  }
+  if (!ConsumePrefix(&key, kTableKey)) return false;
+  const std::string name(key);
+  tables_[name] = std::make_unique<Table>(id, TableInfo{name, std::string(value)});
+  return true;
+}
+
+Table* Catalog::LookUp(const std::string& name) const {
   ReaderLock lock(&mutex_);
   const auto found = tables_.find(name);
-  return found == tables_.end() ? nullptr : found->second.get();
+  if (found == tables_.end()) return nullptr;
+  KnownAs(name).store(found->second.get(), std::memory_order_release);
+  return found->second.get();
 }
 
 std::vector<TableInfo> Catalog::List() const {
@@ -86,6 +99,12 @@ void Catalog::Remove(const std::string& name) {
   const auto found = tables_.find(name);
   dropped_.push_back(std::move(found->second));
   tables_.erase(found);
+}
+
+void Catalog::StageSafePoint(Timestamp ts, rocksdb::WriteBatch* batch) {
+  std::string value;
+  AppendFixed64(&value, ts.value());
+  batch->Put(ToSlice(kSafePointKey), value);
 }
 
 }  // namespace percolator

@@ -34,6 +34,30 @@ std::string CellKey(std::string_view cell_prefix, Timestamp ts) {
   return key;
 }
 
+RowKeys::RowKeys(uint32_t table, std::string_view row) {
+  buffer_.reserve(row.size() + 48);
+  AppendFixed32(&buffer_, table);
+  AppendOrderedString(&buffer_, row);
+  row_bytes_ = buffer_.size();
+}
+
+std::string_view RowKeys::GoTo(std::string_view column) {
+  if (cell_bytes_ == 0 || column != column_) {
+    column_ = column;
+    buffer_.resize(row_bytes_);
+    AppendOrderedString(&buffer_, column);
+    cell_bytes_ = buffer_.size();
+    buffer_.reserve(cell_bytes_ + kTimestampBytes);  // so that At leaves the prefix in its place
+  }
+  return cell_prefix();
+}
+
+std::string_view RowKeys::At(Timestamp ts) {
+  buffer_.resize(cell_bytes_);
+  AppendFixed64(&buffer_, ~ts.value());
+  return buffer_;
+}
+
 std::string SeekKeyBelow(std::string_view cell_prefix, Timestamp until) {
   return CellKey(cell_prefix, Timestamp(until.value() - 1));
 }

@@ -37,25 +37,27 @@ std::string SeekKeyBelow(std::string_view cell_prefix, Timestamp until);
 std::string PastCell(std::string_view cell_prefix);
 std::string PastRow(std::string_view row_prefix);
 
-// The cell prefixes of one row. Mutations of a row tend to name the same column in several families, one
-// after the other, so the last one is kept.
-class CellPrefixes {
+// The keys of one row, made one after the other in one buffer. Mutations of a row tend to name the same column in
+// several families, so the cell named last is kept.
+class RowKeys {
  public:
-  explicit CellPrefixes(std::string_view row_prefix) : row_prefix_(row_prefix) {}
+  RowKeys(uint32_t table, std::string_view row);
 
-  // Valid until the next call.
-  const std::string& Of(std::string_view column) {
-    if (cell_prefix_.empty() || column != column_) {
-      column_ = column;
-      cell_prefix_ = CellPrefix(row_prefix_, column);
-    }
-    return cell_prefix_;
-  }
+  std::string_view row_prefix() const { return std::string_view(buffer_).substr(0, row_bytes_); }
+
+  // Of the cell gone to last.
+  std::string_view cell_prefix() const { return std::string_view(buffer_).substr(0, cell_bytes_); }
+
+  // Goes to a cell and returns its prefix, valid until the next call. `column` must stay where it is until then.
+  std::string_view GoTo(std::string_view column);
+  // The key of a version of the cell gone to last, valid until the next call.
+  std::string_view At(Timestamp ts);
 
  private:
-  const std::string_view row_prefix_;
+  std::string buffer_;  // row prefix, then column, then timestamp
+  size_t row_bytes_;
+  size_t cell_bytes_ = 0;  // 0: no cell yet
   std::string_view column_;
-  std::string cell_prefix_;
 };
 
 // REQUIRES: `key` was made by CellKey.

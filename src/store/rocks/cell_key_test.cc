@@ -100,6 +100,20 @@ TEST(CellKeyTest, PastCellAndPastRowSeparate) {
   EXPECT_LT(PastRow(row_prefix), Key(1, std::string("r\0", 2), "", 5));
 }
 
+TEST(CellKeyTest, RowKeysMakesTheSameKeys) {
+  const std::string row(40, '\0');
+  const std::vector<std::string> columns = {"", "", "c", "c", std::string(1, '\0'), std::string(300, 'x'), "c"};
+  RowKeys keys(7, row);
+  EXPECT_EQ(keys.row_prefix(), RowPrefix(7, row));
+  for (const std::string& column : columns) {
+    const std::string_view cell_prefix = keys.GoTo(column);
+    EXPECT_EQ(cell_prefix, CellPrefix(RowPrefix(7, row), column));
+    for (uint64_t ts : {5, 3}) EXPECT_EQ(keys.At(Timestamp(ts)), Key(7, row, column, ts));
+    EXPECT_EQ(cell_prefix, CellPrefix(RowPrefix(7, row), column)) << "the prefix has moved";
+    EXPECT_EQ(keys.row_prefix(), RowPrefix(7, row));
+  }
+}
+
 TEST(CellKeyTest, SeekKeyBelowIsTheNewestVersionThatMayBeSeen) {
   const std::string cell_prefix = CellPrefix(RowPrefix(1, "r"), "c");
   EXPECT_EQ(SeekKeyBelow(cell_prefix, Timestamp(8)), CellKey(cell_prefix, Timestamp(7)));

@@ -29,16 +29,16 @@ class PointReader {
   // What is read from here on sees every write that was finished before this call.
   void Renew() { fresh_.fill(false); }
 
-  // Calls visit(timestamp, value) for the versions of a cell in the range, newest first, until it returns
-  // false.
+  // Calls visit(timestamp, value) for the versions in the range of the cell that `keys` is at, newest first, until it
+  // returns false.
   template <typename Visit>
-  absl::Status VisitVersions(Family family, std::string_view cell_prefix, const TimestampRange& range,
-                             const Visit& visit) {
+  absl::Status VisitVersions(Family family, RowKeys* keys, const TimestampRange& range, const Visit& visit) {
     if (range.empty()) return absl::OkStatus();
     rocksdb::Iterator* it = FreshIterator(family);
-    for (it->Seek(SeekKeyBelow(cell_prefix, range.until)); it->Valid(); it->Next()) {
+    const std::string_view newest = keys->At(Timestamp(range.until.value() - 1));
+    for (it->Seek({newest.data(), newest.size()}); it->Valid(); it->Next()) {
       const std::string_view key(it->key().data(), it->key().size());
-      if (CellPrefixOf(key) != cell_prefix) break;
+      if (CellPrefixOf(key) != keys->cell_prefix()) break;
       const Timestamp ts = TimestampOf(key);
       if (ts < range.from) break;
       if (!visit(ts, std::string_view(it->value().data(), it->value().size()))) return absl::OkStatus();

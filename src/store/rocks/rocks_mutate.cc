@@ -22,122 +22,120 @@ bool ErasesRanges(const RowMutation& mutation) {
                      [](const Mutation& m) { return m.kind == Mutation::Kind::kErase && !IsExact(m.range); });
 }
 
+// About what it takes in a batch.
 size_t BytesIn(const RowMutation& mutation) {
+  constexpr size_t kMore = 32;  // table, timestamp, ends of strings, lengths
   size_t bytes = 0;
-  for (const Mutation& m : mutation.mutations) bytes += m.column.size() + m.value.size();
+  for (const Mutation& m : mutation.mutations) bytes += mutation.row.size() + m.column.size() + m.value.size() + kMore;
   return bytes;
 }
+
+rocksdb::Slice ToSlice(std::string_view view) { return {view.data(), view.size()}; }
 
 // The versions that a row mutation has set so far: a range erase later in it removes them too.
 using SetSoFar = std::map<std::pair<Family, std::string>, std::set<Timestamp>>;
 
 }  // namespace
 
-struct RocksStore::Entry {
-  const RowMutation* mutation;
-  const Table* table;
-  std::string row_prefix;
-  absl::StatusOr<MutateResult>* result;
-};
-
 std::vector<absl::StatusOr<MutateResult>> RocksStore::Mutate(const std::vector<RowMutation>& mutations) {
   std::vector<absl::StatusOr<MutateResult>> results(mutations.size(), MutateResult::kConditionFailed);
-  std::vector<Entry> entries;
+  absl::InlinedVector<Entry, 1> entries;
   entries.reserve(mutations.size());
   for (size_t i = 0; i < mutations.size(); ++i) {
-    absl::StatusOr<Entry> entry = Admit(mutations[i], &results[i]);
+    absl::Status valid = closed_ ? StoreClosed() : ValidateMutation(mutations[i], options_.limits);
+    absl::StatusOr<Entry> entry = valid.ok() ? MakeEntry(mutations[i]) : valid;
     if (entry.ok()) {
       entries.push_back(*std::move(entry));
+      entries.back().result = &results[i];
     } else {
       results[i] = entry.status();
     }
   }
   // Rows of a group are distinct: a row that comes again begins a new group, and sees what the last one did.
   absl::flat_hash_set<std::string_view, StringHash> rows;
-  std::vector<Entry*> group;
+  size_t begin = 0;
   size_t bytes = 0;
-  for (Entry& entry : entries) {
-    if (group.size() == kGroupRows || bytes >= kGroupBytes || !rows.insert(entry.row_prefix).second) {
-      ApplyGroup(group);
-      group.clear();
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const bool repeated = entries.size() > 1 && !rows.insert(entries[i].keys.row_prefix()).second;
+    if (i - begin == kGroupRows || bytes >= kGroupBytes || repeated) {
+      ApplyGroup(absl::MakeSpan(entries).subspan(begin, i - begin), bytes);
+      begin = i;
       bytes = 0;
       rows.clear();
-      rows.insert(entry.row_prefix);
+      rows.insert(entries[i].keys.row_prefix());
     }
-    group.push_back(&entry);
-    bytes += BytesIn(*entry.mutation);
+    bytes += BytesIn(*entries[i].mutation);
   }
-  if (!group.empty()) ApplyGroup(group);
+  if (begin < entries.size()) ApplyGroup(absl::MakeSpan(entries).subspan(begin), bytes);
   return results;
 }
 
-absl::StatusOr<RocksStore::Entry> RocksStore::Admit(const RowMutation& mutation,
-                                                    absl::StatusOr<MutateResult>* result) const {
-  if (closed_) return StoreClosed();
-  if (absl::Status s = ValidateMutation(mutation, options_.limits); !s.ok()) return s;
+absl::StatusOr<RocksStore::Entry> RocksStore::MakeEntry(const RowMutation& mutation) const {
   absl::StatusOr<Table*> table = FindTable(mutation.table);
   if (!table.ok()) return table.status();
-  return Entry{&mutation, *table, RowPrefix((*table)->id, mutation.row), result};
+  Entry entry{&mutation, *table, RowKeys((*table)->id, mutation.row)};
+  entry.stripe = LatchTable::StripeOf(entry.keys.row_prefix());
+  return entry;
 }
 
 // The atomic step (T15): from the latches on, nobody else changes these rows; all that is applied goes into
 // one batch, which RocksDB writes whole or not at all.
-void RocksStore::ApplyGroup(const std::vector<Entry*>& group) {
-  std::vector<uint32_t> stripes;
+void RocksStore::ApplyGroup(absl::Span<Entry> group, size_t bytes) {
+  LatchTable::Stripes stripes;
   stripes.reserve(group.size());
-  for (const Entry* entry : group) stripes.push_back(LatchTable::StripeOf(entry->row_prefix));
+  for (const Entry& entry : group) stripes.push_back(entry.stripe);
   LatchTable::Guard latches(&latches_, std::move(stripes));
 
   PointReader reader(&pools_);
-  rocksdb::WriteBatch batch;
-  std::vector<Entry*> applied;
+  rocksdb::WriteBatch batch(bytes);
   const absl::Status may_write = MayWrite();
-  for (Entry* entry : group) {
-    const absl::StatusOr<bool> holds = may_write.ok() ? Holds(*entry, &reader) : may_write;
+  for (Entry& entry : group) {
+    const absl::StatusOr<bool> holds = may_write.ok() ? Holds(&entry, &reader) : may_write;
     if (!holds.ok()) {
-      *entry->result = holds.status();
+      *entry.result = holds.status();
     } else if (*holds) {
-      const absl::Status staged = Stage(*entry, &reader, &batch);
-      *entry->result = staged.ok() ? absl::StatusOr<MutateResult>(MutateResult::kApplied) : staged;
-      if (staged.ok()) applied.push_back(entry);
+      const absl::Status staged = Stage(absl::MakeSpan(&entry, 1), Timestamp(), &reader, &batch);
+      *entry.result = staged.ok() ? absl::StatusOr<MutateResult>(MutateResult::kApplied) : staged;
+      entry.staged = staged.ok();
     }
   }
   if (batch.Count() == 0) return;
 
   latches.BeginWrite();
   const absl::Status written = Write(&batch, options_.durability == Durability::kSync);
-  for (Entry* entry : applied) {
+  for (Entry& entry : group) {
+    if (!entry.staged) continue;
     if (written.ok()) {
-      UpdateLocks(*entry);
+      UpdateLocks(&entry, Timestamp());
     } else {
-      *entry->result = written;
+      *entry.result = written;
     }
   }
   latches.EndWrite();
 }
 
-absl::StatusOr<bool> RocksStore::Holds(const Entry& entry, PointReader* reader) const {
-  if (entry.table->dropped) return UnknownTable(entry.mutation->table);
-  const Condition& condition = entry.mutation->condition;
+absl::StatusOr<bool> RocksStore::Holds(Entry* entry, PointReader* reader) const {
+  if (entry->table->dropped) return UnknownTable(entry->mutation->table);
+  if (absl::Status s = CheckSafePoint(*entry->mutation, catalog_.safe_point()); !s.ok()) return s;
+  const Condition& condition = entry->mutation->condition;
   if (condition.cells.empty()) return true;
-  CellPrefixes prefixes(entry.row_prefix);
   // One cell decides as soon as it exists (none, any) or does not (all).
   const bool decisive = condition.quantifier != Condition::Quantifier::kAll;
   for (const CellRange& cell : condition.cells) {
-    const absl::StatusOr<bool> exists = Exists(prefixes.Of(cell.column), cell, reader);
+    const absl::StatusOr<bool> exists = Exists(cell, &entry->keys, reader);
     if (!exists.ok()) return exists.status();
     if (*exists == decisive) return condition.quantifier == Condition::Quantifier::kAny;
   }
   return condition.quantifier != Condition::Quantifier::kAny;
 }
 
-absl::StatusOr<bool> RocksStore::Exists(std::string_view cell_prefix, const CellRange& cell,
-                                        PointReader* reader) const {
+absl::StatusOr<bool> RocksStore::Exists(const CellRange& cell, RowKeys* keys, PointReader* reader) const {
+  const std::string_view cell_prefix = keys->GoTo(cell.column);
   if (cell.family == Family::kLock) return locks_.Exists(cell_prefix, cell.range);
   if (!sketch_->MayHaveFrom(cell.family, cell_prefix, cell.range.from)) return false;
   bool exists = false;
   absl::Status status =
-      reader->VisitVersions(cell.family, cell_prefix, cell.range, [&](Timestamp /*ts*/, std::string_view /*value*/) {
+      reader->VisitVersions(cell.family, keys, cell.range, [&](Timestamp /*ts*/, std::string_view /*value*/) {
         exists = true;
         return false;
       });
@@ -145,43 +143,55 @@ absl::StatusOr<bool> RocksStore::Exists(std::string_view cell_prefix, const Cell
   return exists;
 }
 
-// Puts the row's mutations into the batch; on an error, none of them.
-absl::Status RocksStore::Stage(const Entry& entry, PointReader* reader, rocksdb::WriteBatch* batch) {
-  const bool erases_ranges = ErasesRanges(*entry.mutation);
-  if (erases_ranges) batch->SetSavePoint();
-  CellPrefixes prefixes(entry.row_prefix);
-  SetSoFar set_so_far;
-  for (const Mutation& m : entry.mutation->mutations) {
-    const std::string& cell_prefix = prefixes.Of(m.column);
-    rocksdb::ColumnFamilyHandle* cf = family(m.family);
-    if (m.kind == Mutation::Kind::kSet) {
-      sketch_->Raise(m.family, cell_prefix, m.range.from);
-      batch->Put(cf, CellKey(cell_prefix, m.range.from), m.value);
-      if (erases_ranges) set_so_far[{m.family, m.column}].insert(m.range.from);
-    } else if (IsExact(m.range)) {
-      batch->Delete(cf, CellKey(cell_prefix, m.range.from));
-    } else {
-      const absl::StatusOr<std::vector<Timestamp>> versions = VersionsInRange(cell_prefix, m, reader);
-      if (!versions.ok()) {
-        batch->RollbackToSavePoint();
-        return versions.status();
-      }
-      for (const Timestamp ts : *versions) batch->Delete(cf, CellKey(cell_prefix, ts));
-      for (const Timestamp ts : set_so_far[{m.family, m.column}]) {
-        if (m.range.Contains(ts)) batch->Delete(cf, CellKey(cell_prefix, ts));
-      }
+// Puts the mutations of the rows into the batch, those at JointMutation::AtCommit() at `at_commit`; on an error, none of
+// them.
+absl::Status RocksStore::Stage(absl::Span<Entry> rows, Timestamp at_commit, PointReader* reader,
+                               rocksdb::WriteBatch* batch) {
+  // To erase a range takes a read, which may fail.
+  const bool may_fail = std::any_of(rows.begin(), rows.end(), [](const Entry& e) { return ErasesRanges(*e.mutation); });
+  if (may_fail) batch->SetSavePoint();
+  for (Entry& row : rows) {
+    if (absl::Status s = StageRow(&row, at_commit, reader, batch); !s.ok()) {
+      batch->RollbackToSavePoint();
+      return s;
     }
   }
-  if (erases_ranges) batch->PopSavePoint();
+  if (may_fail) batch->PopSavePoint();
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Timestamp>> RocksStore::VersionsInRange(std::string_view cell_prefix, const Mutation& erase,
+absl::Status RocksStore::StageRow(Entry* entry, Timestamp at_commit, PointReader* reader, rocksdb::WriteBatch* batch) {
+  const bool erases_ranges = ErasesRanges(*entry->mutation);
+  RowKeys& keys = entry->keys;
+  SetSoFar set_so_far;
+  for (const Mutation& m : entry->mutation->mutations) {
+    const std::string_view cell_prefix = keys.GoTo(m.column);
+    rocksdb::ColumnFamilyHandle* cf = family(m.family);
+    if (m.kind == Mutation::Kind::kSet) {
+      const Timestamp ts = TimestampOfSet(m, at_commit);
+      sketch_->Raise(m.family, cell_prefix, ts);
+      batch->Put(cf, ToSlice(keys.At(ts)), m.value);
+      if (erases_ranges) set_so_far[{m.family, m.column}].insert(ts);
+    } else if (IsExact(m.range)) {
+      batch->Delete(cf, ToSlice(keys.At(m.range.from)));
+    } else {
+      const absl::StatusOr<std::vector<Timestamp>> versions = VersionsInRange(m, &keys, reader);
+      if (!versions.ok()) return versions.status();
+      for (const Timestamp ts : *versions) batch->Delete(cf, ToSlice(keys.At(ts)));
+      for (const Timestamp ts : set_so_far[{m.family, m.column}]) {
+        if (m.range.Contains(ts)) batch->Delete(cf, ToSlice(keys.At(ts)));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Timestamp>> RocksStore::VersionsInRange(const Mutation& erase, RowKeys* keys,
                                                                    PointReader* reader) const {
-  if (erase.family == Family::kLock) return locks_.Timestamps(cell_prefix, erase.range);
+  if (erase.family == Family::kLock) return locks_.Timestamps(keys->GoTo(erase.column), erase.range);
   std::vector<Timestamp> versions;
   absl::Status status =
-      reader->VisitVersions(erase.family, cell_prefix, erase.range, [&](Timestamp ts, std::string_view /*value*/) {
+      reader->VisitVersions(erase.family, keys, erase.range, [&](Timestamp ts, std::string_view /*value*/) {
         versions.push_back(ts);
         return true;
       });
@@ -189,14 +199,14 @@ absl::StatusOr<std::vector<Timestamp>> RocksStore::VersionsInRange(std::string_v
   return versions;
 }
 
-void RocksStore::UpdateLocks(const Entry& entry) {
-  CellPrefixes prefixes(entry.row_prefix);
-  for (const Mutation& m : entry.mutation->mutations) {
+void RocksStore::UpdateLocks(Entry* entry, Timestamp at_commit) {
+  for (const Mutation& m : entry->mutation->mutations) {
     if (m.family != Family::kLock) continue;
+    const std::string_view cell_prefix = entry->keys.GoTo(m.column);
     if (m.kind == Mutation::Kind::kSet) {
-      locks_.Set(prefixes.Of(m.column), m.range.from, m.value);
+      locks_.Set(cell_prefix, TimestampOfSet(m, at_commit), m.value);
     } else {
-      locks_.Erase(prefixes.Of(m.column), m.range);
+      locks_.Erase(cell_prefix, m.range);
     }
   }
 }

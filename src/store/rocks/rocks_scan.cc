@@ -59,6 +59,7 @@ absl::StatusOr<ScanPage> RocksStore::Scan(const ScanRequest& request) {
   const ScanCursor::Range range = {RowPrefix(id, request.rows.start), request.rows.limit.has_value()
                                                                           ? RowPrefix(id, *request.rows.limit)
                                                                           : TablePrefix(id + 1)};
+  if (absl::Status s = WaitUntilOpen(range); !s.ok()) return s;  // T8
   rocksdb::ManagedSnapshot snapshot(db_.get());
   ScanCursor::Budget budget{options_.limits.scan_work};
   const auto cursors = OpenCursors(snapshot.snapshot(), request.selectors, range, &budget);

@@ -1,7 +1,6 @@
 #include "src/store/rocks/rocks_store.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "rocksdb/convenience.h"
@@ -109,7 +108,9 @@ absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& 
 }
 
 RocksStore::RocksStore(const RocksStoreOptions& options, std::unique_ptr<StoreFolder> folder)
-    : options_(options), folder_(std::move(folder)) {}
+    : options_(options),
+      folder_(std::move(folder)),
+      joints_([this](const JointQueue::Group& group) { ApplyTogether(group); }) {}
 
 RocksStore::~RocksStore() { Close().IgnoreError(); }
 
@@ -172,11 +173,8 @@ absl::Status RocksStore::DropTable(const std::string& name) {
   MutexLock lock(&admin_mutex_);
   absl::StatusOr<Table*> table = FindTable(name);
   if (!table.ok()) return table.status();
+  LatchTable::Guard guard(&latches_, LatchTable::EveryStripe());
   if (absl::Status s = MayWrite(); !s.ok()) return s;
-
-  std::vector<uint32_t> every_stripe(LatchTable::kStripes);
-  std::iota(every_stripe.begin(), every_stripe.end(), 0);
-  LatchTable::Guard guard(&latches_, std::move(every_stripe));
   rocksdb::WriteBatch batch;
   Catalog::StageDrop(**table, &batch);
   for (int i = 0; i < kFamilyCount; ++i) {
@@ -199,6 +197,26 @@ absl::Status RocksStore::DropTable(const std::string& name) {
 absl::StatusOr<std::vector<TableInfo>> RocksStore::ListTables() {
   if (closed_) return StoreClosed();
   return catalog_.List();
+}
+
+// G4: durable, then visible, then nobody is left who has not seen it: a mutation looks at the safe point under its
+// latches, so one that saw the old one is over when all latches have been passed through.
+absl::Status RocksStore::RaiseSafePoint(Timestamp ts) {
+  if (closed_) return StoreClosed();
+  MutexLock lock(&admin_mutex_);
+  if (ts <= catalog_.safe_point()) return absl::OkStatus();
+  if (absl::Status s = MayWrite(); !s.ok()) return s;
+  rocksdb::WriteBatch batch;
+  Catalog::StageSafePoint(ts, &batch);
+  if (absl::Status s = Write(&batch, /*sync=*/true); !s.ok()) return s;
+  catalog_.SetSafePoint(ts);
+  latches_.PassThrough();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Timestamp> RocksStore::SafePoint() {
+  if (closed_) return StoreClosed();
+  return catalog_.safe_point();
 }
 
 // Files are about equal in size, so the rows at which they begin divide the table about equally.
@@ -226,9 +244,12 @@ absl::StatusOr<std::vector<std::string>> RocksStore::SampleRowKeys(const std::st
 absl::Status RocksStore::MayWrite() {
   if (!stopped_.load(std::memory_order_acquire)) return absl::OkStatus();
   MutexLock lock(&stop_mutex_);
+  return absl::FailedPreconditionError(StrCat("the store in ", folder_->dir(), " takes no more writes ", StopText()));
+}
+
+std::string RocksStore::StopText() {
   const std::string_view advice = absl::IsResourceExhausted(stop_reason_) ? "make space" : "see to the disk";
-  return absl::FailedPreconditionError(StrCat("the store in ", folder_->dir(), " takes no more writes since ",
-                                              stop_reason_.message(), "; ", advice, ", then open the store again"));
+  return StrCat("since ", stop_reason_.message(), "; ", advice, ", then open the store again");
 }
 
 void RocksStore::Stop(const absl::Status& reason) {
@@ -268,8 +289,5 @@ absl::Status RocksStore::Close() {
   folder_.reset();
   return status;
 }
-
-absl::Status RocksStore::RaiseSafePoint(Timestamp /*ts*/) { return absl::UnimplementedError("safe point"); }
-absl::StatusOr<Timestamp> RocksStore::SafePoint() { return Timestamp(); }
 
 }  // namespace percolator

@@ -5,6 +5,7 @@
 //   rocks_read.cc     Read: pooled iterators, checked by the latches' counts; a snapshot when that fails
 //   rocks_scan.cc     Scan: one cursor per selector on one snapshot, merged by row
 //   rocks_mutate.cc   Mutate: latch, check, write one batch
+//   rocks_together.cc MutateTogether: the same for the rows of a transaction in one step, with a timestamp drawn in it
 //
 // State of a row outside RocksDB: locks_ (a copy of the lock family) and sketch_ (a bound on the newest
 // timestamps). Both change only under the row's latch and can be rebuilt from RocksDB, which is done on open.
@@ -14,20 +15,27 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "percolator/store.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
 #include "rocksdb/write_batch.h"
 #include "src/base/mutex.h"
 #include "src/store/rocks/catalog.h"
+#include "src/store/rocks/cell_key.h"
 #include "src/store/rocks/folder.h"
+#include "src/store/rocks/joint_queue.h"
 #include "src/store/rocks/latch_table.h"
 #include "src/store/rocks/lock_table.h"
 #include "src/store/rocks/newest_sketch.h"
@@ -45,6 +53,8 @@ class RocksStore : public Store {
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+  bool CanMutateTogether() const override { return true; }
+  absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
   absl::Status RaiseSafePoint(Timestamp ts) override;
   absl::StatusOr<Timestamp> SafePoint() override;
   absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
@@ -59,7 +69,18 @@ class RocksStore : public Store {
 
  private:
   class Listener;  // hears of what RocksDB does in the background; rocks_store.cc
-  struct Entry;    // a row mutation on its way; rocks_mutate.cc
+
+  // A row mutation on its way.
+  struct Entry {
+    const RowMutation* mutation;
+    const Table* table;
+    RowKeys keys;
+    uint32_t stripe = 0;
+    absl::StatusOr<MutateResult>* result = nullptr;  // of Mutate
+    bool staged = false;
+  };
+  struct Joint;  // a joint mutation on its way; rocks_together.cc
+  using Joints = absl::InlinedVector<Joint*, 8>;
 
   RocksStore(const RocksStoreOptions& options, std::unique_ptr<StoreFolder> folder);
 
@@ -72,8 +93,8 @@ class RocksStore : public Store {
 
   // rocks_read.cc
   absl::Status ReadRow(const Table& table, const RowRead& read, PointReader* reader, Row* out);
-  absl::Status ReadPoints(std::string_view row_prefix, const RowRead& read, PointReader* reader, Row* out);
-  absl::StatusOr<bool> GetLikelyNewest(std::string_view cell_prefix, const Selector& selector, Row* out);
+  absl::Status ReadPoints(RowKeys* keys, const RowRead& read, PointReader* reader, Row* out);
+  absl::StatusOr<bool> GetLikelyNewest(RowKeys* keys, const Selector& selector, Row* out);
   absl::Status ReadRowAtSnapshot(std::string_view row_prefix, const RowRead& read, Row* out);
 
   // rocks_scan.cc
@@ -82,17 +103,33 @@ class RocksStore : public Store {
                                                        const ScanCursor::Range& range, ScanCursor::Budget* budget);
 
   // rocks_mutate.cc
-  absl::StatusOr<Entry> Admit(const RowMutation& mutation, absl::StatusOr<MutateResult>* result) const;
-  void ApplyGroup(const std::vector<Entry*>& group);
-  absl::StatusOr<bool> Holds(const Entry& entry, PointReader* reader) const;
-  absl::StatusOr<bool> Exists(std::string_view cell_prefix, const CellRange& cell, PointReader* reader) const;
-  absl::Status Stage(const Entry& entry, PointReader* reader, rocksdb::WriteBatch* batch);
-  absl::StatusOr<std::vector<Timestamp>> VersionsInRange(std::string_view cell_prefix, const Mutation& erase,
+  absl::StatusOr<Entry> MakeEntry(const RowMutation& mutation) const;
+  void ApplyGroup(absl::Span<Entry> group, size_t bytes);
+  absl::StatusOr<bool> Holds(Entry* entry, PointReader* reader) const;
+  absl::StatusOr<bool> Exists(const CellRange& cell, RowKeys* keys, PointReader* reader) const;
+  absl::Status Stage(absl::Span<Entry> rows, Timestamp at_commit, PointReader* reader, rocksdb::WriteBatch* batch);
+  absl::Status StageRow(Entry* entry, Timestamp at_commit, PointReader* reader, rocksdb::WriteBatch* batch);
+  absl::StatusOr<std::vector<Timestamp>> VersionsInRange(const Mutation& erase, RowKeys* keys,
                                                          PointReader* reader) const;
-  void UpdateLocks(const Entry& entry);
+  void UpdateLocks(Entry* entry, Timestamp at_commit);
+
+  // rocks_together.cc
+  absl::Status MakeJoint(const JointMutation& mutation, Oracle* oracle, Joint* joint) const;
+  void ApplyTogether(const JointQueue::Group& group);
+  bool HoldTogether(Joint* joint);
+  bool DrawAndStage(const Joints& joints);
+  absl::Status WriteStaged();
+  void Finish(const absl::Status& written, Joint* joint);
+  // OK when the row is open, which may have to be waited for, or that it stays closed.
+  absl::Status WaitUntilOpen(std::string_view row_prefix, uint32_t stripe);
+  // The same for all rows from `start_key` up to `limit_key`.
+  absl::Status WaitUntilOpen(const ScanCursor::Range& range);
+  absl::Status StaysClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mutex_);
 
   // OK, or why no write may be tried.
   absl::Status MayWrite();
+  // Why the store has stopped, and what to do: "since ...; ..., then open the store again".
+  std::string StopText() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mutex_);
   // From now on MayWrite says no, because of `reason`.
   void Stop(const absl::Status& reason);
   // Writes the batch. A failure stops the store.
@@ -110,13 +147,18 @@ class RocksStore : public Store {
   LatchTable latches_;
   LockTable locks_;
   IteratorPools pools_;
+  JointQueue joints_;
+  // Of whoever leads the queue.
+  rocksdb::WriteBatch joint_batch_;
   std::atomic<bool> closed_{false};
 
-  Mutex admin_mutex_;  // held while tables are created or dropped
+  Mutex admin_mutex_;  // held while tables are created or dropped and while the safe point is raised
 
   std::atomic<bool> stopped_{false};  // quick look; the truth is below
   Mutex stop_mutex_;
   absl::Status stop_reason_ ABSL_GUARDED_BY(stop_mutex_);
+  // The prefixes of rows of which a failed joint mutation may have written something.
+  std::set<std::string, std::less<>> rows_closed_ ABSL_GUARDED_BY(stop_mutex_);
 };
 
 // As OpenRocksStore, with all of RocksDB's file access going through `env`: for tests that make files fail.

@@ -1,0 +1,291 @@
+// Figure 8 of the paper: what a transaction costs above the store it runs on.
+//
+// Contestants take turns in one process, on data of the same size, with the same value:
+//
+//   RocksDB     Get, Put, and a WriteBatch of 4 keys, in a database of its own with the same cache, filter and compression
+//   Store       our store's plain read of the newest version, and its unconditional write
+//   two-phase   a transaction with the whole protocol: locks, commit point, write records
+//   one-step    a transaction committed by one joint mutation, as the embedded cluster does by default
+//
+// A read is a snapshot of now and one Get. A write is a transaction that sets one cell, unread, and commits: the paper's
+// worst case, because nothing is shared by several cells. Clusters have their default options but for the durability, so
+// garbage collection runs as it does for everybody. The paper found 0.94 for reads and 0.23 for writes.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "benchmarks/duel.h"
+#include "percolator/cluster.h"
+#include "rocksdb/cache.h"
+#include "rocksdb/db.h"
+#include "rocksdb/filter_policy.h"
+#include "rocksdb/table.h"
+#include "rocksdb/write_batch.h"
+
+namespace percolator {
+namespace {
+
+constexpr char kTable[] = "t";
+constexpr char kColumn[] = "c";
+constexpr int kRowsTogether = 4;
+
+struct Settings {
+  int rows = 200'000;
+  int value_bytes = 100;
+  int rounds = 9;
+  int round_ms = 200;
+  std::vector<int> threads = {1, 2, 8};
+  bool sync = true;
+  bool nosync = true;
+};
+
+void Require(bool ok, const char* what) {
+  if (ok) return;
+  std::fprintf(stderr, "figure8: %s failed\n", what);
+  std::exit(1);
+}
+
+std::string RowName(uint64_t i) {
+  char name[32];
+  std::snprintf(name, sizeof(name), "user%012llu", static_cast<unsigned long long>(i));
+  return name;
+}
+
+// One cheap generator for each thread, a cache line apart.
+struct alignas(64) Random {
+  uint64_t state = 1;
+  uint64_t Below(uint64_t n) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % n;
+  }
+};
+
+class Contest {
+ public:
+  Contest(const Settings& settings, Durability durability, const std::string& dir)
+      : settings_(settings), value_(settings.value_bytes, 'v'), random_(64) {
+    for (size_t i = 0; i < random_.size(); ++i) random_[i].state = 0x9E3779B97F4A7C15 * (i + 1);
+    write_options_.sync = durability == Durability::kSync;
+    std::filesystem::create_directories(dir);
+    OpenRocks(dir + "/rocksdb");
+    ClusterOptions options;
+    options.store.durability = Durability::kNoSync;  // for loading
+    for (const bool reload : {true, false}) {
+      options.commit_in_one_step = true;
+      one_step_ = OpenCluster(dir + "/one-step", options);
+      options.commit_in_one_step = false;
+      two_phase_ = OpenCluster(dir + "/two-phase", options);
+      if (!reload) break;
+      Load(one_step_.get());
+      Load(two_phase_.get());
+      one_step_.reset();
+      two_phase_.reset();
+      options.store.durability = durability;
+    }
+    absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir + "/store", options.store);
+    Require(store.ok(), "opening the store");
+    store_ = *std::move(store);
+    LoadStore();
+  }
+
+  double Read(int threads) {
+    Duel duel = MakeDuel("read one cell", threads);
+    duel.Add("RocksDB: Get",
+             [&](int t) {
+               std::string value;
+               Require(rocks_->Get({}, RowName(Pick(t)), &value).ok(), "Get");
+             })
+        .Add("Store: newest version",
+             [&](int t) {
+               const auto rows =
+                   store_->Read({{kTable, RowName(Pick(t)), {{Family::kWrite, kColumn, TimestampRange::All(), 1}}}});
+               Require(rows.ok() && !rows->front().cells.empty(), "Read");
+             })
+        .Add("Snapshot: Get", [&](int t) {
+          absl::StatusOr<Snapshot> now = one_step_->Now();
+          Require(now.ok(), "Now");
+          const auto value = now->Get(kTable, RowName(Pick(t)), kColumn);
+          Require(value.ok() && value->has_value(), "Get");
+        });
+    return duel.Run();
+  }
+
+  // Ratios of two-phase and one-step commits to RocksDB.
+  std::pair<double, double> Write(int threads, int rows) {
+    Duel duel = MakeDuel(rows == 1 ? "write one cell" : "write one cell in each of 4 rows", threads);
+    duel.Add(rows == 1 ? "RocksDB: Put" : "RocksDB: WriteBatch, 4 keys",
+             [&, rows](int t) {
+               rocksdb::WriteBatch batch;
+               for (int i = 0; i < rows; ++i) batch.Put(RowName(Pick(t)), value_);
+               Require(rocks_->Write(write_options_, &batch).ok(), "Write");
+             })
+        .Add("Store: unconditional Mutate",
+             [&, rows](int t) {
+               std::vector<RowMutation> mutations;
+               for (int i = 0; i < rows; ++i) {
+                 mutations.push_back(
+                     {kTable, RowName(Pick(t)), {}, {Mutation::Set(Family::kWrite, kColumn, Next(), value_)}});
+               }
+               for (const auto& result : store_->Mutate(mutations)) Require(result.ok(), "Mutate");
+             })
+        .Add("Transaction: two phases", [&, rows](int t) { Commit(two_phase_.get(), t, rows); })
+        .Add("Transaction: one step", [&, rows](int t) { Commit(one_step_.get(), t, rows); });
+    duel.Run();
+    if (conflicts_ > 0)
+      std::printf("  (%lld commits lost a conflict and were repeated)\n",
+                  static_cast<long long>(conflicts_.exchange(0)));
+    return {duel.ratios()[2], duel.ratios()[3]};
+  }
+
+  // How much faster many threads are than one, with one-step commits.
+  double Scaling(int threads) {
+    Duel one = MakeDuel("write one cell", 1);
+    one.Add("Transaction: one step", [&](int t) { Commit(one_step_.get(), t, 1); }).Run();
+    Duel many = MakeDuel("write one cell", threads);
+    many.Add("Transaction: one step", [&](int t) { Commit(one_step_.get(), t, 1); }).Run();
+    return many.rate(0) / one.rate(0);
+  }
+
+ private:
+  Duel MakeDuel(const std::string& title, int threads) const {
+    return {StrTitle(title), threads, settings_.rounds, std::chrono::milliseconds(settings_.round_ms)};
+  }
+  std::string StrTitle(const std::string& title) const { return title + (write_options_.sync ? ", sync" : ", nosync"); }
+
+  void OpenRocks(const std::string& dir) {
+    rocksdb::Options options;
+    options.create_if_missing = true;
+    options.max_background_jobs = 4;
+    options.compression = rocksdb::kLZ4Compression;
+    options.write_buffer_size = RocksStoreOptions().write_buffer_bytes;
+    options.max_write_buffer_number = 4;
+    rocksdb::BlockBasedTableOptions table;
+    table.block_cache = rocksdb::NewLRUCache(RocksStoreOptions().block_cache_bytes);
+    table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+    options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+    rocksdb::DB* db = nullptr;
+    Require(rocksdb::DB::Open(options, dir, &db).ok(), "opening RocksDB");
+    rocks_.reset(db);
+    for (int i = 0; i < settings_.rows; ++i) Require(rocks_->Put({}, RowName(i), value_).ok(), "Put");
+    Require(rocks_->CompactRange({}, nullptr, nullptr).ok(), "CompactRange");
+  }
+
+  static std::unique_ptr<Cluster> OpenCluster(const std::string& dir, const ClusterOptions& options) {
+    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open("rocksdb:" + dir, options);
+    Require(cluster.ok(), "opening a cluster");
+    return *std::move(cluster);
+  }
+
+  void Load(Cluster* cluster) const {
+    Require(cluster->CreateTable(kTable).ok(), "CreateTable");
+    for (int first = 0; first < settings_.rows; first += 1000) {
+      const auto done = cluster->Transact([&](ReadWrite& t) {
+        for (int i = first; i < std::min(first + 1000, settings_.rows); ++i) {
+          if (absl::Status s = t.Set(kTable, RowName(i), kColumn, value_); !s.ok()) return s;
+        }
+        return absl::OkStatus();
+      });
+      Require(done.ok(), "loading");
+    }
+  }
+
+  void LoadStore() {
+    Require(store_->CreateTable({kTable, ""}).ok(), "CreateTable");
+    for (int first = 0; first < settings_.rows; first += 1000) {
+      std::vector<RowMutation> mutations;
+      for (int i = first; i < std::min(first + 1000, settings_.rows); ++i) {
+        mutations.push_back({kTable, RowName(i), {}, {Mutation::Set(Family::kWrite, kColumn, Next(), value_)}});
+      }
+      for (const auto& result : store_->Mutate(mutations)) Require(result.ok(), "Mutate");
+    }
+  }
+
+  void Commit(Cluster* cluster, int thread, int rows) {
+    for (;;) {
+      Transaction t(cluster);
+      for (int i = 0; i < rows; ++i) Require(t.Set(kTable, RowName(Pick(thread)), kColumn, value_).ok(), "Set");
+      const CommitResult result = t.Commit();
+      if (result.committed()) return;
+      Require(IsConflict(result.status), "Commit");
+      ++conflicts_;
+    }
+  }
+
+  uint64_t Pick(int thread) { return random_[thread].Below(settings_.rows); }
+  Timestamp Next() { return Timestamp(++last_); }
+
+  const Settings settings_;
+  const std::string value_;
+  std::vector<Random> random_;
+  rocksdb::WriteOptions write_options_;
+  std::unique_ptr<rocksdb::DB> rocks_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Cluster> one_step_;
+  std::unique_ptr<Cluster> two_phase_;
+  std::atomic<uint64_t> last_{0};
+  std::atomic<int64_t> conflicts_{0};
+};
+
+int Main(int argc, char** argv) {
+  Settings settings;
+  std::string dir = std::filesystem::temp_directory_path() / "percolator-figure8";
+  CLI::App app("What a transaction costs above the store it runs on: figure 8 of the paper");
+  app.add_option("--rows", settings.rows, "rows in each database")
+      ->capture_default_str()
+      ->check(CLI::Range(1000, 10'000'000));
+  app.add_option("--value-bytes", settings.value_bytes)->capture_default_str()->check(CLI::Range(1, 100'000));
+  app.add_option("--rounds", settings.rounds, "rounds of each duel")->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_option("--round-ms", settings.round_ms, "length of a round")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 60'000));
+  app.add_option("--threads", settings.threads, "numbers of threads")->capture_default_str()->check(CLI::Range(1, 64));
+  app.add_flag("--sync,!--no-sync-part", settings.sync, "with fsync")->capture_default_str();
+  app.add_flag("--nosync,!--no-nosync-part", settings.nosync, "without fsync")->capture_default_str();
+  app.add_option("--dir", dir, "a folder for the databases; removed afterwards")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+
+  double read = 0;
+  double two_phase = 0;
+  double one_step = 0;
+  double scaling = 0;
+  std::filesystem::remove_all(dir);
+  if (settings.nosync) {
+    Contest contest(settings, Durability::kNoSync, dir + "/nosync");
+    for (const int threads : settings.threads) {
+      const double ratio = contest.Read(threads);
+      if (threads == settings.threads.front()) read = ratio;
+    }
+    for (const int threads : settings.threads) {
+      const auto [two, one] = contest.Write(threads, 1);
+      if (threads == settings.threads.front()) std::tie(two_phase, one_step) = std::pair(two, one);
+    }
+    for (const int threads : settings.threads) contest.Write(threads, kRowsTogether);
+  }
+  if (settings.sync) {
+    Contest contest(settings, Durability::kSync, dir + "/sync");
+    for (const int threads : settings.threads) contest.Write(threads, 1);
+    for (const int threads : settings.threads) contest.Write(threads, kRowsTogether);
+    scaling = contest.Scaling(32);
+  }
+  std::filesystem::remove_all(dir);
+  std::printf("figure8 read_ratio=%.2f write_ratio_2pc=%.2f write_ratio_onestep=%.2f sync_32_threads_to_1=%.1f\n", read,
+              two_phase, one_step, scaling);
+  return 0;
+}
+
+}  // namespace
+}  // namespace percolator
+
+int main(int argc, char** argv) { return percolator::Main(argc, argv); }

@@ -1,0 +1,54 @@
+// The reads of snapshots that the store has answered, to hold it to them: T8, once a cell was read at a timestamp and no
+// lock was found there, no record at or below that timestamp may appear in it.
+//
+// A read counts when the store answers, heard or not. Reads of a snapshot are known by what they select: the newest write
+// record from zero to the snapshot.
+
+#ifndef PERCOLATOR_SIM_ANSWERED_READS_H_
+#define PERCOLATOR_SIM_ANSWERED_READS_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "percolator/status.h"
+#include "percolator/store.h"
+
+namespace percolator::sim {
+
+class AnsweredReads {
+ public:
+  void Add(const RowRead& read, const Row& row);
+  // Of all rows from request.rows.start to `end`, or to the end of the request.
+  void Add(const ScanRequest& request, const std::optional<std::string>& end, const std::vector<Row>& rows);
+
+  // A snapshot at or after `from` that has read the cell; zero if none has.
+  Timestamp ReadFrom(const CellName& cell, Timestamp from) const;
+
+ private:
+  // Rows that were read, in all columns or in one.
+  struct Range {
+    Timestamp ts;
+    std::string start;
+    std::optional<std::string> limit;
+    std::set<std::pair<std::string, std::string>> locked;  // row and column: not answered
+  };
+  struct Ranges {
+    std::vector<Range> all;
+    Timestamp latest;
+  };
+
+  static void AddRange(Ranges* ranges, Range range);
+  static Timestamp AnyOf(const Ranges& ranges, const CellName& cell, Timestamp from);
+
+  std::map<CellName, Timestamp> cells_;
+  std::map<std::string, Ranges> whole_;                              // by table
+  std::map<std::pair<std::string, std::string>, Ranges> by_column_;  // by table and column
+};
+
+}  // namespace percolator::sim
+
+#endif  // PERCOLATOR_SIM_ANSWERED_READS_H_

@@ -1,0 +1,140 @@
+// Chance: everything random in a simulated run, and the list of faults that it made happen.
+//
+// A draw is no step in one long stream but a function of where it is made: H(seed, actor, site, n), where n counts the
+// draws of this actor at this site. So taking one fault out of a run, or making one process draw more often, leaves the
+// chance of all others as it was; that is what makes shrinking a failure possible.
+//
+// A fault is a draw that may go wrong, and has a name: (actor, site, n). Every fault that happened can be listed, and on
+// a second run be suppressed or forced:
+//
+//     chance.Suppress(fault)    does not happen, whatever the draw says       (shrinking)
+//     chance.Force(fault)       happens                                       (trying every crash point in turn)
+
+#ifndef PERCOLATOR_SIM_CHANCE_H_
+#define PERCOLATOR_SIM_CHANCE_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "percolator/options.h"
+
+namespace percolator::sim {
+
+// Who draws: a server, a process, or the world around them.
+using ActorId = uint32_t;
+inline constexpr ActorId kWorldActor = 0;
+inline constexpr ActorId kStoreActor = 1;
+inline constexpr ActorId kOracleActor = 2;
+inline constexpr ActorId kCoordinatorActor = 3;
+inline constexpr ActorId kFirstProcessActor = 4;
+
+// What is drawn: the faults first, then what only needs a number.
+#define PERCOLATOR_SIM_SITES(S)                                                                            \
+  S(RequestLost)    /* the request never arrives */                                                        \
+  S(ReplyLost)      /* it is served, but nobody hears of it */                                             \
+  S(SlowRequest)    /* it arrives late, perhaps long after its sender has given up */                      \
+  S(SlowReply)      /* so does the answer */                                                               \
+  S(Duplicate)      /* it arrives a second time, much later */                                             \
+  S(Crash)          /* the process dies before it sends */                                                 \
+  S(CrashAfterSend) /* the process dies, its request is on the way */                                      \
+  S(Pause)          /* the process stops for a while before it sends */                                    \
+  S(PauseAfterSend) /* and here while it waits for the answer */                                           \
+  S(SessionLost)    /* the process lives, but its sessions are declared dead for good */                   \
+  S(RestartBefore)  /* the server restarts when a message arrives, before it is served */                  \
+  S(RestartAfter)   /* and here right after */                                                             \
+  S(ReplyDies)      /* an answer on its way is lost because its server restarts */                         \
+  S(ApplyInRestart) /* a commit in one step that had its timestamp is applied though the store restarts */ \
+  S(Refused)        /* a message to a server that is down is refused at once; else there is silence */     \
+  S(FalseDead)      /* a live session is called dead, this once */                                         \
+  S(FalseAlive)     /* a dead one alive */                                                                 \
+  S(HintLost)       /* a hint does not arrive */                                                           \
+  S(HintTwice)      /* or arrives twice */                                                                 \
+  S(SpuriousWake)   /* a wait ends for no reason */                                                        \
+  S(ClockStep)      /* an oracle restarts on a machine with another clock */                               \
+  S(FaultEnd)       /* sites from here on are no faults */                                                 \
+  S(TieBreak)       /* the order of events at the same time */                                             \
+  S(RuntimeRandom)  /* Runtime::Random */                                                                  \
+  S(ClockStart)     /* where the clock of a process begins */                                              \
+  S(WakeOne)        /* which of those who wait */                                                          \
+  S(SpuriousDelay)  /* lengths of time, from here on */                                                    \
+  S(There)                                                                                                 \
+  S(Back)                                                                                                  \
+  S(Spread)                                                                                                \
+  S(SlowLength)                                                                                            \
+  S(DuplicateDelay)                                                                                        \
+  S(PauseLength)                                                                                           \
+  S(DownLength)                                                                                            \
+  S(ClockStepLength)                                                                                       \
+  S(OneStepLength)                                                                                         \
+  S(ScanStep)                                                                                              \
+  S(HintDelay)                                                                                             \
+  S(Workload) /* free for workloads: World::Draw */
+
+enum class Site : uint8_t {
+#define PERCOLATOR_SIM_SITE(name) k##name,
+  PERCOLATOR_SIM_SITES(PERCOLATOR_SIM_SITE)
+#undef PERCOLATOR_SIM_SITE
+      kCount,
+};
+std::string_view SiteName(Site site);
+
+// One fault of a run.
+struct FaultId {
+  ActorId actor = kWorldActor;
+  Site site = Site::kFaultEnd;
+  uint64_t n = 0;  // the how manyth draw of this actor at this site, from 0
+
+  friend bool operator==(const FaultId&, const FaultId&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const FaultId& id) {
+    return H::combine(std::move(h), id.actor, id.site, id.n);
+  }
+};
+// "4/Crash/17", and back; false if it can't be read.
+std::string ToText(const FaultId& fault);
+bool ParseFaultId(std::string_view text, FaultId* fault);
+
+// Mixes two numbers into one that looks random; the same on every machine and in every run.
+uint64_t Mix(uint64_t a, uint64_t b);
+uint64_t HashBytes(std::string_view bytes);
+
+class Chance {
+ public:
+  explicit Chance(uint64_t seed) : seed_(seed) {}
+  Chance(const Chance&) = delete;
+  Chance& operator=(const Chance&) = delete;
+
+  // Any 64 bits.
+  uint64_t Draw(ActorId actor, Site site) { return At({actor, site, Count(actor, site)}); }
+  // Of [0, n). REQUIRES: n > 0.
+  uint64_t Below(ActorId actor, Site site, uint64_t n) { return Draw(actor, site) % n; }
+  // Of [low, high].
+  Duration Between(ActorId actor, Site site, Duration low, Duration high);
+
+  // Whether the fault happens that may happen here with this probability.
+  bool Happens(ActorId actor, Site site, double rate);
+
+  void Suppress(const FaultId& fault) { orders_[fault] = false; }
+  void Force(const FaultId& fault) { orders_[fault] = true; }
+  // The faults that happened so far, in their order.
+  const std::vector<FaultId>& happened() const { return happened_; }
+
+ private:
+  using Counts = std::array<uint64_t, static_cast<size_t>(Site::kCount)>;
+
+  uint64_t At(const FaultId& id) const;
+  uint64_t Count(ActorId actor, Site site);
+
+  const uint64_t seed_;
+  std::vector<Counts> counts_;  // by actor
+  absl::flat_hash_map<FaultId, bool> orders_;
+  std::vector<FaultId> happened_;
+};
+
+}  // namespace percolator::sim
+
+#endif  // PERCOLATOR_SIM_CHANCE_H_

@@ -1,0 +1,30 @@
+// Histories in the notation of the literature, for tests:
+//
+//     Play("+0[x=10] c0  r1[x=10] r2[x=10] +1[x=11] c1 +2[x=12] f2  r3[x=10,11] c3")
+//
+//   b1           transaction 1 begins; if not said, with its first operation
+//   r1[x=10]     it reads x and gets 10; r1[x] gets nothing; r1[x=10,11] gets the list "10 11"
+//   w1[x=11]     it writes x; w1[x] deletes it
+//   +1[x=11]     it appends 11 to the list x
+//   v1[x]        it verifies x
+//   c1 f1 i1     it commits, fails, or gets no answer. One that never ends has no answer either
+//
+// Order numbers and timestamps follow the script: a transaction is invoked and starts where it begins, commits and is
+// over where it says c. Without writes it has no commit timestamp, and after i its client knows none. The numbers of
+// transactions are those of the history, 0 upwards.
+
+#ifndef PERCOLATOR_SIM_HISTORY_PLAY_H_
+#define PERCOLATOR_SIM_HISTORY_PLAY_H_
+
+#include <string_view>
+
+#include "sim/history/history.h"
+
+namespace percolator {
+
+// Stops the program if the script is not understood.
+History Play(std::string_view script);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_SIM_HISTORY_PLAY_H_

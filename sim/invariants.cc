@@ -1,0 +1,540 @@
+#include "sim/invariants.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+
+#include "sim/trace.h"
+#include "src/base/strings.h"
+#include "src/txn/columns.h"
+
+namespace percolator::sim {
+namespace {
+
+// A reader tries again every few milliseconds, and each time everything it asks may get lost. So often it does not.
+constexpr int kMetTooOften = 200;
+
+std::string Name(const CellName& cell) { return StrCat(cell.table, "/", cell.row, ":", cell.column); }
+
+bool IsVersion(const WriteRecord& record) {
+  return record.kind == WriteKind::kPut || record.kind == WriteKind::kDelete;
+}
+
+// The newest put or delete at or before `ts`; null if there is none.
+const std::pair<const Timestamp, WriteRecord>* NewestVersion(const std::map<Timestamp, WriteRecord>& records,
+                                                             Timestamp ts) {
+  for (auto it = records.upper_bound(ts); it != records.begin();) {
+    --it;
+    if (IsVersion(it->second)) return &*it;
+  }
+  return nullptr;
+}
+
+// Moves what is in the range from one map to another.
+template <typename Value>
+void MoveRange(const TimestampRange& range, std::map<Timestamp, Value>* from, std::map<Timestamp, Value>* to) {
+  const auto first = from->lower_bound(range.from);
+  const auto last = from->lower_bound(range.until);
+  for (auto it = first; it != last; ++it) to->emplace(it->first, std::move(it->second));
+  from->erase(first, last);
+}
+
+void MoveRange(const TimestampRange& range, std::set<Timestamp>* from, std::vector<Timestamp>* to) {
+  const auto first = from->lower_bound(range.from);
+  const auto last = from->lower_bound(range.until);
+  to->insert(to->end(), first, last);
+  from->erase(first, last);
+}
+
+// What a lock says, as a record.
+WriteRecord RecordOf(const Lock& lock, Timestamp start_ts) {
+  return {.kind = lock.kind, .start_ts = start_ts, .verified = lock.verified, .value = lock.value};
+}
+
+bool SameButRefreshed(Lock a, const Lock& b) {
+  a.refreshed = b.refreshed;
+  return a == b;
+}
+
+std::vector<Selector> AllFamilies() {
+  std::vector<Selector> selectors;
+  for (int family = 0; family < kFamilyCount; ++family) selectors.push_back({.family = static_cast<Family>(family)});
+  return selectors;
+}
+
+}  // namespace
+
+void Invariants::Violated(std::string_view checker, std::string_view text) {
+  if (violation_.has_value()) return;
+  violation_ = {std::string(checker), std::string(text)};
+  if (change_ != nullptr) {
+    char time[32];
+    const int64_t micros = change_->time.count();
+    std::snprintf(time, sizeof(time), "%" PRId64 ".%03" PRId64 "ms", micros / 1000, micros % 1000);
+    violation_->text += StrCat("\n    by ", change_->origin.process->name(), " at ", time,
+                               change_->origin.duplicate ? ", for the second time: " : ": ", Brief(change_->mutation));
+  }
+  stop_();
+}
+
+void Invariants::Broken(std::string_view checker, std::string_view text) {
+  if (!silent_) Violated(checker, text);
+}
+
+// ----- The shadow
+
+Invariants::RowDelta Invariants::Apply(const RowMutation& mutation) {
+  RowDelta delta;
+  RowShadow* row = &rows_[{mutation.table, mutation.row}];
+  for (const Mutation& m : mutation.mutations) {
+    if (m.kind == Mutation::Kind::kSet) {
+      ApplySet(m, row, &delta);
+    } else {
+      ApplyErase(m, row, &delta);
+    }
+  }
+  // A lock that comes and goes in one mutation was never there: only the store's rule about the safe point saw it (G4).
+  for (auto& [column, cell] : delta.cells) {
+    std::erase_if(cell.locked, [&](Timestamp ts) { return cell.unlocked.erase(ts) > 0; });
+  }
+  return delta;
+}
+
+void Invariants::ApplySet(const Mutation& mutation, RowShadow* row, RowDelta* delta) {
+  const Timestamp ts = mutation.range.from;
+  if (mutation.family == Family::kWrite && mutation.column == RollbackColumn()) {
+    if (row->markers.insert(ts).second) delta->marked.push_back(ts);
+    return;
+  }
+  CellShadow& cell = row->cells[mutation.column];
+  CellDelta& changed = delta->cells[mutation.column];
+  if (mutation.family == Family::kData) cell.data.insert(ts);
+  if (mutation.family == Family::kLock) {
+    const absl::StatusOr<Lock> lock = DecodeLock(mutation.value);
+    if (!lock.ok()) return Broken("T2", "a lock that can't be read");
+    const auto [it, is_new] = cell.locks.try_emplace(ts, *lock);
+    if (is_new) changed.locked.push_back(ts);
+    if (!is_new && !SameButRefreshed(it->second, *lock)) Broken("T4", "a lock is replaced by another one");
+    it->second = *lock;
+  }
+  if (mutation.family == Family::kWrite) {
+    const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(mutation.value);
+    if (!record.ok()) return Broken("T2", "a record that can't be read");
+    const auto [it, is_new] = cell.records.try_emplace(ts, *record);
+    if (is_new) changed.recorded.push_back(ts);
+    if (!is_new && it->second != *record) Broken("T1", "a record is replaced by another one");
+  }
+}
+
+void Invariants::ApplyErase(const Mutation& mutation, RowShadow* row, RowDelta* delta) {
+  if (mutation.family == Family::kWrite && mutation.column == RollbackColumn()) {
+    MoveRange(mutation.range, &row->markers, &delta->unmarked);
+    return;
+  }
+  CellShadow& cell = row->cells[mutation.column];
+  CellDelta& changed = delta->cells[mutation.column];
+  if (mutation.family == Family::kLock) {
+    // A lock that the same mutation has set was never there.
+    std::erase_if(changed.locked,
+                  [&](Timestamp ts) { return mutation.range.Contains(ts) && cell.locks.erase(ts) > 0; });
+    MoveRange(mutation.range, &cell.locks, &changed.unlocked);
+  }
+  if (mutation.family == Family::kWrite) MoveRange(mutation.range, &cell.records, &changed.dropped);
+  if (mutation.family == Family::kData) MoveRange(mutation.range, &cell.data, &changed.data_dropped);
+}
+
+// ----- Mutations
+
+void Invariants::KeepTruth(const RowMutation& mutation) {
+  for (const Mutation& m : mutation.mutations) {
+    if (m.kind != Mutation::Kind::kSet || m.family != Family::kWrite || m.column == RollbackColumn()) continue;
+    const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(m.value);
+    if (record.ok()) transactions_[record->start_ts].commit_ts = m.range.from;
+  }
+}
+
+void Invariants::OnMutation(const RowChange& change) {
+  if (violation_.has_value()) return;
+  if (silent_) return KeepTruth(change.mutation);
+  change_ = &change;
+  ++order_;
+  const RowName name(change.mutation.table, change.mutation.row);
+  const RowDelta delta = Apply(change.mutation);
+  const RowShadow& row = rows_[name];
+
+  std::map<Timestamp, std::vector<NewRecord>> committed;  // by start timestamp
+  for (const auto& [column, cell_delta] : delta.cells) {
+    const CellName cell{name.first, name.second, column};
+    const CellShadow& shadow = row.cells.at(column);
+    for (const auto& [ts, lock] : cell_delta.unlocked) transactions_[ts].held.erase(cell);
+    for (const Timestamp ts : cell_delta.locked) CheckLocked(cell, ts, row);
+    for (const Timestamp ts : cell_delta.recorded) {
+      CheckRecord(cell, ts, shadow);
+      committed[shadow.records.at(ts).start_ts].push_back({cell, ts});
+    }
+  }
+  for (const auto& [start_ts, records] : committed) CheckCommitted(start_ts, records, delta);
+  for (const Timestamp ts : delta.marked) CheckMarked(name, ts, row);
+  for (const auto& [column, cell_delta] : delta.cells) {
+    const CellName cell{name.first, name.second, column};
+    const CellShadow& shadow = row.cells.at(column);
+    CheckUnlocked(cell, cell_delta, shadow, row);
+    CheckDropped(cell, cell_delta, shadow);
+    CheckData(cell, cell_delta, shadow);
+    if (shadow.locks.size() > 1) Broken("T4", StrCat(Name(cell), " has two locks"));
+  }
+  for (const Timestamp ts : delta.unmarked) CheckUnmarked(name, ts);
+  change_ = nullptr;
+}
+
+void Invariants::CheckLocked(const CellName& cell, Timestamp start_ts, const RowShadow& row) {
+  const CellShadow& shadow = row.cells.at(cell.column);
+  const Lock& lock = shadow.locks.at(start_ts);
+  TransactionShadow& txn = transactions_[start_ts];
+  const auto who = [&] { return StrCat(Name(cell), " is locked by the transaction of ", start_ts.ToString()); };
+  if (start_ts <= safe_point_) Broken("G4", StrCat(who(), ", and the safe point is ", safe_point_.ToString()));
+  if (txn.commit_ts.has_value()) {
+    Broken("T11", StrCat(who(), ", which was committed at ", txn.commit_ts->ToString(), " before"));
+  }
+  if (row.markers.contains(start_ts)) Broken("T11", StrCat(who(), ", which was rolled back here before"));
+  if (!txn.cells.insert(cell).second) Broken("T11", StrCat(who(), " again, after its lock was removed"));
+  const CellName& primary = lock.primary.has_value() ? *lock.primary : cell;
+  if (txn.primary.value_or(primary) != primary) {
+    Broken("T13", StrCat(who(), ", whose primary is ", Name(primary), " here and ", Name(*txn.primary), " elsewhere"));
+  }
+  const auto newer = shadow.records.lower_bound(start_ts);
+  if (newer != shadow.records.end()) {
+    Broken("T5", StrCat(who(), ", though there is a record at ", newer->first.ToString()));
+  }
+  txn.primary = primary;
+  txn.held.insert(cell);
+  txn.last_lock = order_;
+}
+
+void Invariants::CheckMarked(const RowName& name, Timestamp start_ts, const RowShadow& row) {
+  TransactionShadow& txn = transactions_[start_ts];
+  const auto who = [&] {
+    return StrCat("the transaction of ", start_ts.ToString(), " is marked as rolled back in ", name.first, "/",
+                  name.second);
+  };
+  if (txn.commit_ts.has_value()) {
+    Broken("T1", StrCat(who(), ", and was committed at ", txn.commit_ts->ToString()));
+  }
+  for (const auto& [column, shadow] : row.cells) {
+    if (shadow.locks.contains(start_ts)) Broken("T4", StrCat(who(), ", where it still holds a lock"));
+  }
+  if (!txn.marked.has_value()) txn.marked = CellName{name.first, name.second, ""};
+}
+
+void Invariants::CheckCommitted(Timestamp start_ts, const std::vector<NewRecord>& records, const RowDelta& delta) {
+  TransactionShadow& txn = transactions_[start_ts];
+  if (!txn.commit_ts.has_value()) CheckVerdict(start_ts, txn, records);
+  txn.commit_ts = txn.commit_ts.value_or(records.front().commit_ts);
+  for (const NewRecord& record : records) {
+    const auto who = [&] {
+      return StrCat(Name(record.cell), " gets a record of the transaction of ", start_ts.ToString(), " at ",
+                    record.commit_ts.ToString());
+    };
+    if (record.commit_ts != *txn.commit_ts) {
+      Broken("T2", StrCat(who(), ", which was committed at ", txn.commit_ts->ToString()));
+    }
+    if (!txn.primary.has_value()) continue;  // committed in one step
+    const std::map<Timestamp, Lock>& unlocked = delta.cells.at(record.cell.column).unlocked;
+    const auto lock = unlocked.find(start_ts);
+    if (lock == unlocked.end()) {
+      Broken("T2", StrCat(who(), ", but no lock that it would replace"));
+      continue;
+    }
+    const RowShadow& row = rows_.at({record.cell.table, record.cell.row});
+    if (row.cells.at(record.cell.column).records.at(record.commit_ts) != RecordOf(lock->second, start_ts)) {
+      Broken("T2", StrCat(who(), ", which says something else than the lock did"));
+    }
+  }
+}
+
+// The first records of a transaction: it commits here.
+void Invariants::CheckVerdict(Timestamp start_ts, const TransactionShadow& txn, const std::vector<NewRecord>& records) {
+  const Timestamp commit_ts = records.front().commit_ts;
+  const auto who = [&] {
+    return StrCat("the transaction of ", start_ts.ToString(), " commits at ", commit_ts.ToString());
+  };
+  if (txn.marked.has_value()) {
+    Broken("T1", StrCat(who(), ", and was rolled back in ", txn.marked->table, "/", txn.marked->row));
+  }
+  if (txn.told_aborted) Broken("T10", StrCat(who(), ", and its client was told that it is aborted"));
+  const std::optional<Order> drawn = DrawnAt(commit_ts);
+  if (!drawn.has_value()) Broken("T6", StrCat(who(), ", a timestamp that was never drawn"));
+  if (!txn.primary.has_value()) return;  // in one step
+  const auto is_primary = [&](const NewRecord& record) { return record.cell == *txn.primary; };
+  if (std::none_of(records.begin(), records.end(), is_primary)) {
+    Broken("T1", StrCat(who(), " in ", Name(records.front().cell), ", before its primary ", Name(*txn.primary)));
+  }
+  for (const CellName& cell : txn.cells) {
+    const auto is_here = [&](const NewRecord& record) { return record.cell == cell; };
+    if (!txn.held.contains(cell) && std::none_of(records.begin(), records.end(), is_here)) {
+      Broken("T2", StrCat(who(), ", but has lost its lock in ", Name(cell)));
+    }
+  }
+  if (drawn.has_value() && *drawn < txn.last_lock) {
+    Broken("T6", StrCat(who(), ", a timestamp that was drawn before all its cells were locked"));
+  }
+}
+
+void Invariants::CheckRecord(const CellName& cell, Timestamp commit_ts, const CellShadow& shadow) {
+  const WriteRecord& record = shadow.records.at(commit_ts);
+  const auto who = [&] {
+    return StrCat(Name(cell), " gets a record of the transaction of ", record.start_ts.ToString(), " at ",
+                  commit_ts.ToString());
+  };
+  if (record.start_ts >= commit_ts) Broken("T6", StrCat(who(), ", not after its start"));
+  if (shadow.locks.contains(record.start_ts)) Broken("T4", StrCat(who(), ", and keeps the lock"));
+  if (record.kind == WriteKind::kPut && !record.value.has_value() && !shadow.data.contains(record.start_ts)) {
+    Broken("G5", StrCat(who(), ", but its data is not there"));
+  }
+  const Timestamp read = reads_.ReadFrom(cell, commit_ts);
+  if (read != Timestamp()) Broken("T8", StrCat(who(), ", which was read at ", read.ToString(), " before"));
+  CheckPlaceInTime(cell, commit_ts, shadow);
+}
+
+void Invariants::CheckPlaceInTime(const CellName& cell, Timestamp commit_ts, const CellShadow& shadow) {
+  const auto it = shadow.records.find(commit_ts);
+  const WriteRecord& record = it->second;
+  const auto overlap = [&](Timestamp other_start, Timestamp other_commit) {
+    Broken("T5", StrCat(Name(cell), " has records of ", record.start_ts.ToString(), " to ", commit_ts.ToString(),
+                        " and of ", other_start.ToString(), " to ", other_commit.ToString(), ", which overlap"));
+  };
+  if (it != shadow.records.begin()) {
+    const auto older = std::prev(it);
+    if (older->first >= record.start_ts) overlap(older->second.start_ts, older->first);
+  }
+  if (const auto newer = std::next(it); newer != shadow.records.end() && newer->second.start_ts <= commit_ts) {
+    overlap(newer->second.start_ts, newer->first);
+  }
+  if (record.kind != WriteKind::kVerify) return;
+  // A delete may have been collected meanwhile: then nothing is there, and it may name what was.
+  const auto* version = NewestVersion(shadow.records, Timestamp(commit_ts.value() - 1));
+  if (version != nullptr && version->first != record.verified) {
+    Broken("T7", StrCat(Name(cell), " gets a record that verifies ", record.verified.ToString(), ", but ",
+                        version->first.ToString(), " is the newest there"));
+  }
+}
+
+void Invariants::CheckUnlocked(const CellName& cell, const CellDelta& delta, const CellShadow& shadow,
+                               const RowShadow& row) {
+  for (const auto& unlocked : delta.unlocked) {
+    const Timestamp start_ts = unlocked.first;
+    const auto replaces = [&](Timestamp ts) { return shadow.records.at(ts).start_ts == start_ts; };
+    if (std::any_of(delta.recorded.begin(), delta.recorded.end(), replaces)) continue;
+    const auto who = [&] { return StrCat(Name(cell), " loses the lock of the transaction of ", start_ts.ToString()); };
+    const TransactionShadow& txn = transactions_[start_ts];
+    if (txn.commit_ts.has_value()) {
+      Broken("T2", StrCat(who(), ", which was committed at ", txn.commit_ts->ToString(), ", and gets no record"));
+    }
+    if (!row.markers.contains(start_ts)) Broken("T3", StrCat(who(), " and gets neither a record nor a marker"));
+  }
+}
+
+void Invariants::CheckDropped(const CellName& cell, const CellDelta& delta, const CellShadow& shadow) {
+  if (delta.dropped.empty()) return;
+  for (const auto& dropped : delta.dropped) {
+    const Timestamp commit_ts = dropped.first;
+    const auto who = [&] { return StrCat(Name(cell), " loses its record at ", commit_ts.ToString()); };
+    if (commit_ts > safe_point_) Broken("G1", StrCat(who(), ", and the safe point is ", safe_point_.ToString()));
+    const TransactionShadow& txn = transactions_[dropped.second.start_ts];
+    if (txn.primary == cell && !txn.held.empty()) {
+      Broken("G2", StrCat(who(), ", the verdict on ", Name(*txn.held.begin()), ", which is still locked"));
+    }
+  }
+  const auto* now = NewestVersion(shadow.records, safe_point_);
+  const auto* gone = NewestVersion(delta.dropped, safe_point_);
+  if (gone == nullptr || (now != nullptr && now->first > gone->first)) return;
+  if (gone->second.kind == WriteKind::kPut) {
+    Broken("G1", StrCat(Name(cell), " loses its record at ", gone->first.ToString(), ", the newest at the safe point ",
+                        safe_point_.ToString()));
+  } else if (now != nullptr && now->second.kind == WriteKind::kPut) {
+    Broken("G1", StrCat(Name(cell), " loses its record at ", gone->first.ToString(),
+                        ", a delete that hides the one at ", now->first.ToString()));
+  }
+}
+
+void Invariants::CheckUnmarked(const RowName& name, Timestamp start_ts) {
+  const auto who = [&] {
+    return StrCat(name.first, "/", name.second, " loses the marker of the transaction of ", start_ts.ToString());
+  };
+  if (start_ts > safe_point_) Broken("G1", StrCat(who(), ", and the safe point is ", safe_point_.ToString()));
+  const TransactionShadow& txn = transactions_[start_ts];
+  const bool is_verdict = txn.primary.has_value() && RowName(txn.primary->table, txn.primary->row) == name;
+  if (is_verdict && !txn.held.empty()) {
+    Broken("G2", StrCat(who(), ", the verdict on ", Name(*txn.held.begin()), ", which is still locked"));
+  }
+}
+
+void Invariants::CheckData(const CellName& cell, const CellDelta& delta, const CellShadow& shadow) {
+  for (const Timestamp ts : delta.data_dropped) {
+    const auto refers = [ts](const auto& entry) { return entry.second.start_ts == ts; };
+    if (shadow.locks.contains(ts) || std::any_of(shadow.records.begin(), shadow.records.end(), refers)) {
+      Broken("G5", StrCat(Name(cell), " loses its data of ", ts.ToString(), ", but not what refers to it"));
+    }
+  }
+}
+
+// ----- Reads
+
+void Invariants::OnRead(const ServedRead& read) {
+  if (silent_) return;
+  reads_.Add(read.read, read.row);
+  CountMet(*read.origin.process, read.read.selectors, read.row);
+}
+
+void Invariants::OnScan(const ServedScan& scan) {
+  if (silent_) return;
+  reads_.Add(scan.request, scan.end, scan.rows);
+  for (const Row& row : scan.rows) CountMet(*scan.origin.process, scan.request.selectors, row);
+}
+
+// Only the reads of snapshots: those of a resolver see the lock too.
+void Invariants::CountMet(const Process& process, const std::vector<Selector>& selectors, const Row& row) {
+  const auto is_of_snapshot = [](const Selector& selector) {
+    return selector.family == Family::kLock && selector.range.from == Timestamp() && selector.newest == 1 &&
+           selector.range.until != Timestamp::Infinity();
+  };
+  if (std::none_of(selectors.begin(), selectors.end(), is_of_snapshot)) return;
+  for (const Cell& cell : row.cells) {
+    if (cell.family != Family::kLock) continue;
+    const absl::StatusOr<Lock> lock = DecodeLock(cell.value);
+    if (!lock.ok() || !IsOver({{}, cell.timestamp, *lock})) continue;
+    if (++met_[{&process, cell.timestamp}] == kMetTooOften) {
+      Broken("T14", StrCat(process.name(), " has met the lock of the transaction of ", cell.timestamp.ToString(),
+                           " for the ", kMetTooOften, "th time, and does not resolve it"));
+    }
+  }
+}
+
+// Whether the lock can be resolved: the verdict is there, or the time of the owner is over.
+bool Invariants::IsOver(const MetLock& met) const {
+  const auto it = transactions_.find(met.start_ts);
+  if (it == transactions_.end() || it->second.commit_ts.has_value() || it->second.marked.has_value()) return true;
+  Timestamp refreshed = met.lock.refreshed;
+  const std::optional<CellName>& primary = it->second.primary;
+  if (primary.has_value() && it->second.held.contains(*primary)) {
+    refreshed = rows_.at({primary->table, primary->row}).cells.at(primary->column).locks.at(met.start_ts).refreshed;
+  }
+  return next_.value() > refreshed.value() + static_cast<uint64_t>(lease_.count());
+}
+
+// ----- Timestamps and the safe point
+
+void Invariants::OnTimestamps(Duration /*time*/, Timestamp first, uint32_t count) {
+  if (first < next_) {
+    Broken("O1", StrCat("the oracle hands out ", first.ToString(), ", and had come to ", next_.ToString()));
+  }
+  drawn_[first] = {count, ++order_};
+  next_ = std::max(next_, Timestamp(first.value() + count));
+}
+
+std::optional<Invariants::Order> Invariants::DrawnAt(Timestamp ts) const {
+  auto it = drawn_.upper_bound(ts);
+  if (it == drawn_.begin()) return std::nullopt;
+  --it;
+  if (ts.value() - it->first.value() >= it->second.count) return std::nullopt;
+  return it->second.order;
+}
+
+void Invariants::OnOldestSnapshot(SessionId session, Timestamp oldest) {
+  std::vector<Report>& reports = reports_[session];
+  if (reports.empty() || reports.back().oldest != oldest) reports.push_back({++order_, oldest});
+}
+
+// G2. By age alone, P is a timestamp that was drawn less the retention. A session that said before that draw that it needs
+// something below P, and has not said otherwise until now, was there to be asked.
+void Invariants::OnSafePoint(Duration /*time*/, Timestamp safe_point) {
+  if (safe_point <= safe_point_) return;
+  safe_point_ = safe_point;
+  const std::optional<Order> chosen =
+      DrawnAt(Timestamp(safe_point.value() + static_cast<uint64_t>(retention_.count())));
+  if (!chosen.has_value()) return;
+  for (const auto& [session, reports] : reports_) {
+    const auto is_below = [&](const Report& report) {
+      return report.oldest != Timestamp() && report.oldest < safe_point;
+    };
+    Order since = order_ + 1;
+    for (auto it = reports.rbegin(); it != reports.rend() && is_below(*it); ++it) since = it->order;
+    if (since <= *chosen) {
+      Broken("G2", StrCat("the safe point becomes ", safe_point.ToString(), ", but session ", session,
+                          " has reported a snapshot at ", reports.back().oldest.ToString()));
+    }
+  }
+}
+
+// ----- What clients are told, and the end
+
+std::optional<Timestamp> Invariants::CommitOf(Timestamp start_ts) const {
+  const auto it = transactions_.find(start_ts);
+  return it == transactions_.end() ? std::nullopt : it->second.commit_ts;
+}
+
+void Invariants::OnCommitted(Timestamp start_ts, Timestamp commit_ts) {
+  if (commit_ts == Timestamp()) return;
+  const std::optional<Timestamp> truth = CommitOf(start_ts);
+  if (truth == commit_ts) return;
+  Broken("T10", StrCat("a client was told that the transaction of ", start_ts.ToString(), " is committed at ",
+                       commit_ts.ToString(), ", but it is ",
+                       truth.has_value() ? StrCat("at ", truth->ToString()) : "not committed"));
+}
+
+void Invariants::OnAborted(Timestamp start_ts) {
+  if (start_ts == Timestamp()) return;
+  TransactionShadow& txn = transactions_[start_ts];
+  txn.told_aborted = true;
+  if (!txn.commit_ts.has_value()) return;
+  Broken("T10", StrCat("a client was told that the transaction of ", start_ts.ToString(),
+                       " is aborted, but it is committed at ", txn.commit_ts->ToString()));
+}
+
+void Invariants::CheckEnd(Store* disk) {
+  if (silent_) return;
+  for (const auto& [name, row] : rows_) {
+    for (const auto& [column, cell] : row.cells) {
+      const CellName cell_name{name.first, name.second, column};
+      for (const auto& [start_ts, lock] : cell.locks) {
+        Broken("T14", StrCat(Name(cell_name), " is still locked by the transaction of ", start_ts.ToString()));
+      }
+      for (const Timestamp ts : cell.data) {
+        const auto refers = [ts](const auto& entry) { return entry.second.start_ts == ts; };
+        if (std::any_of(cell.records.begin(), cell.records.end(), refers)) continue;
+        Broken("G5", StrCat(Name(cell_name), " has data of ", ts.ToString(), " that no record refers to"));
+      }
+    }
+  }
+  CheckAgainstDisk(disk);
+}
+
+void Invariants::CheckAgainstDisk(Store* disk) {
+  std::map<RowName, size_t> versions;
+  for (const auto& [name, row] : rows_) {
+    size_t& count = versions[name] = row.markers.size();
+    for (const auto& [column, cell] : row.cells) count += cell.locks.size() + cell.records.size() + cell.data.size();
+  }
+  const absl::StatusOr<std::vector<TableInfo>> tables = disk->ListTables();
+  for (const TableInfo& table : *tables) {
+    ScanRequest request{table.name, RowRange::All(), AllFamilies()};
+    for (bool more = true; more;) {
+      const absl::StatusOr<ScanPage> page = disk->Scan(request);
+      for (const Row& row : page->rows) {
+        size_t& count = versions[{table.name, row.key}];
+        if (count != row.cells.size()) {
+          Broken("T15", StrCat(table.name, "/", row.key, " has ", row.cells.size(), " versions, and ", count,
+                               " were written"));
+        }
+        count = 0;
+      }
+      more = page->resume.has_value();
+      if (more) request.rows.start = *page->resume;
+    }
+  }
+  for (const auto& [name, count] : versions) {
+    if (count != 0) Broken("T15", StrCat(name.first, "/", name.second, " is gone"));
+  }
+}
+
+}  // namespace percolator::sim

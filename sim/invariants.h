@@ -1,0 +1,186 @@
+// Invariants: watches the servers of a run, and says at once when a promise of the protocol is broken.
+//
+// It keeps a shadow of all rows, of every transaction that ever left a trace in them and of every timestamp drawn, and
+// after each row mutation, read and draw it looks whether this was allowed. So a violation names the very event, not the
+// symptom that someone may see later. What clients are told is held against the shadow too. With s for the start of a
+// transaction, c for its commit, P for the safe point:
+//
+//   O1   Timestamps grow.
+//   T1   A transaction gets one verdict: a record in its primary's cell, or a marker in its row. The primary is first.
+//   T2   Committed: each cell it has locked keeps the lock, or gets what was locked as a record at c. Nothing else.
+//   T3   Rolled back: no record anywhere. A lock goes only for a record or a marker.
+//   T4   A cell has one lock at most; a lock and a record, or a marker of the row, of one s are never there together.
+//   T5   In a cell, the times from s to c of its records do not overlap; and no lock is set below a record.
+//   T6   s < c. c was drawn after the last cell was locked.
+//   T7   A verify record names the version that it verified.
+//   T8   Once a snapshot has read a cell without finding a lock, no record at or below it appears there.
+//   T10  Who was told "committed" is committed at that time, who was told "aborted" never is.
+//   T11  A lock that is gone does not come back, nor does one come after the verdict.
+//   T13  All locks of a transaction name the same primary.
+//   T14  A process that reads does not meet the same lock again and again, after its transaction was decided or its owner's
+//        lease has passed. In the end no lock is left.
+//   T15  In the end the store holds what was applied.
+//   G1   Nothing above P is collected, and what a snapshot at P sees stays as it was.
+//   G2   P passes no snapshot that was reported before P was chosen. A verdict is collected only if no lock needs it.
+//   G4   No lock is set at or below P.
+//   G5   A record without a value has data, and data goes only with its record.
+
+#ifndef PERCOLATOR_SIM_INVARIANTS_H_
+#define PERCOLATOR_SIM_INVARIANTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "percolator/store.h"
+#include "sim/answered_reads.h"
+#include "sim/sim_coordinator.h"
+#include "sim/sim_oracle.h"
+#include "sim/store_server.h"
+#include "src/txn/lock.h"
+#include "src/txn/write_record.h"
+
+namespace percolator::sim {
+
+class Invariants final : public StoreWatcher, public OracleWatcher, public CoordinatorWatcher {
+ public:
+  struct Violation {
+    std::string checker;
+    std::string text;
+  };
+
+  // The options are those of all clusters that take part. `stop` is called at the first violation. Who is silent only
+  // keeps the truth about commits, and leaves all judgement to others.
+  Invariants(const ClusterOptions& options, bool silent, std::function<void()> stop)
+      : lease_(options.lock_lease), retention_(options.gc_retention), silent_(silent), stop_(std::move(stop)) {}
+
+  // Something was found, here or elsewhere. The first counts, those after it are perhaps its consequences.
+  void Violated(std::string_view checker, std::string_view text);
+  const std::optional<Violation>& violation() const { return violation_; }
+
+  // What a client was told of the transaction that started then. A commit at zero: it wrote nothing.
+  void OnCommitted(Timestamp start_ts, Timestamp commit_ts);
+  void OnAborted(Timestamp start_ts);
+
+  // The truth: when the transaction was committed, absent if it was not.
+  std::optional<Timestamp> CommitOf(Timestamp start_ts) const;
+  Timestamp safe_point() const { return safe_point_; }
+
+  // T14, T15 and G5, when all is over.
+  void CheckEnd(Store* disk);
+
+  // The watchers.
+  bool WantsRows() const override { return false; }
+  void OnMutation(const RowChange& change) override;
+  void OnRead(const ServedRead& read) override;
+  void OnScan(const ServedScan& scan) override;
+  void OnSafePoint(Duration time, Timestamp safe_point) override;
+  void OnTimestamps(Duration time, Timestamp first, uint32_t count) override;
+  void OnOldestSnapshot(SessionId session, Timestamp oldest) override;
+
+ private:
+  // Events are numbered, to tell what came first.
+  using Order = uint64_t;
+  using RowName = std::pair<std::string, std::string>;  // table and row
+
+  struct CellShadow {
+    std::map<Timestamp, Lock> locks;
+    std::map<Timestamp, WriteRecord> records;  // by commit timestamp
+    std::set<Timestamp> data;
+  };
+  struct RowShadow {
+    std::map<std::string, CellShadow> cells;  // by column
+    std::set<Timestamp> markers;
+  };
+  struct TransactionShadow {
+    std::optional<CellName> primary;  // absent: it was never locked
+    std::set<CellName> cells;         // ever locked
+    std::set<CellName> held;          // locked now
+    Order last_lock = 0;
+    std::optional<Timestamp> commit_ts;
+    std::optional<CellName> marked;  // where it was rolled back first
+    bool told_aborted = false;
+  };
+
+  // What a mutation did to its row, beside what it left alone.
+  struct CellDelta {
+    std::vector<Timestamp> locked;
+    std::map<Timestamp, Lock> unlocked;
+    std::vector<Timestamp> recorded;  // commit timestamps
+    std::map<Timestamp, WriteRecord> dropped;
+    std::vector<Timestamp> data_dropped;
+  };
+  struct RowDelta {
+    std::map<std::string, CellDelta> cells;  // by column
+    std::vector<Timestamp> marked;
+    std::vector<Timestamp> unmarked;
+  };
+  // Records of one transaction that a mutation added.
+  struct NewRecord {
+    CellName cell;
+    Timestamp commit_ts;
+  };
+
+  // An invariant is.
+  void Broken(std::string_view checker, std::string_view text);
+  void KeepTruth(const RowMutation& mutation);
+
+  RowDelta Apply(const RowMutation& mutation);
+  void ApplySet(const Mutation& mutation, RowShadow* row, RowDelta* delta);
+  static void ApplyErase(const Mutation& mutation, RowShadow* row, RowDelta* delta);
+
+  void CheckLocked(const CellName& cell, Timestamp start_ts, const RowShadow& row);
+  void CheckMarked(const RowName& name, Timestamp start_ts, const RowShadow& row);
+  void CheckCommitted(Timestamp start_ts, const std::vector<NewRecord>& records, const RowDelta& delta);
+  void CheckVerdict(Timestamp start_ts, const TransactionShadow& txn, const std::vector<NewRecord>& records);
+  void CheckRecord(const CellName& cell, Timestamp commit_ts, const CellShadow& shadow);
+  void CheckPlaceInTime(const CellName& cell, Timestamp commit_ts, const CellShadow& shadow);
+  void CheckUnlocked(const CellName& cell, const CellDelta& delta, const CellShadow& shadow, const RowShadow& row);
+  void CheckDropped(const CellName& cell, const CellDelta& delta, const CellShadow& shadow);
+  void CheckUnmarked(const RowName& name, Timestamp start_ts);
+  void CheckData(const CellName& cell, const CellDelta& delta, const CellShadow& shadow);
+
+  void CountMet(const Process& process, const std::vector<Selector>& selectors, const Row& row);
+  bool IsOver(const MetLock& met) const;
+
+  std::optional<Order> DrawnAt(Timestamp ts) const;
+  void CheckAgainstDisk(Store* disk);
+
+  const Duration lease_;
+  const Duration retention_;
+  const bool silent_;
+  const std::function<void()> stop_;
+  std::optional<Violation> violation_;
+  const RowChange* change_ = nullptr;  // that is being looked at
+
+  Order order_ = 0;
+  std::map<RowName, RowShadow> rows_;
+  std::map<Timestamp, TransactionShadow> transactions_;  // by start timestamp
+  AnsweredReads reads_;
+  std::map<std::pair<const Process*, Timestamp>, int> met_;  // how often, by start timestamp
+  Timestamp safe_point_;
+
+  struct Drawn {
+    uint32_t count;
+    Order order;
+  };
+  std::map<Timestamp, Drawn> drawn_;  // by the first of them
+  Timestamp next_;                    // what is drawn next is not below it
+
+  struct Report {
+    Order order;
+    Timestamp oldest;
+  };
+  std::map<SessionId, std::vector<Report>> reports_;
+};
+
+}  // namespace percolator::sim
+
+#endif  // PERCOLATOR_SIM_INVARIANTS_H_

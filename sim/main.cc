@@ -1,0 +1,184 @@
+// percsim: runs the transaction code in simulated worlds, one for each seed. See docs/testing.md, "Simulator".
+
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "sim/mutants.h"
+#include "sim/runner.h"
+#include "sim/workloads/workload.h"
+#include "src/base/strings.h"
+
+namespace percolator::sim {
+namespace {
+
+struct Arguments {
+  std::optional<uint64_t> seed;
+  uint64_t first = 1;
+  uint64_t seeds = 1'000;
+  double minutes = 0;
+  size_t jobs = 1;
+  std::string workload;
+  bool check_determinism = false;
+  bool trace = false;
+  bool shrink = false;
+  bool only_history = false;
+  bool list = false;
+  std::string mutant;
+  std::vector<std::string> off;
+  std::vector<std::string> suppress;
+  std::optional<size_t> processes, tasks, steps, keys, cells;
+};
+
+void Change(const std::optional<size_t>& value, std::string_view name, size_t Plan::*field, Scenario* scenario) {
+  if (!value.has_value()) return;
+  scenario->plan.*field = *value;
+  scenario->changes.push_back(StrCat("--", name, "=", *value));
+}
+
+Scenario ScenarioOf(const Arguments& arguments, uint64_t seed) {
+  Scenario scenario{.plan = Plan::Of(seed, arguments.workload),
+                    .rates_off = arguments.off,
+                    .suppressed = {},
+                    .only_history = arguments.only_history,
+                    .changes = {}};
+  for (const std::string& rate : arguments.off) SwitchOff(rate, &scenario.plan);
+  for (const std::string& text : arguments.suppress) {
+    FaultId fault;
+    if (ParseFaultId(text, &fault)) scenario.suppressed.push_back(fault);
+  }
+  if (!arguments.mutant.empty()) scenario.changes.push_back(StrCat("--mutant=", arguments.mutant));
+  Change(arguments.processes, "processes", &Plan::processes, &scenario);
+  Change(arguments.tasks, "tasks", &Plan::tasks, &scenario);
+  Change(arguments.steps, "steps", &Plan::steps, &scenario);
+  Change(arguments.keys, "keys", &Plan::keys, &scenario);
+  Change(arguments.cells, "cells", &Plan::cells, &scenario);
+  return scenario;
+}
+
+RunnerOptions OptionsOf(const Arguments& arguments) {
+  return {.first = arguments.first,
+          .seeds = arguments.seeds,
+          .time = Duration(static_cast<int64_t>(arguments.minutes * 60e6)),
+          .jobs = arguments.jobs,
+          .twice = arguments.check_determinism,
+          .until_failure = false,
+          .scenario = [&arguments](uint64_t seed) { return ScenarioOf(arguments, seed); }};
+}
+
+// What is wrong with names on the command line; empty: nothing.
+std::string Misnamed(const Arguments& arguments) {
+  if (!arguments.workload.empty() && NewWorkload(arguments.workload) == nullptr) {
+    return StrCat("there is no workload ", arguments.workload, "; --list names them");
+  }
+  for (const std::string& rate : arguments.off) {
+    Plan plan;
+    if (!SwitchOff(rate, &plan)) return StrCat("there is no fault ", rate);
+  }
+  for (const std::string& text : arguments.suppress) {
+    FaultId fault;
+    if (!ParseFaultId(text, &fault)) return StrCat("can't understand the fault ", text);
+  }
+  if (arguments.mutant.empty()) return "";
+  if (!HasMutants()) return "this program has no mutants: percsim_mutants has them";
+  return arguments.mutant == "all" || SwitchOn(arguments.mutant) ? "" : StrCat("there is no mutant ", arguments.mutant);
+}
+
+void List() {
+  std::puts("workloads:");
+  for (const WorkloadKind& kind : AllWorkloads()) {
+    std::printf("  %-28.*s %.*s\n", static_cast<int>(kind.name.size()), kind.name.data(),
+                static_cast<int>(kind.what.size()), kind.what.data());
+  }
+  std::puts("mutants:");
+  for (const MutantName& m : AllMutants()) {
+    std::printf("  %-28.*s %.*s\n", static_cast<int>(m.name.size()), m.name.data(), static_cast<int>(m.what.size()),
+                m.what.data());
+  }
+}
+
+// Each until it is caught, or for all the seeds. A line for each, as in the table of docs/testing.md.
+int RunMutants(const Arguments& arguments) {
+  int caught = 0;
+  int survived = 0;
+  for (const MutantName& m : AllMutants()) {
+    if (arguments.mutant != "all" && m.name != arguments.mutant) continue;
+    SwitchOn(m.name);
+    RunnerOptions options = OptionsOf(arguments);
+    options.until_failure = true;
+    const Summary summary = RunSeeds(options);
+    const std::optional<SeedResult>& failure = summary.first_failure;
+    ++(failure.has_value() ? caught : survived);
+    const std::string by = failure.has_value() ? failure->checker : "SURVIVED";
+    const uint64_t needed = failure.has_value() ? failure->seed - arguments.first + 1 : summary.seeds;
+    std::printf("%-28.*s %-28s %6" PRIu64 " seeds\n", static_cast<int>(m.name.size()), m.name.data(), by.c_str(),
+                needed);
+    std::fflush(stdout);
+  }
+  std::printf("mutants caught=%d survived=%d\n", caught, survived);
+  return survived == 0 && caught > 0 ? 0 : 1;
+}
+
+int RunAll(const Arguments& arguments, const std::string& program) {
+  const Summary summary = RunSeeds(OptionsOf(arguments));
+  if (summary.first_failure.has_value()) {
+    ExplainResult(ScenarioOf(arguments, summary.first_failure->seed), *summary.first_failure, program);
+  }
+  Print(summary);
+  return summary.failures == 0 && summary.seeds > 0 ? 0 : 1;
+}
+
+int RunOne(const Arguments& arguments, const std::string& program) {
+  const Scenario scenario = ScenarioOf(arguments, *arguments.seed);
+  if (arguments.shrink) {
+    ShrinkAndExplain(scenario, program);
+    return 1;
+  }
+  return Explain(scenario, program, arguments.trace ? SIZE_MAX : kTraceLines) ? 1 : 0;
+}
+
+int Main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Runs the transaction code of Percolator in simulated worlds, one for each seed.");
+  app.add_option("--seed", arguments.seed, "this seed alone, and tell what happens in it");
+  app.add_option("--first", arguments.first, "the first seed")->capture_default_str();
+  app.add_option("--seeds", arguments.seeds, "how many seeds")->capture_default_str();
+  app.add_option("--minutes", arguments.minutes, "as many seeds as fit into so many minutes");
+  app.add_option("--jobs", arguments.jobs, "processes")->capture_default_str();
+  app.add_option("--workload", arguments.workload, "this workload, whatever the seed says");
+  app.add_flag("--check-determinism", arguments.check_determinism, "run each seed twice and compare");
+  app.add_flag("--trace", arguments.trace, "with --seed: everything that happens, not only the end");
+  app.add_flag("--shrink", arguments.shrink, "with --seed: find a smaller run that fails alike");
+  app.add_flag("--only-history", arguments.only_history, "judge by what clients saw alone");
+  app.add_flag("--list", arguments.list, "name the workloads and the mutants");
+  app.add_option("--mutant", arguments.mutant, "with this bug switched on, until it is caught; all: each of them");
+  app.add_option("--off", arguments.off, "kinds of faults that do not happen")->delimiter(',');
+  app.add_option("--suppress", arguments.suppress, "single faults that do not happen: 4/Crash/17")->delimiter(',');
+  app.add_option("--processes", arguments.processes, "instead of what the seed says");
+  app.add_option("--tasks", arguments.tasks, "");
+  app.add_option("--steps", arguments.steps, "");
+  app.add_option("--keys", arguments.keys, "");
+  app.add_option("--cells", arguments.cells, "");
+  CLI11_PARSE(app, argc, argv);
+
+  if (const std::string wrong = Misnamed(arguments); !wrong.empty()) {
+    std::fprintf(stderr, "percsim: %s\n", wrong.c_str());
+    return 2;
+  }
+  if (arguments.list) {
+    List();
+    return 0;
+  }
+  if (arguments.seed.has_value()) return RunOne(arguments, argv[0]);
+  return arguments.mutant.empty() ? RunAll(arguments, argv[0]) : RunMutants(arguments);
+}
+
+}  // namespace
+}  // namespace percolator::sim
+
+int main(int argc, char** argv) { return percolator::sim::Main(argc, argv); }

@@ -1,0 +1,109 @@
+#include "sim/network.h"
+
+#include <utility>
+
+#include "src/base/strings.h"
+
+namespace percolator::sim {
+namespace {
+
+Duration Latency(Kernel* kernel, ActorId actor, Site length, Site slow, double slow_rate) {
+  const Faults& faults = kernel->faults;
+  Duration latency = kernel->chance.Between(actor, length, faults.latency_min, faults.latency_max);
+  if (kernel->chance.Happens(actor, slow, slow_rate)) {
+    latency += kernel->chance.Between(actor, Site::kSlowLength, Duration(0), faults.slow_max);
+  }
+  return latency;
+}
+
+}  // namespace
+
+Passage DrawPassage(Kernel* kernel, const Process& from, Duplicates duplicates) {
+  const Faults& faults = kernel->faults;
+  const ActorId actor = from.id();
+  Chance& chance = kernel->chance;
+  Passage passage;
+  passage.request_lost = chance.Happens(actor, Site::kRequestLost, faults.rates.request_lost);
+  passage.reply_lost = chance.Happens(actor, Site::kReplyLost, faults.rates.reply_lost);
+  passage.there = Latency(kernel, actor, Site::kThere, Site::kSlowRequest, faults.rates.slow_request);
+  passage.back = Latency(kernel, actor, Site::kBack, Site::kSlowReply, faults.rates.slow_reply);
+  if (duplicates == Duplicates::kPossible && chance.Happens(actor, Site::kDuplicate, faults.rates.duplicate)) {
+    passage.again = chance.Between(actor, Site::kDuplicateDelay, faults.latency_min, faults.duplicate_max);
+  }
+  return passage;
+}
+
+Passage DrawQuietPassage(Kernel* kernel, const Process& from) {
+  const Faults& faults = kernel->faults;
+  const ActorId actor = from.id();
+  Passage passage;
+  passage.request_lost = kernel->chance.Happens(actor, Site::kRequestLost, faults.rates.table_lost);
+  passage.reply_lost = kernel->chance.Happens(actor, Site::kReplyLost, faults.rates.table_lost);
+  passage.there = kernel->chance.Between(actor, Site::kThere, faults.latency_min, faults.latency_max);
+  passage.back = kernel->chance.Between(actor, Site::kBack, faults.latency_min, faults.latency_max);
+  return passage;
+}
+
+void Server::Note(std::string_view what) {
+  kernel_->trace.Mark(what);
+  if (kernel_->trace.on()) kernel_->trace.Line(kernel_->now(), name_, StrCat("! ", what));
+}
+
+void Server::Restart(Duration down) {
+  Note("restarts");
+  ++epoch_;
+  up_again_ = kernel_->now() + down;
+  OnRestart();
+}
+
+void Server::RestartPerhaps(Site site) {
+  const double rate = restart_rate_ == nullptr ? 0 : kernel_->faults.rates.*restart_rate_;
+  if (!kernel_->chance.Happens(actor_, site, rate)) return;
+  Restart(kernel_->chance.Between(actor_, Site::kDownLength, Duration(0), kernel_->faults.down_max));
+}
+
+bool Server::Arrive() {
+  if (!up()) return false;
+  const uint64_t epoch = epoch_;
+  RestartPerhaps(Site::kRestartBefore);
+  return epoch == epoch_;  // a message that arrives right at a restart is lost, however short it is
+}
+
+void CallBase::Settle() {
+  if (--open == 0) kernel->scheduler.Wake(waiter);
+}
+
+void CallBase::NobodyThere(std::shared_ptr<CallBase> self, const Server& server, const Passage& passage) {
+  NoteMessage(*this, "nobody there");
+  if (!kernel->chance.Happens(server.actor(), Site::kRefused, 0.5)) return;
+  kernel->scheduler.At(kernel->now() + passage.back, process->id(), "refused",
+                       [self = std::move(self)] { self->Settle(); });
+}
+
+void CallBase::Await() {
+  process->AfterSend(kind);
+  if (open > 0 && !process->crashed()) {
+    waiter = kernel->scheduler.Here();
+    process->AwaitAnswer(CallName(kind), deadline);
+  }
+  over = true;
+}
+
+bool Hear(const CallBase& call, const Server& server, uint64_t epoch) {
+  const bool restarted = server.epoch() != epoch;
+  if (restarted && call.kernel->chance.Happens(server.actor(), Site::kReplyDies, 0.5)) {
+    NoteMessage(call, "reply lost in a restart");
+    return false;
+  }
+  if (call.over) NoteMessage(call, "reply too late");
+  return !call.over;
+}
+
+void NoteMessage(const CallBase& call, std::string_view what) {
+  Trace& trace = call.kernel->trace;
+  trace.Mark(what);
+  if (!trace.on()) return;
+  trace.Line(call.kernel->now(), call.process->name(), StrCat("! ", CallName(call.kind), ": ", what));
+}
+
+}  // namespace percolator::sim

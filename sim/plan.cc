@@ -1,0 +1,110 @@
+#include "sim/plan.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/dice.h"
+#include "sim/workloads/workload.h"
+#include "src/base/strings.h"
+
+namespace percolator::sim {
+namespace {
+
+// Cells in one row of Layout::kGroups.
+constexpr size_t kGroup = 3;
+
+// Numbers of the same length, so that their order is the usual one.
+std::string Numbered(std::string_view prefix, size_t i) { return StrCat(prefix, i < 10 ? "0" : "", i); }
+
+void RollWork(Dice* dice, Plan* plan) {
+  plan->processes = dice->Between(1, 4);
+  plan->tasks = dice->Between(plan->processes == 1 ? 2 : 1, plan->processes > 2 ? 2 : 4);
+  plan->steps = dice->Between(30, 120) / (plan->processes * plan->tasks) + 1;
+  plan->think_max = dice->OneOf({Duration(0), plan->faults.latency_max, plan->faults.lease / 2});
+  plan->keys = dice->OneOf({dice->Between(2, 5), dice->Between(2, 12), dice->Between(10, 50)});
+  plan->layout =
+      dice->OneOf({Plan::Layout::kOneRow, Plan::Layout::kRows, Plan::Layout::kGroups, Plan::Layout::kTables});
+  plan->cells = dice->Between(1, 6);
+  plan->long_values = dice->Toss();
+}
+
+// Times of the cluster are those of the network behind it, shortened: what takes seconds there takes some messages here.
+void RollCluster(Dice* dice, Plan* plan) {
+  const Duration lease = plan->faults.lease;
+  ClusterOptions& options = plan->cluster;
+  options.lock_lease = lease;
+  options.call_timeout = dice->OneOf({lease * 2, lease * 20, Duration(std::chrono::seconds(30))});
+  options.gc_retention = lease + dice->OneOf({Duration(1), lease, lease * 10});
+  options.gc_period = dice->OneOf({Duration(0), lease / 2, lease * 4});
+  options.background_commits = dice->OneOf<size_t>({0, 1, 3, 10'000});
+  plan->one_step = dice->OneOf({Plan::OneStep::kAll, Plan::OneStep::kSome});
+  plan->batching_store = dice->OneOf({true, false, false, false});
+  plan->deadline = dice->OneOf({lease * 3, Duration(std::chrono::seconds(60))});
+  plan->predict = dice->Toss();
+  plan->gc_percent = dice->OneOf<size_t>({0, 3, 10});
+}
+
+std::string_view LayoutName(Plan::Layout layout) {
+  static constexpr std::array<std::string_view, 4> kNames = {"one_row", "rows", "groups", "tables"};
+  return kNames[static_cast<size_t>(layout)];
+}
+
+}  // namespace
+
+Plan Plan::Of(uint64_t seed, std::string_view workload) {
+  Dice dice(seed, "plan");
+  Plan plan;
+  plan.seed = seed;
+  plan.faults = Faults::Swarm(seed);
+  const std::span<const WorkloadKind> workloads = AllWorkloads();
+  plan.workload = workloads[dice.Between(0, workloads.size() - 1)].name;
+  if (!workload.empty()) plan.workload = workload;
+  RollWork(&dice, &plan);
+  RollCluster(&dice, &plan);
+  return plan;
+}
+
+const std::vector<std::string>& Plan::Tables() {
+  static const std::vector<std::string>* const tables = new std::vector<std::string>({"ta", "tb", "tc"});
+  return *tables;
+}
+
+CellName Plan::CellAt(size_t i) const {
+  const std::string& first = Tables().front();
+  switch (layout) {
+    case Layout::kOneRow:
+      return {first, "row", Numbered("c", i)};
+    case Layout::kRows:
+      return {first, Numbered("r", i), "c"};
+    case Layout::kGroups:
+      return {first, Numbered("r", i / kGroup), Numbered("c", i % kGroup)};
+    case Layout::kTables:
+      return {Tables()[i % Tables().size()], Numbered("r", i), "c"};
+  }
+  return {};
+}
+
+std::vector<CellName> Plan::Cells() const {
+  std::vector<CellName> all;
+  for (size_t i = 0; i < keys; ++i) all.push_back(CellAt(i));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::string ToText(const Plan& plan) {
+  const ClusterOptions& options = plan.cluster;
+  std::string out = StrCat("workload=", plan.workload, " processes=", plan.processes, " tasks=", plan.tasks,
+                           " steps=", plan.steps, " think_max=", plan.think_max.count(), "us keys=", plan.keys,
+                           " layout=", LayoutName(plan.layout), " cells=", plan.cells);
+  out += StrCat(" lock_lease=", options.lock_lease.count(), "us call_timeout=", options.call_timeout.count(),
+                "us gc_retention=", options.gc_retention.count(), "us gc_period=", options.gc_period.count(),
+                "us background_commits=", options.background_commits, " deadline=", plan.deadline.count(),
+                "us gc_percent=", plan.gc_percent);
+  if (plan.faults.one_step) out += plan.one_step == Plan::OneStep::kAll ? " one_step" : " one_step_by_some";
+  if (plan.batching_store) out += " batching_store";
+  if (plan.long_values) out += " long_values";
+  if (plan.predict) out += " predict";
+  return out;
+}
+
+}  // namespace percolator::sim

@@ -1,0 +1,67 @@
+// Plan: all that a seed decides about a run before it begins.
+//
+// Which workload, by how many processes and tasks, on how many cells and how they lie, how a transaction looks, the options
+// of the cluster, and the faults. As with faults, every property is drawn on its own (a swarm): some runs have two cells in
+// one row and a lease as short as a few messages, others fifty cells in three tables and hardly a fault.
+
+#ifndef PERCOLATOR_SIM_PLAN_H_
+#define PERCOLATOR_SIM_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "percolator/options.h"
+#include "percolator/status.h"
+#include "sim/faults.h"
+
+namespace percolator::sim {
+
+struct Plan {
+  // How the cells of a workload lie.
+  enum class Layout : uint8_t {
+    kOneRow,  // columns of one row
+    kRows,    // a row each
+    kGroups,  // three to a row
+    kTables,  // a row each, in three tables
+  };
+  // Which processes commit in one step, in a world whose store can.
+  enum class OneStep : uint8_t { kAll, kSome };
+
+  // For a seed; with the workload of that name, if there is one.
+  static Plan Of(uint64_t seed, std::string_view workload = {});
+
+  // The i-th cell. Workloads whose cells are not all alike name theirs otherwise.
+  CellName CellAt(size_t i) const;
+  std::vector<CellName> Cells() const;
+  static const std::vector<std::string>& Tables();
+
+  uint64_t seed = 0;
+  std::string workload;
+  Faults faults;
+
+  size_t processes = 2;
+  size_t tasks = 1;       // of each process, at the same time
+  size_t steps = 10;      // of each task
+  Duration think_max{0};  // between two steps
+  size_t keys = 10;
+  Layout layout = Layout::kRows;
+  size_t cells = 3;  // of a transaction, at most
+  bool long_values = false;
+
+  ClusterOptions cluster;
+  OneStep one_step = OneStep::kAll;
+  bool batching_store = false;  // src/store/batching_store.h stands before the store
+  Duration deadline{0};         // of a transaction
+  bool predict = false;         // transactions have a kind
+  size_t gc_percent = 0;        // of steps, that collect garbage
+};
+
+// In one line, without the faults.
+std::string ToText(const Plan& plan);
+
+}  // namespace percolator::sim
+
+#endif  // PERCOLATOR_SIM_PLAN_H_

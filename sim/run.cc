@@ -1,0 +1,360 @@
+#include "sim/run.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "sim/history/findings.h"
+#include "sim/history/graph_checker.h"
+#include "sim/history/sweep_checker.h"
+#include "sim/workloads/workload.h"
+#include "sim/world.h"
+#include "src/base/strings.h"
+#include "src/store/batching_store.h"
+
+namespace percolator::sim {
+namespace {
+
+// A run under faults ends after so many events or so much time, whether all is done or not.
+constexpr uint64_t kEventsUnderFaults = 150'000;
+constexpr Duration kTimeUnderFaults = std::chrono::seconds(30);
+// More events than any phase without faults needs: one that goes on for ever is stuck.
+constexpr uint64_t kManyEvents = 3'000'000;
+
+// A process at work: its cluster, and how many tasks use it.
+struct Program {
+  // Of a run that was stopped in the middle: its tasks will never let go of the cluster, which waits for them.
+  ~Program() { static_cast<void>(cluster.release()); }
+
+  std::optional<BatchingStore> front;
+  std::unique_ptr<Cluster> cluster;
+  size_t tasks = 0;
+};
+
+class Run final : public ProcessListener {
+ public:
+  Run(const Plan& plan, const RunOptions& options)
+      : plan_(plan),
+        world_(plan.seed, plan.faults),
+        invariants_(plan.cluster, options.only_history, [this] { world_.scheduler().Stop(); }),
+        workload_(NewWorkload(plan.workload)),
+        scene_(plan_, &world_, &invariants_, workload_->Cells(plan_)) {
+    world_.trace().Keep(options.trace_lines);
+    for (const FaultId& fault : options.suppressed) world_.chance().Suppress(fault);
+    world_.store_server().SetWatcher(&invariants_);
+    world_.oracle_server().SetWatcher(&invariants_);
+    world_.coordinator_server().SetWatcher(&invariants_);
+  }
+
+  RunResult Play() {
+    SetUp();
+    RunUnderFaults();
+    HealAndDrain();
+    Check();
+    if (!scene_.failed()) invariants_.CheckEnd(world_.store_server().disk());
+    Judge();
+    return Result();
+  }
+
+ private:
+  // A place that is taken by one process after the other.
+  struct Seat {
+    Client* client = nullptr;
+    std::vector<size_t> steps_left;  // by task
+  };
+
+  void SetUp();
+  void RunUnderFaults();
+  void HealAndDrain();
+  void Check();
+  void Judge();
+  RunResult Result();
+
+  void OnCrash(Process* process) override;
+  void TakeSeat(size_t seat);
+  void RunProcess(size_t seat, Client* client);
+  void RunTask(size_t seat, size_t task, Client* client, const std::shared_ptr<Program>& program);
+  std::shared_ptr<Program> StartProgram(Client* client, const ClusterOptions& options);
+  void EndProgram(Program* program);
+
+  // A process of its own that does this and nothing else; returns when all is over.
+  void RunAlone(std::string_view name, const std::function<void(Actor&)>& task);
+  void ResolveOpen(Actor& actor);
+  void ReadEverything(Actor& actor);
+  Duration Bound() const;
+  void MustBeDone(std::string_view phase, const Scheduler::Report& report);
+  void FailBy(std::string_view checker, const Findings& findings);
+
+  const Plan plan_;
+  World world_;
+  Invariants invariants_;
+  const std::unique_ptr<Workload> workload_;
+  Scene scene_;
+  std::vector<Seat> seats_;
+  size_t at_work_ = 0;    // processes, ghosts too
+  Duration last_end_{0};  // of one of them
+  std::optional<TxnId> final_read_;
+  RunCounts counts_;
+};
+
+// ----- Processes
+
+std::shared_ptr<Program> Run::StartProgram(Client* client, const ClusterOptions& options) {
+  auto program = std::make_shared<Program>();
+  ClusterParts parts{client->store(), client->oracle(), client->coordinator(), &client->process()};
+  if (plan_.batching_store) parts.store = &program->front.emplace(client->store(), &client->process());
+  for (;;) {
+    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Assemble(parts, options);
+    if (cluster.ok()) program->cluster = *std::move(cluster);
+    if (cluster.ok() || client->process().crashed() || scene_.failed()) return program;
+    client->process().Sleep(plan_.faults.latency_max);
+  }
+}
+
+void Run::EndProgram(Program* program) {
+  const ClusterStats stats = program->cluster->stats();
+  RunCounts counts;
+  counts.cluster = stats;
+  counts_.Add(counts);
+  program->cluster.reset();
+}
+
+void Run::TakeSeat(size_t seat) {
+  Client* const client = world_.NewClient();
+  seats_[seat].client = client;
+  client->process().AddListener(this);
+  ++at_work_;
+  client->process().Start("main", [this, seat, client] { RunProcess(seat, client); });
+}
+
+// Called in the middle of an event: the successor comes later.
+void Run::OnCrash(Process* process) {
+  const auto seat = std::find_if(seats_.begin(), seats_.end(),
+                                 [&](const Seat& s) { return s.client != nullptr && &s.client->process() == process; });
+  if (seat == seats_.end()) return;
+  seat->client = nullptr;
+  const auto number = static_cast<size_t>(seat - seats_.begin());
+  const Duration pause = world_.chance().Between(process->id(), Site::kWorkload, Duration(0), plan_.faults.lease / 2);
+  world_.scheduler().At(world_.now() + pause, kWorldActor, "new process", [this, number] {
+    const std::vector<size_t>& left = seats_[number].steps_left;
+    const bool work_left = std::any_of(left.begin(), left.end(), [](size_t steps) { return steps > 0; });
+    if (work_left && !scene_.winding_down) TakeSeat(number);
+  });
+}
+
+void Run::RunProcess(size_t seat, Client* client) {
+  ClusterOptions options = plan_.cluster;
+  if (plan_.one_step == Plan::OneStep::kSome) options.commit_in_one_step = world_.Draw(client->process(), 2) == 0;
+  const std::shared_ptr<Program> program = StartProgram(client, options);
+  if (program->cluster == nullptr) {
+    --at_work_;
+    last_end_ = world_.now();
+    return;
+  }
+  program->tasks = plan_.tasks;
+  for (size_t task = 0; task < plan_.tasks; ++task) {
+    client->process().Start("client", [=, this] { RunTask(seat, task, client, program); });
+  }
+}
+
+void Run::RunTask(size_t seat, size_t task, Client* client, const std::shared_ptr<Program>& program) {
+  Actor actor(&scene_, client, program->cluster.get(), static_cast<int>(seat * plan_.tasks + task));
+  size_t& steps_left = seats_[seat].steps_left[task];
+  while (steps_left > 0 && actor.alive() && !scene_.winding_down) {
+    --steps_left;
+    if (actor.Percent(plan_.gc_percent)) {
+      actor.CollectGarbage();
+    } else {
+      workload_->Step(actor);
+    }
+    if (actor.alive()) actor.Sleep(plan_.think_max);
+  }
+  if (--program->tasks > 0) return;
+  EndProgram(program.get());
+  --at_work_;
+  last_end_ = world_.now();
+}
+
+// ----- Phases
+
+void Run::MustBeDone(std::string_view phase, const Scheduler::Report& report) {
+  if (scene_.failed() || report.ending == Scheduler::Ending::kDone) return;
+  scene_.Fail("stuck",
+              StrCat("not done with ", phase, ", after ", report.events, " events. Who waits:\n", report.waiting));
+}
+
+void Run::RunAlone(std::string_view name, const std::function<void(Actor&)>& task) {
+  if (scene_.failed()) return;
+  Client* const client = world_.NewClient(std::string(name));
+  client->process().Start("main", [&, client] {
+    ClusterOptions options = plan_.cluster;
+    options.call_timeout = std::chrono::minutes(10);
+    options.gc_period = Duration(0);
+    const std::shared_ptr<Program> program = StartProgram(client, options);
+    Actor actor(&scene_, client, program->cluster.get(), -1);
+    task(actor);
+    EndProgram(program.get());
+  });
+  MustBeDone(name, world_.Run({.events = kManyEvents}));
+}
+
+void Run::SetUp() {
+  const Faults::Rates rates = std::exchange(world_.kernel().faults.rates, {});
+  for (const std::string& table : Plan::Tables()) {
+    if (!world_.store_server().disk()->CreateTable({table, ""}).ok()) scene_.Fail("setup", "no table");
+  }
+  RunAlone("setup", [this](Actor& actor) { workload_->SetUp(actor); });
+  world_.kernel().faults.rates = rates;
+}
+
+void Run::RunUnderFaults() {
+  if (scene_.failed()) return;
+  seats_.resize(plan_.processes);
+  for (Seat& seat : seats_) seat.steps_left.assign(plan_.tasks, plan_.steps);
+  for (size_t i = 0; i < seats_.size(); ++i) TakeSeat(i);
+  world_.Run({.events = kEventsUnderFaults, .until = world_.now() + kTimeUnderFaults + 10 * plan_.faults.lease});
+}
+
+// How long anything may take that nothing stands in the way of but locks of the dead. A clock that was set back makes time
+// stand still for the oracle, and with it the age of locks.
+Duration Run::Bound() const {
+  const Faults& faults = plan_.faults;
+  // Pages of a scan may be as short as a row, and each row has to be read, resolved and read again.
+  const int messages = 100 + 20 * static_cast<int>(scene_.cells.size());
+  return 20 * faults.lease + 2 * faults.clock_step_max + messages * faults.latency_max + faults.call_timeout;
+}
+
+void Run::HealAndDrain() {
+  if (scene_.failed()) return;
+  scene_.winding_down = true;
+  world_.Heal();
+  const Duration healed = world_.now();
+  MustBeDone("draining", world_.Run({.events = kManyEvents}));
+  const Duration took = last_end_ - healed;
+  if (!scene_.failed() && took > Bound()) {
+    scene_.Fail("stuck", StrCat("the last client came to its end ", took.count(),
+                                " us after faults had ended, more than ", Bound().count()));
+  }
+}
+
+void Run::ReadEverything(Actor& actor) {
+  const Duration begun = world_.now();
+  bool read = false;
+  actor.Look([&](Recorded& t) {
+    for (const std::string& table : Plan::Tables()) {
+      const auto found = t.Scan({.table = table, .rows = {}, .columns = {}});
+      if (!found.ok()) return found.status();
+    }
+    const absl::Status status = t.Get(scene_.cells).status();
+    read = status.ok();
+    final_read_ = t.id();
+    return status;
+  });
+  const Duration took = world_.now() - begun;
+  if (!read) scene_.Fail("stuck", "not everything can be read, though nothing fails any more");
+  if (took > Bound()) {
+    scene_.Fail("stuck", StrCat("reading everything took ", took.count(), " us, more than ", Bound().count()));
+  }
+}
+
+// T10, finding 7: each has one answer, and that is the true one. Only what is older than the safe point may have none.
+void Run::ResolveOpen(Actor& actor) {
+  for (const Scene::Open& open : scene_.open) {
+    const Timestamp start_ts = open.result.start_ts;
+    const absl::StatusOr<CommitResult> resolved = actor.cluster().Resolve(open.result);
+    if (!resolved.ok()) {
+      if (start_ts > invariants_.safe_point()) {
+        scene_.Fail("T10", StrCat("T", open.txn, ", which started at ", start_ts.ToString(),
+                                  ", can't be resolved: ", ToPiece(resolved.status().message())));
+      }
+      continue;
+    }
+    if (resolved->committed()) {
+      invariants_.OnCommitted(start_ts, resolved->commit_ts);
+    } else {
+      invariants_.OnAborted(start_ts);
+    }
+  }
+}
+
+void Run::Check() {
+  RunAlone("check", [this](Actor& actor) {
+    ResolveOpen(actor);
+    ReadEverything(actor);
+    workload_->Check(actor);
+    const absl::StatusOr<Timestamp> collected = actor.cluster().CollectGarbage();
+    if (!collected.ok()) {
+      scene_.Fail("stuck", StrCat("garbage can't be collected: ", ToPiece(collected.status().message())));
+    }
+    ReadEverything(actor);
+    ResolveOpen(actor);
+  });
+}
+
+// ----- The verdict
+
+void Run::FailBy(std::string_view checker, const Findings& findings) {
+  if (findings.ok() || scene_.failed()) return;
+  scene_.Fail(StrCat(checker, ":", findings.anomalies().front().name), findings.ToString());
+}
+
+void Run::Judge() {
+  History history = scene_.history.Take();
+  for (const TxnId txn : scene_.as_of) history.transactions[txn].as_of = true;
+  for (TxnRecord& record : history.transactions) {
+    ++counts_.transactions;
+    counts_.committed += record.outcome == TxnOutcome::kOk && record.commit_ts != Timestamp() ? 1 : 0;
+    counts_.failed += record.outcome == TxnOutcome::kFail ? 1 : 0;
+    if (record.outcome != TxnOutcome::kInfo) continue;
+    ++counts_.unknown;
+    // All is over: what has not committed by now never will.
+    const std::optional<Timestamp> commit_ts = invariants_.CommitOf(record.start_ts);
+    record.Resolve(commit_ts.has_value() ? TxnOutcome::kOk : TxnOutcome::kFail, commit_ts.value_or(Timestamp()));
+  }
+  if (scene_.failed()) return;
+  FailBy("sweep", CheckSweep(history));
+  if (!workload_->lists() || scene_.failed()) return;
+  const GraphReport report = CheckGraph(history, {.final_read = final_read_});
+  counts_.write_skews = report.write_skew_pivots;
+  FailBy("graph", report.findings);
+}
+
+RunResult Run::Result() {
+  counts_.events = world_.scheduler().events_run();
+  counts_.processes = world_.clients().size();
+  counts_.faults = world_.chance().happened().size();
+  return {.failure = invariants_.violation(),
+          .hash = world_.hash(),
+          .counts = counts_,
+          .trace = world_.trace().Text(),
+          .happened = world_.chance().happened()};
+}
+
+}  // namespace
+
+void RunCounts::Add(const RunCounts& other) {
+  events += other.events;
+  transactions += other.transactions;
+  committed += other.committed;
+  failed += other.failed;
+  unknown += other.unknown;
+  processes += other.processes;
+  faults += other.faults;
+  write_skews += other.write_skews;
+  cluster.commits += other.cluster.commits;
+  cluster.conflicts += other.cluster.conflicts;
+  cluster.unknown_outcomes += other.cluster.unknown_outcomes;
+  cluster.store_reads += other.cluster.store_reads;
+  cluster.prefetched += other.cluster.prefetched;
+  cluster.prefetches_used += other.cluster.prefetches_used;
+  cluster.locks_met += other.cluster.locks_met;
+  cluster.rolled_forward += other.cluster.rolled_forward;
+  cluster.rolled_back += other.cluster.rolled_back;
+  cluster.versions_collected += other.cluster.versions_collected;
+}
+
+RunResult RunPlan(const Plan& plan, const RunOptions& options) { return Run(plan, options).Play(); }
+
+}  // namespace percolator::sim

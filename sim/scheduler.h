@@ -1,0 +1,168 @@
+// Scheduler: virtual time, and what happens in it.
+//
+// There is one queue of events, ordered by time, and at the same time by a number drawn from the seed. An event is a
+// function that runs at its time and does not wait, or the turn of a fiber. A fiber that waits is parked; whoever has
+// what it waits for wakes it, which gives it a turn. Time passes only between events, so a run takes as long as its events
+// take to compute, and depends on nothing but the seed.
+//
+//     Parking here = scheduler.Here();           // in a fiber
+//     scheduler.At(later, actor, "timer", [=] { scheduler->Wake(here); });
+//     scheduler.Park("timer");
+//
+// A run that has no event left though fibers wait is stuck, and says who waits where.
+//
+// Fibers may belong to a group: those of one process. A group can be held (its fibers get no turns) and interrupted.
+
+#ifndef PERCOLATOR_SIM_SCHEDULER_H_
+#define PERCOLATOR_SIM_SCHEDULER_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "percolator/options.h"
+#include "sim/chance.h"
+#include "sim/fiber.h"
+#include "sim/trace.h"
+
+namespace percolator::sim {
+
+class Scheduler {
+ private:
+  struct Task;
+
+ public:
+  using Action = absl::AnyInvocable<void()>;
+
+  // Fibers of one process.
+  class Group {
+   public:
+    explicit Group(ActorId actor) : actor_(actor) {}
+
+   private:
+    friend class Scheduler;
+    const ActorId actor_;
+    bool held_ = false;
+    std::vector<Task*> turns_;  // that came while it was held
+  };
+
+  // A wait of a fiber, past, present or the next to come.
+  class Parking {
+   public:
+    Parking() = default;
+    friend bool operator==(const Parking&, const Parking&) = default;
+
+   private:
+    friend class Scheduler;
+    Parking(Task* task, uint64_t number) : task_(task), number_(number) {}
+    Task* task_ = nullptr;
+    uint64_t number_ = 0;
+  };
+
+  // An event to come.
+  struct EventId {
+    uint32_t slot = std::numeric_limits<uint32_t>::max();
+    uint64_t number = 0;
+  };
+
+  // Whether Interrupt ends a wait.
+  enum class Interruptible : uint8_t { kNo, kYes };
+
+  Scheduler(Chance* chance, Trace* trace);
+  // Clears.
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Since the beginning of the run.
+  Duration now() const { return now_; }
+
+  // Runs `action` at that time, or now if it is past. It must not wait. `actor` is on whose behalf: its draws decide the
+  // order among events at the same time. `label` must live as long as the scheduler: a literal.
+  EventId At(Duration when, ActorId actor, std::string_view label, Action action);
+  // Takes it back, if it has not run.
+  void Cancel(const EventId& event);
+
+  // Starts a fiber; it gets its first turn after the caller has given way. `group` may be null.
+  void Start(Group* group, std::string name, std::function<void()> body);
+
+  // In a fiber: names its next wait.
+  Parking Here();
+  // In a fiber: waits until woken. `where` is for the report of a run that is stuck, and must be a literal.
+  void Park(std::string_view where, Interruptible interruptible = Interruptible::kNo);
+  // In a fiber: waits until then, or until interrupted.
+  void ParkUntil(Duration when, std::string_view where, Interruptible interruptible = Interruptible::kNo);
+  // Ends a wait, if it is still going on. True: it was.
+  bool Wake(const Parking& parking);
+  // Whether a fiber is running.
+  bool in_fiber() const { return current_ != nullptr; }
+  // "p1/2": of the running fiber; empty outside of fibers.
+  std::string_view fiber_name() const;
+
+  void Hold(Group* group) { group->held_ = true; }
+  void Release(Group* group);
+  // Ends all waits of the group that can be interrupted.
+  void Interrupt(const Group* group);
+
+  struct Bounds {
+    uint64_t events = std::numeric_limits<uint64_t>::max();  // of this Run
+    Duration until = Duration::max();                        // virtual time
+  };
+  enum class Ending : uint8_t {
+    kDone,    // nothing is left to do, all fibers have ended
+    kStuck,   // nothing is left to do, but fibers wait
+    kEvents,  // so many events have run
+    kTime,    // the time is over
+    kStopped,
+  };
+  struct Report {
+    Ending ending = Ending::kDone;
+    uint64_t events = 0;
+    std::string waiting;  // unless done: one line for each fiber, its name and where it waits
+  };
+  // Runs what is to be run. May be called again, to go on.
+  // REQUIRES: the caller is no fiber.
+  Report Run(const Bounds& bounds);
+  // Makes Run return after the event that is running.
+  void Stop() { stopped_ = true; }
+  // Forgets all events and fibers, for good; nothing on the stacks of the fibers is destroyed.
+  void Clear();
+  uint64_t events_run() const { return events_run_; }
+
+ private:
+  struct Slot;
+  struct Entry;
+
+  void RunNext();
+  void GiveTurn(Task* task);
+  void TakeTurn(Task* task);
+  Task* FreeTask();
+  std::string WhoWaits() const;
+
+  Chance* const chance_;
+  Trace* const trace_;
+  Duration now_{0};
+  bool stopped_ = false;
+  bool ending_ = false;  // cleared: takes no more events
+
+  std::vector<Entry> queue_;  // a heap; entries of cancelled events stay in it
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_slots_;
+  uint64_t next_event_ = 1;
+  uint64_t events_run_ = 0;
+  size_t events_left_ = 0;  // not cancelled
+
+  std::vector<std::unique_ptr<Task>> tasks_;  // those that have ended are used again
+  std::vector<Task*> free_tasks_;
+  size_t fibers_alive_ = 0;
+  Task* current_ = nullptr;
+};
+
+}  // namespace percolator::sim
+
+#endif  // PERCOLATOR_SIM_SCHEDULER_H_

@@ -1,0 +1,186 @@
+#include "sim/sim_store.h"
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "src/base/strings.h"
+#include "src/store/validate.h"
+
+namespace percolator::sim {
+namespace {
+
+absl::Status NoAnswer(CallKind kind) { return absl::UnavailableError(StrCat("no answer to ", CallName(kind))); }
+
+// How the parts of a batch travel: together or each on its own, and in any case they arrive some time apart.
+class BatchPassages {
+ public:
+  BatchPassages(Kernel* kernel, const Process& from, Duplicates duplicates)
+      : kernel_(kernel), from_(from), duplicates_(duplicates), shared_(DrawPassage(kernel, from, duplicates)) {}
+
+  Passage Next() {
+    if (first_) {
+      first_ = false;
+      return shared_;
+    }
+    Passage passage = kernel_->faults.rows_travel_alone ? DrawPassage(kernel_, from_, duplicates_) : shared_;
+    passage.there += Apart();
+    if (passage.again.has_value()) *passage.again += Apart();
+    return passage;
+  }
+
+ private:
+  Duration Apart() {
+    return kernel_->chance.Between(from_.id(), Site::kSpread, Duration(0), kernel_->faults.spread_max);
+  }
+
+  Kernel* const kernel_;
+  const Process& from_;
+  const Duplicates duplicates_;
+  const Passage shared_;
+  bool first_ = true;
+};
+
+// The entries of a batch by row, in their order.
+struct RowGroup {
+  std::shared_ptr<StoreServer::RowMutations> mutations = std::make_shared<StoreServer::RowMutations>();
+  std::vector<size_t> entries;
+};
+
+std::vector<RowGroup> ByRow(const std::vector<RowMutation>& mutations) {
+  std::vector<RowGroup> groups;
+  std::map<std::pair<std::string_view, std::string_view>, size_t> group_of;
+  for (size_t i = 0; i < mutations.size(); ++i) {
+    const auto [it, added] = group_of.try_emplace({mutations[i].table, mutations[i].row}, groups.size());
+    if (added) groups.emplace_back();
+    groups[it->second].mutations->push_back(mutations[i]);
+    groups[it->second].entries.push_back(i);
+  }
+  return groups;
+}
+
+}  // namespace
+
+absl::Status SimStore::Begin(CallKind kind) {
+  if (closed_) return StoreClosed();
+  return process_->EnterCall(kind) ? absl::OkStatus() : NoAnswer(kind);
+}
+
+absl::StatusOr<std::vector<Row>> SimStore::Read(const std::vector<RowRead>& reads) {
+  using Answer = absl::StatusOr<Row>;
+  // Made before anything waits: the caller's batch is copied as it is now.
+  std::vector<std::shared_ptr<const RowRead>> copies;
+  for (const RowRead& read : reads) copies.push_back(std::make_shared<RowRead>(read));
+  if (absl::Status status = Begin(CallKind::kRead); !status.ok()) return status;
+  Call<Answer> call(kernel_, process_, CallKind::kRead, copies.size());
+  BatchPassages passages(kernel_, *process_, Duplicates::kNever);
+  for (size_t i = 0; i < copies.size(); ++i) {
+    call.Send(i, passages.Next(), server_,
+              [server = server_, process = process_, read = std::move(copies[i])](Responder<Answer> reply) {
+                const Origin origin{process, reply.of_duplicate()};
+                server->Read(origin, read, std::move(reply));
+              });
+  }
+  std::vector<Row> rows;
+  for (std::optional<Answer>& answer : call.Wait()) {
+    if (!answer.has_value()) return NoAnswer(CallKind::kRead);
+    if (!answer->ok()) return answer->status();
+    rows.push_back(**std::move(answer));
+  }
+  return rows;
+}
+
+absl::StatusOr<ScanPage> SimStore::Scan(const ScanRequest& request) {
+  using Answer = absl::StatusOr<ScanPage>;
+  if (absl::Status status = Begin(CallKind::kScan); !status.ok()) return status;
+  Call<Answer> call(kernel_, process_, CallKind::kScan, 1);
+  call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kNever), server_,
+            [server = server_, process = process_, copy = request](Responder<Answer> reply) {
+              const Origin origin{process, reply.of_duplicate()};
+              server->Scan(origin, copy, std::move(reply));
+            });
+  std::optional<Answer> answer = std::move(call.Wait().front());
+  return answer.has_value() ? *std::move(answer) : NoAnswer(CallKind::kScan);
+}
+
+std::vector<absl::StatusOr<MutateResult>> SimStore::Mutate(const std::vector<RowMutation>& mutations) {
+  using Answer = StoreServer::MutateResults;
+  const std::vector<RowGroup> groups = ByRow(mutations);
+  if (absl::Status status = Begin(CallKind::kMutate); !status.ok()) {
+    return std::vector<absl::StatusOr<MutateResult>>(mutations.size(), status);
+  }
+  Call<Answer> call(kernel_, process_, CallKind::kMutate, groups.size());
+  BatchPassages passages(kernel_, *process_, Duplicates::kPossible);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    call.Send(i, passages.Next(), server_,
+              [server = server_, process = process_, batch = groups[i].mutations](Responder<Answer> reply) {
+                const Origin origin{process, reply.of_duplicate()};
+                server->Mutate(origin, batch, std::move(reply));
+              });
+  }
+  std::vector<absl::StatusOr<MutateResult>> results(mutations.size(), NoAnswer(CallKind::kMutate));
+  const std::vector<std::optional<Answer>> answers = call.Wait();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (!answers[i].has_value()) continue;
+    for (size_t j = 0; j < groups[i].entries.size(); ++j) results[groups[i].entries[j]] = (*answers[i])[j];
+  }
+  return results;
+}
+
+absl::StatusOr<JointResult> SimStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {
+  using Answer = absl::StatusOr<JointResult>;
+  if (!CanMutateTogether()) return Store::MutateTogether(mutation, oracle);
+  auto copy = std::make_shared<const JointMutation>(mutation);
+  if (absl::Status status = Begin(CallKind::kMutateTogether); !status.ok()) return status;
+  Call<Answer> call(kernel_, process_, CallKind::kMutateTogether, 1);
+  call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kPossible), server_,
+            [server = server_, process = process_, copy = std::move(copy)](Responder<Answer> reply) {
+              const Origin origin{process, reply.of_duplicate()};
+              server->MutateTogether(origin, copy, std::move(reply));
+            });
+  std::optional<Answer> answer = std::move(call.Wait().front());
+  return answer.has_value() ? *std::move(answer) : NoAnswer(CallKind::kMutateTogether);
+}
+
+template <typename Answer>
+Answer SimStore::Quietly(std::function<Answer()> serve) {
+  if (absl::Status status = Begin(CallKind::kTable); !status.ok()) return status;
+  Call<Answer> call(kernel_, process_, CallKind::kTable, 1);
+  call.Send(0, DrawQuietPassage(kernel_, *process_), server_,
+            [serve = std::move(serve)](Responder<Answer> reply) { reply(serve()); });
+  std::optional<Answer> answer = std::move(call.Wait().front());
+  return answer.has_value() ? *std::move(answer) : NoAnswer(CallKind::kTable);
+}
+
+absl::Status SimStore::RaiseSafePoint(Timestamp ts) {
+  return Quietly<absl::Status>([server = server_, ts] { return server->RaiseSafePoint(ts); });
+}
+
+absl::StatusOr<Timestamp> SimStore::SafePoint() {
+  return Quietly<absl::StatusOr<Timestamp>>([disk = server_->disk()] { return disk->SafePoint(); });
+}
+
+absl::StatusOr<std::vector<std::string>> SimStore::SampleRowKeys(const std::string& name) {
+  return Quietly<absl::StatusOr<std::vector<std::string>>>(
+      [disk = server_->disk(), name] { return disk->SampleRowKeys(name); });
+}
+
+absl::Status SimStore::CreateTable(const TableInfo& info) {
+  return Quietly<absl::Status>([disk = server_->disk(), info] { return disk->CreateTable(info); });
+}
+
+absl::Status SimStore::DropTable(const std::string& name) {
+  return Quietly<absl::Status>([disk = server_->disk(), name] { return disk->DropTable(name); });
+}
+
+absl::StatusOr<std::vector<TableInfo>> SimStore::ListTables() {
+  return Quietly<absl::StatusOr<std::vector<TableInfo>>>([disk = server_->disk()] { return disk->ListTables(); });
+}
+
+absl::Status SimStore::Close() {
+  closed_ = true;
+  return absl::OkStatus();
+}
+
+}  // namespace percolator::sim

@@ -1,0 +1,57 @@
+// SimStore: the Store as one simulated process sees it, across a faulty network.
+//
+// A batch of reads, or of mutations, is as many messages as it has rows: each row is read or changed at a moment of its
+// own, mutations of the same row together and in their order. By Faults::rows_travel_alone the messages of a batch also
+// get lost each on its own, else all together. An answer that does not come is kUnavailable: the mutation may have been
+// applied, or may be later. In a process that is dead every call is kUnavailable.
+
+#ifndef PERCOLATOR_SIM_SIM_STORE_H_
+#define PERCOLATOR_SIM_SIM_STORE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "percolator/store.h"
+#include "sim/network.h"
+#include "sim/store_server.h"
+
+namespace percolator::sim {
+
+class SimStore final : public Store {
+ public:
+  // All must outlive this.
+  SimStore(Kernel* kernel, Process* process, StoreServer* server)
+      : kernel_(kernel), process_(process), server_(server) {}
+
+  absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
+  absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
+  std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+  bool CanMutateTogether() const override { return kernel_->faults.one_step; }
+  // The server draws from the oracle it stands beside, not from the one that is given.
+  absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
+  absl::Status RaiseSafePoint(Timestamp ts) override;
+  absl::StatusOr<Timestamp> SafePoint() override;
+  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
+  absl::Status CreateTable(const TableInfo& info) override;
+  absl::Status DropTable(const std::string& name) override;
+  absl::StatusOr<std::vector<TableInfo>> ListTables() override;
+  // Of this process only: the server goes on.
+  absl::Status Close() override;
+
+ private:
+  absl::Status Begin(CallKind kind);
+  // One message that mostly gets through.
+  template <typename Answer>
+  Answer Quietly(std::function<Answer()> serve);
+
+  Kernel* const kernel_;
+  Process* const process_;
+  StoreServer* const server_;
+  bool closed_ = false;
+};
+
+}  // namespace percolator::sim
+
+#endif  // PERCOLATOR_SIM_SIM_STORE_H_

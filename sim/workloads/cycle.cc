@@ -1,0 +1,98 @@
+// A ring: each cell names the next one. Transactions change the order of three neighbours; at any time a walk from any cell
+// comes round to it after all others.
+
+#include <charconv>
+#include <string>
+
+#include "sim/workloads/kinds.h"
+#include "src/base/strings.h"
+
+namespace percolator::sim {
+namespace {
+
+class Cycle final : public Workload {
+ public:
+  std::vector<CellName> Cells(const Plan& plan) const override {
+    Plan enough = plan;
+    enough.keys = std::max<size_t>(plan.keys, 4);  // a, b, c and d below differ
+    return enough.Cells();
+  }
+
+  void SetUp(Actor& actor) override {
+    actor.ByHand([](Recorded& t) {
+      const size_t size = t.actor().scene().cells.size();
+      for (size_t i = 0; i < size; ++i) {
+        if (absl::Status s = Point(t, i, (i + 1) % size); !s.ok()) return s;
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  void Step(Actor& actor) override {
+    const uint64_t what = actor.Draw(10);
+    if (what < 8) {
+      actor.Transact([](Recorded& t) { return Swap(t); });
+    } else if (what < 9) {
+      actor.Look([](Recorded& t) { return Walk(t); });
+    } else {
+      actor.LookBack([](Recorded& t) { return Walk(t); });
+    }
+  }
+
+  void Check(Actor& actor) override {
+    actor.Look([](Recorded& t) { return Walk(t); });
+  }
+
+ private:
+  static absl::Status Point(Recorded& t, size_t from, size_t to) {
+    return t.Set(t.actor().scene().cells[from], t.actor().Value(std::to_string(to)));
+  }
+
+  static absl::StatusOr<size_t> Next(Recorded& t, size_t from) {
+    const std::vector<CellName>& cells = t.actor().scene().cells;
+    const absl::StatusOr<std::optional<std::string>> value = t.Get(cells[from]);
+    if (!value.ok()) return value.status();
+    size_t next = cells.size();
+    if (value->has_value()) std::from_chars((*value)->data(), (*value)->data() + (*value)->size(), next);
+    if (next < cells.size()) return next;
+    t.actor().scene().Fail("cycle", StrCat("T", t.id(), " finds nothing in ", KeyOf(cells[from])));
+    return absl::DataLossError("no pointer");
+  }
+
+  // a -> b -> c -> d becomes a -> c -> b -> d.
+  static absl::Status Swap(Recorded& t) {
+    const size_t a = t.actor().Draw(t.actor().scene().cells.size());
+    const absl::StatusOr<size_t> b = Next(t, a);
+    if (!b.ok()) return b.status();
+    const absl::StatusOr<size_t> c = Next(t, *b);
+    if (!c.ok()) return c.status();
+    const absl::StatusOr<size_t> d = Next(t, *c);
+    if (!d.ok()) return d.status();
+    if (absl::Status s = Point(t, a, *c); !s.ok()) return s;
+    if (absl::Status s = Point(t, *c, *b); !s.ok()) return s;
+    return Point(t, *b, *d);
+  }
+
+  static absl::Status Walk(Recorded& t) {
+    const size_t size = t.actor().scene().cells.size();
+    const size_t first = t.actor().Draw(size);
+    size_t at = first;
+    for (size_t steps = 1; steps <= size; ++steps) {
+      const absl::StatusOr<size_t> next = Next(t, at);
+      if (!next.ok()) return next.status();
+      at = *next;
+      if ((at == first) != (steps == size)) {
+        t.actor().scene().Fail("cycle", StrCat("T", t.id(), " is at ", at, " after ", steps, " steps from ", first,
+                                               " in a ring of ", size));
+        break;
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> NewCycle() { return std::make_unique<Cycle>(); }
+
+}  // namespace percolator::sim

@@ -1,0 +1,103 @@
+// Registers: single reads, reads of many cells, scans, blind writes, deletes, verifies, and writes that depend on reads, in
+// any mixture; and a counter. What the history checkers can judge, it does.
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "sim/workloads/kinds.h"
+#include "src/base/strings.h"
+
+namespace percolator::sim {
+namespace {
+
+class Registers final : public Workload {
+ public:
+  std::vector<CellName> Cells(const Plan& plan) const override {
+    std::vector<CellName> cells = plan.Cells();
+    cells.push_back(Counter());
+    std::sort(cells.begin(), cells.end());
+    return cells;
+  }
+
+  void Step(Actor& actor) override {
+    const uint64_t what = actor.Draw(10);
+    if (what < 2) {
+      // Who is not told has perhaps counted.
+      const bool counted = actor.Transact([](Recorded& t) { return Count(t); });
+      counted_at_least_ += counted ? 1 : 0;
+    } else if (what < 7) {
+      actor.Transact([](Recorded& t) { return Anything(t, true); });
+    } else if (what < 9) {
+      actor.Look([](Recorded& t) { return Anything(t, false); });
+    } else {
+      actor.LookBack([](Recorded& t) { return Anything(t, false); });
+    }
+  }
+
+  void Check(Actor& actor) override {
+    actor.Look([this](Recorded& t) {
+      const absl::StatusOr<int64_t> count = CountOf(t);
+      if (!count.ok()) return count.status();
+      if (*count < counted_at_least_) {
+        t.actor().scene().Fail("counter",
+                               StrCat("the counter is ", *count, " after ", counted_at_least_, " increments"));
+      }
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  static CellName Counter() { return {Plan::Tables()[2], "counter", "count"}; }
+
+  static absl::StatusOr<int64_t> CountOf(Recorded& t) {
+    const absl::StatusOr<std::optional<std::string>> value = t.Get(Counter());
+    if (!value.ok()) return value.status();
+    int64_t count = 0;
+    if (value->has_value()) std::from_chars((*value)->data(), (*value)->data() + (*value)->size(), count);
+    return count;
+  }
+
+  static absl::Status Count(Recorded& t) {
+    const absl::StatusOr<int64_t> count = CountOf(t);
+    if (!count.ok()) return count.status();
+    return t.Set(Counter(), t.actor().Value(std::to_string(*count + 1)));
+  }
+
+  static absl::Status Anything(Recorded& t, bool may_write) {
+    Actor& actor = t.actor();
+    const bool blind = may_write && actor.Percent(20);
+    for (const CellName& cell : actor.SomeCells()) {
+      if (cell == Counter()) continue;
+      if (absl::Status s = blind ? WriteOne(t, cell) : AnyOne(t, cell, may_write); !s.ok()) return s;
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status AnyOne(Recorded& t, const CellName& cell, bool may_write) {
+    Actor& actor = t.actor();
+    const uint64_t what = actor.Draw(may_write ? 12 : 5);
+    if (what < 2) return t.Get(cell).status();
+    if (what < 4) return t.Get(actor.SomeCells()).status();
+    if (what < 5)
+      return t.Scan({.table = cell.table, .rows = RowRange::Prefix(cell.row.substr(0, 1)), .columns = {}}).status();
+    if (what < 6) return t.Verify(cell);
+    if (what < 9) return WriteOne(t, cell);
+    const absl::StatusOr<std::optional<std::string>> value = t.Get(cell);
+    if (!value.ok()) return value.status();
+    return WriteOne(t, cell);
+  }
+
+  static absl::Status WriteOne(Recorded& t, const CellName& cell) {
+    if (t.actor().Percent(20)) return t.Delete(cell);
+    return t.Set(cell, t.actor().Value(std::to_string(t.actor().NewNumber())));
+  }
+
+  int64_t counted_at_least_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> NewRegisters() { return std::make_unique<Registers>(); }
+
+}  // namespace percolator::sim

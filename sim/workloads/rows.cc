@@ -1,0 +1,60 @@
+// Rows that come and go, and scans over parts of them: of ranges, of some columns, over what the transaction has just
+// written itself.
+
+#include <algorithm>
+#include <string>
+
+#include "sim/workloads/kinds.h"
+
+namespace percolator::sim {
+namespace {
+
+class Rows final : public Workload {
+ public:
+  void Step(Actor& actor) override {
+    const uint64_t what = actor.Draw(10);
+    if (what < 6) {
+      actor.Transact([](Recorded& t) { return ChangeAndScan(t); });
+    } else if (what < 9) {
+      actor.Look([](Recorded& t) { return ScanPart(t); });
+    } else {
+      actor.LookBack([](Recorded& t) { return ScanPart(t); });
+    }
+  }
+
+ private:
+  static absl::Status ChangeAndScan(Recorded& t) {
+    Actor& actor = t.actor();
+    if (actor.Percent(30)) {
+      if (absl::Status s = ScanPart(t); !s.ok()) return s;
+    }
+    for (const CellName& cell : actor.SomeCells()) {
+      const uint64_t what = actor.Draw(10);
+      absl::Status status;
+      if (what < 4) {
+        status = t.Delete(cell);
+      } else if (what < 9) {
+        status = t.Set(cell, actor.Value(std::to_string(actor.NewNumber())));
+      } else {
+        status = t.Verify(cell);
+      }
+      if (!status.ok()) return status;
+    }
+    return actor.Percent(40) ? ScanPart(t) : absl::OkStatus();
+  }
+
+  static absl::Status ScanPart(Recorded& t) {
+    Actor& actor = t.actor();
+    ScanOptions options{.table = actor.AnyCell().table, .rows = {}, .columns = {}};
+    if (actor.Percent(50)) options.rows.start = actor.AnyCell().row;
+    if (actor.Percent(50)) options.rows.limit = actor.AnyCell().row;
+    if (actor.Percent(30)) options.columns = {actor.AnyCell().column, actor.AnyCell().column};
+    return t.Scan(options).status();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> NewRows() { return std::make_unique<Rows>(); }
+
+}  // namespace percolator::sim

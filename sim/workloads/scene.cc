@@ -1,0 +1,260 @@
+#include "sim/workloads/scene.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "src/base/strings.h"
+#include "src/txn/write_record.h"
+
+namespace percolator::sim {
+namespace {
+
+// Timestamps to look back to.
+constexpr size_t kMoments = 64;
+
+bool Covers(const ScanOptions& options, const CellName& cell) {
+  if (cell.table != options.table || cell.row < options.rows.start) return false;
+  if (options.rows.limit.has_value() && cell.row >= *options.rows.limit) return false;
+  return options.columns.empty() ||
+         std::find(options.columns.begin(), options.columns.end(), cell.column) != options.columns.end();
+}
+
+}  // namespace
+
+std::string KeyOf(const CellName& cell) { return StrCat(cell.table, "/", cell.row, ":", cell.column); }
+
+// ----- Recorded
+
+void Recorded::NoteStart() {
+  if (view_.timestamp() != Timestamp()) handle_.Started(view_.timestamp());
+}
+
+absl::StatusOr<std::optional<std::string>> Recorded::Get(const CellName& cell) {
+  absl::StatusOr<std::optional<std::string>> value = view_.Get(cell.table, cell.row, cell.column);
+  NoteStart();
+  if (value.ok()) handle_.Read(KeyOf(cell), *value);
+  return value;
+}
+
+absl::StatusOr<std::vector<std::optional<std::string>>> Recorded::Get(const std::vector<CellName>& cells) {
+  absl::StatusOr<std::vector<std::optional<std::string>>> values = view_.Get(cells);
+  NoteStart();
+  if (!values.ok()) return values;
+  for (size_t i = 0; i < cells.size(); ++i) handle_.Read(KeyOf(cells[i]), (*values)[i]);
+  return values;
+}
+
+absl::StatusOr<std::map<CellName, std::string>> Recorded::Scan(const ScanOptions& options) {
+  std::map<CellName, std::string> found;
+  std::optional<std::string> last;
+  const std::unique_ptr<RowIterator> rows = view_.Scan(options);
+  while (rows->Next()) {
+    const ScannedRow& row = rows->row();
+    if (last.has_value() && row.key <= *last) actor_.scene().Fail("scan", StrCat("row ", row.key, " after ", *last));
+    last = row.key;
+    for (const ScannedRow::Column& column : row.columns) {
+      CellName cell{options.table, row.key, column.name};
+      if (!Covers(options, cell)) actor_.scene().Fail("scan", StrCat(KeyOf(cell), " was not asked for"));
+      found.emplace(std::move(cell), column.value);
+    }
+  }
+  NoteStart();
+  if (!rows->status().ok()) return rows->status();
+  const std::vector<CellName>& all = actor_.scene().cells;
+  for (const auto& [cell, value] : found) {
+    if (!std::binary_search(all.begin(), all.end(), cell)) {
+      actor_.scene().Fail("scan", StrCat(KeyOf(cell), " was never written, and is there"));
+    }
+  }
+  for (const CellName& cell : all) {
+    if (!Covers(options, cell)) continue;
+    const auto it = found.find(cell);
+    handle_.Read(KeyOf(cell), it == found.end() ? std::nullopt : std::optional(it->second));
+  }
+  return found;
+}
+
+absl::Status Recorded::Set(const CellName& cell, std::string_view value) {
+  absl::Status status = writes_->Set(cell.table, cell.row, cell.column, value);
+  if (status.ok()) handle_.Write(KeyOf(cell), value);
+  return status;
+}
+
+absl::Status Recorded::Delete(const CellName& cell) {
+  absl::Status status = writes_->Delete(cell.table, cell.row, cell.column);
+  if (status.ok()) handle_.Delete(KeyOf(cell));
+  return status;
+}
+
+absl::Status Recorded::Verify(const CellName& cell) {
+  absl::Status status = writes_->Verify(cell.table, cell.row, cell.column);
+  if (status.ok()) handle_.Verify(KeyOf(cell));
+  return status;
+}
+
+absl::Status Recorded::Append(const CellName& cell, int64_t element) {
+  absl::StatusOr<std::optional<std::string>> value = Get(cell);
+  if (!value.ok()) return value.status();
+  std::string list(ListText(*value));
+  AppendToList(&list, element);
+  absl::Status status = writes_->Set(cell.table, cell.row, cell.column, list);
+  if (status.ok()) handle_.Append(KeyOf(cell), element);
+  return status;
+}
+
+// ----- Actor
+
+void Actor::Note(std::string_view what) {
+  if (scene_.world.trace().on()) scene_.world.Note(client_.process(), what);
+}
+
+void Actor::Sleep(Duration most) {
+  if (most > Duration(0))
+    process().Sleep(Duration(static_cast<int64_t>(Draw(static_cast<uint64_t>(most.count()) + 1))));
+}
+
+std::vector<CellName> Actor::SomeCells() {
+  const size_t count = std::min<size_t>(1 + Draw(scene_.plan.cells), scene_.cells.size());
+  std::vector<CellName> chosen;
+  while (chosen.size() < count) {
+    const CellName& cell = AnyCell();
+    if (std::find(chosen.begin(), chosen.end(), cell) == chosen.end()) chosen.push_back(cell);
+  }
+  return chosen;
+}
+
+std::string Actor::Value(std::string_view text) {
+  std::string value(text);
+  if (scene_.plan.long_values && Percent(50)) value.append(kInlineBytes, '~');
+  return value;
+}
+
+TransactionOptions Actor::Options() {
+  TransactionOptions options{.deadline = scene_.plan.deadline, .kind = {}};
+  if (scene_.plan.predict) options.kind = "transaction";
+  return options;
+}
+
+void Actor::Saw(Timestamp ts) {
+  if (ts == Timestamp()) return;
+  if (scene_.moments.size() < kMoments) {
+    scene_.moments.push_back(ts);
+  } else {
+    scene_.moments[Draw(kMoments)] = ts;
+  }
+}
+
+// A dead client tells nobody what it believes has become of its transaction.
+void Actor::Failed(HistoryRecorder::Handle handle, Timestamp start_ts) {
+  if (!alive()) return;
+  Note(StrCat("T", handle.id(), " has failed"));
+  handle.Finish(TxnOutcome::kFail, start_ts);
+  scene_.invariants.OnAborted(start_ts);
+}
+
+void Actor::Ended(const HistoryRecorder::Handle& ended, const CommitResult& result) {
+  HistoryRecorder::Handle handle = ended;
+  if (result.start_ts != Timestamp()) handle.Started(result.start_ts);
+  if (!alive()) return;
+  switch (result.outcome) {
+    case CommitResult::Outcome::kCommitted:
+      Note(StrCat("T", handle.id(), " is committed at ", result.commit_ts.ToString()));
+      handle.Finish(TxnOutcome::kOk, result.start_ts, result.commit_ts);
+      scene_.invariants.OnCommitted(result.start_ts, result.commit_ts);
+      Saw(result.commit_ts);
+      break;
+    case CommitResult::Outcome::kAborted:
+      Failed(handle, result.start_ts);
+      break;
+    case CommitResult::Outcome::kUnknown:
+      Note(StrCat("T", handle.id(), " has an unknown outcome"));
+      scene_.open.push_back({handle.id(), result});
+      break;
+  }
+}
+
+bool Actor::Transact(const Body& body) { return Percent(50) ? ByHand(body) : WithRetries(body); }
+
+bool Actor::ByHand(const Body& body) {
+  HistoryRecorder::Handle handle = scene_.history.Begin(number_);
+  Note(StrCat("T", handle.id(), " begins"));
+  Transaction t(&cluster_, Options());
+  Recorded recorded(this, &t, &t, handle);
+  const absl::Status status = body(recorded);
+  if (!status.ok()) {
+    Failed(handle, t.timestamp());
+    return false;
+  }
+  const CommitResult result = t.Commit();
+  Ended(handle, result);
+  return alive() && result.committed();
+}
+
+bool Actor::WithRetries(const Body& body) {
+  std::optional<HistoryRecorder::Handle> last;
+  Timestamp start_ts;
+  absl::Status of_body;
+  const TransactionOptions options = Options();
+  const absl::StatusOr<Timestamp> commit_ts = cluster_.Transact(
+      [&](ReadWrite& t) -> absl::Status {
+        if (last.has_value()) Failed(*last, start_ts);  // else it would not be run again
+        last = scene_.history.Begin(number_);
+        start_ts = Timestamp();
+        Note(StrCat("T", last->id(), " begins"));
+        Recorded recorded(this, &t, &t, *last);
+        // Reading something draws the start timestamp, which nobody would tell later.
+        of_body = recorded.Get(AnyCell()).status();
+        if (of_body.ok()) of_body = body(recorded);
+        start_ts = t.timestamp();
+        return of_body;
+      },
+      {.attempts = 5, .deadline = options.deadline, .kind = options.kind});
+  if (!alive() || !last.has_value()) return false;
+  if (commit_ts.ok()) {
+    Ended(*last, {.outcome = CommitResult::Outcome::kCommitted, .start_ts = start_ts, .commit_ts = *commit_ts});
+    return true;
+  }
+  // Any error but this says that it did not happen: percolator/status.h.
+  if (const std::optional<CommitResult> unknown = UnknownCommitOf(commit_ts.status())) {
+    Ended(*last, *unknown);
+  } else {
+    Failed(*last, start_ts);
+  }
+  return false;
+}
+
+void Actor::LookAt(HistoryRecorder::Handle handle, absl::StatusOr<Snapshot> snapshot, const Body& body) {
+  if (!snapshot.ok()) {
+    Failed(handle, Timestamp());
+    return;
+  }
+  Note(StrCat("T", handle.id(), " looks at ", snapshot->timestamp().ToString()));
+  handle.Started(snapshot->timestamp());
+  Recorded recorded(this, &*snapshot, nullptr, handle);
+  const absl::Status status = body(recorded);
+  if (alive()) handle.Finish(status.ok() ? TxnOutcome::kOk : TxnOutcome::kFail, snapshot->timestamp());
+  if (status.ok()) Saw(snapshot->timestamp());
+}
+
+void Actor::Look(const Body& body) {
+  const HistoryRecorder::Handle handle = scene_.history.Begin(number_);
+  LookAt(handle, cluster_.Now(), body);
+}
+
+void Actor::LookBack(const Body& body) {
+  if (scene_.moments.empty()) {
+    Look(body);
+    return;
+  }
+  const HistoryRecorder::Handle handle = scene_.history.Begin(number_);
+  scene_.as_of.push_back(handle.id());
+  LookAt(handle, cluster_.AsOf(scene_.moments[Draw(scene_.moments.size())]), body);
+}
+
+void Actor::CollectGarbage() {
+  const absl::StatusOr<Timestamp> safe_point = cluster_.CollectGarbage();
+  if (safe_point.ok()) Note(StrCat("has collected garbage up to ", safe_point->ToString()));
+}
+
+}  // namespace percolator::sim

@@ -1,0 +1,146 @@
+// Scene: what all who take part in a run share. Actor: one task that uses the cluster, and keeps the record of what it did.
+
+#ifndef PERCOLATOR_SIM_WORKLOADS_SCENE_H_
+#define PERCOLATOR_SIM_WORKLOADS_SCENE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/cluster.h"
+#include "sim/history/history.h"
+#include "sim/invariants.h"
+#include "sim/plan.h"
+#include "sim/world.h"
+
+namespace percolator::sim {
+
+struct Scene {
+  // A commit whose outcome its client does not know.
+  struct Open {
+    TxnId txn;
+    CommitResult result;
+  };
+
+  // All must outlive it. `all_cells` are those that the workload may ever write, in their order.
+  Scene(const Plan& its_plan, World* its_world, Invariants* its_invariants, std::vector<CellName> all_cells)
+      : plan(its_plan), world(*its_world), invariants(*its_invariants), cells(std::move(all_cells)) {}
+
+  // The run has failed, and stops. Only the first failure counts.
+  void Fail(std::string_view checker, std::string_view text) { invariants.Violated(checker, text); }
+  bool failed() const { return invariants.violation().has_value(); }
+
+  const Plan& plan;
+  World& world;
+  Invariants& invariants;
+  const std::vector<CellName> cells;
+  HistoryRecorder history;
+  std::vector<Open> open;
+  std::vector<TxnId> as_of;        // snapshots of times that their readers chose
+  std::vector<Timestamp> moments;  // timestamps that someone saw: to look back to
+  int64_t next_value = 1'000'001;  // no value is written twice; long numbers make long lists
+  bool winding_down = false;       // no new work
+};
+
+// The name of a cell in the history.
+std::string KeyOf(const CellName& cell);
+
+class Actor;
+
+// A view of the data and what is recorded of it. A read that fails is not recorded: it has told nothing.
+class Recorded {
+ public:
+  // `writes` is null in a snapshot.
+  Recorded(Actor* actor, ReadView* view, ReadWrite* writes, HistoryRecorder::Handle handle)
+      : actor_(*actor), view_(*view), writes_(writes), handle_(handle) {}
+
+  absl::StatusOr<std::optional<std::string>> Get(const CellName& cell);
+  absl::StatusOr<std::vector<std::optional<std::string>>> Get(const std::vector<CellName>& cells);
+  // What it returns is also recorded: all cells of the scene in the range, absent or not.
+  absl::StatusOr<std::map<CellName, std::string>> Scan(const ScanOptions& options);
+
+  // REQUIRES: not a snapshot.
+  absl::Status Set(const CellName& cell, std::string_view value);
+  absl::Status Delete(const CellName& cell);
+  absl::Status Verify(const CellName& cell);
+  // Puts the element at the end of the list that the cell holds.
+  absl::Status Append(const CellName& cell, int64_t element);
+
+  Actor& actor() { return actor_; }
+  TxnId id() const { return handle_.id(); }
+
+ private:
+  friend class Actor;
+  void NoteStart();
+
+  Actor& actor_;
+  ReadView& view_;
+  ReadWrite* const writes_;
+  HistoryRecorder::Handle handle_;
+};
+
+class Actor {
+ public:
+  using Body = std::function<absl::Status(Recorded&)>;
+
+  // `number` names it in the history.
+  Actor(Scene* scene, Client* client, Cluster* cluster, int number)
+      : scene_(*scene), client_(*client), cluster_(*cluster), number_(number) {}
+
+  // Whether there is any use in going on.
+  bool alive() const { return !client_.process().crashed() && !scene_.failed(); }
+
+  // Of [0, n).
+  uint64_t Draw(uint64_t n) { return scene_.world.Draw(client_.process(), n); }
+  bool Percent(uint64_t percent) { return Draw(100) < percent; }
+  void Sleep(Duration most);
+  // Some of the plan's cells, each once: as many as a transaction has, or fewer.
+  std::vector<CellName> SomeCells();
+  const CellName& AnyCell() { return scene_.cells[Draw(scene_.cells.size())]; }
+  // Never returned before.
+  int64_t NewNumber() { return scene_.next_value++; }
+  // `text`, perhaps made so long that it does not fit into a record.
+  std::string Value(std::string_view text);
+  // And back.
+  static std::string_view TextOf(std::string_view value) { return value.substr(0, value.find('~')); }
+
+  // Runs it in a transaction, by hand or by Cluster::Transact. True: it committed, and said so.
+  bool Transact(const Body& body);
+  bool ByHand(const Body& body);
+  // The body may run several times, each in a transaction of its own.
+  bool WithRetries(const Body& body);
+  // Runs it in a snapshot, of now or of a time in the past.
+  void Look(const Body& body);
+  void LookBack(const Body& body);
+  void CollectGarbage();
+
+  Scene& scene() { return scene_; }
+  Cluster& cluster() { return cluster_; }
+  Process& process() { return client_.process(); }
+  int number() const { return number_; }
+  // For the trace.
+  void Note(std::string_view what);
+
+ private:
+  TransactionOptions Options();
+  void Ended(const HistoryRecorder::Handle& handle, const CommitResult& result);
+  void Failed(HistoryRecorder::Handle handle, Timestamp start_ts);
+  void LookAt(HistoryRecorder::Handle handle, absl::StatusOr<Snapshot> snapshot, const Body& body);
+  void Saw(Timestamp ts);
+
+  Scene& scene_;
+  Client& client_;
+  Cluster& cluster_;
+  const int number_;
+};
+
+}  // namespace percolator::sim
+
+#endif  // PERCOLATOR_SIM_WORKLOADS_SCENE_H_

@@ -1,0 +1,315 @@
+#include "percolator/cluster.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "src/base/mutant.h"
+#include "src/base/mutex.h"
+#include "src/base/runtime.h"
+#include "src/base/strings.h"
+#include "src/cluster/embedded.h"
+#include "src/txn/commit.h"
+#include "src/txn/engine.h"
+#include "src/txn/gc.h"
+#include "src/txn/transaction_core.h"
+
+namespace percolator {
+namespace {
+
+constexpr std::string_view kRocksScheme = "rocksdb:";
+constexpr std::string_view kMemoryScheme = "memory:";
+
+// Between a conflict and the next attempt.
+constexpr Duration kFirstRetry = std::chrono::microseconds(100);
+constexpr Duration kLastRetry = std::chrono::milliseconds(100);
+
+// Locks are refreshed every quarter of it.
+constexpr Duration kShortestLease = std::chrono::milliseconds(1);
+
+// A pass over all data may take long. The next one waits so many times as long, so that garbage collection takes a small
+// part of one core, however large the store is.
+constexpr int kGcRest = 19;
+
+absl::StatusOr<EmbeddedParts> OpenParts(std::string_view address, const ClusterOptions& options) {
+  std::string_view rest = address;
+  if (ConsumePrefix(&rest, kRocksScheme) && !rest.empty()) return OpenEmbedded(std::string(rest), options);
+  if (address == kMemoryScheme) return OpenInMemory();
+  return absl::InvalidArgumentError(
+      StrCat("can't understand the address \"", address, "\": it is rocksdb:DIR or memory:"));
+}
+
+// A fresh timestamp, tried for as long as a call may take.
+absl::StatusOr<Timestamp> DrawTimestamp(Environment& env) {
+  absl::StatusOr<Timestamp> ts = env.oracle->GetTimestamp();
+  if (ts.ok()) return ts;
+  const Deadline deadline(env.runtime, env.options.call_timeout);
+  for (Backoff backoff(env.runtime); !ts.ok() && WaitAndRetry(ts.status(), deadline, &backoff);) {
+    ts = env.oracle->GetTimestamp();
+  }
+  return ts;
+}
+
+absl::Status CheckOptions(const ClusterOptions& options) {
+  if (options.lock_lease < kShortestLease)
+    return absl::InvalidArgumentError("lock_lease must be at least a millisecond");
+  if (options.call_timeout <= Duration(0)) return absl::InvalidArgumentError("call_timeout must be positive");
+  if (options.gc_period < Duration(0)) return absl::InvalidArgumentError("gc_period must not be negative");
+  if (options.gc_retention <= options.lock_lease) {
+    return absl::InvalidArgumentError(
+        "gc_retention must be longer than lock_lease: else garbage collection would abort live transactions");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+class Cluster::Impl {
+ public:
+  Impl(EmbeddedParts owned, const ClusterParts& parts, std::unique_ptr<Session> session, const ClusterOptions& options)
+      : owned_(std::move(owned)),
+        engine_(std::make_unique<Engine>(parts.store, parts.oracle, parts.coordinator, parts.runtime,
+                                         std::move(session), options)) {
+    collected_ = parts.runtime->NewWaitQueue();
+    const Duration report_period = std::max<Duration>(options.lock_lease / 2, Duration(1));
+    reporter_ = std::make_unique<Periodic>(parts.runtime, report_period, [this] { ReportOldestSnapshot(); });
+    if (options.gc_period > Duration(0)) {
+      gc_ = std::make_unique<Periodic>(parts.runtime, options.gc_period, [this] { CollectInBackground(); });
+    }
+  }
+
+  Engine* engine() const { return engine_.get(); }
+
+  // Stops the tasks, finishes secondaries, closes the store if it is ours.
+  absl::Status Close() {
+    if (engine_ == nullptr) return absl::OkStatus();
+    {
+      MutexLock lock(&mutex_);
+      closing_ = true;
+      while (collections_ > 0) collected_->Wait(&mutex_);
+    }
+    gc_.reset();
+    reporter_.reset();
+    engine_.reset();
+    owned_.coordinator.reset();
+    owned_.oracle.reset();
+    return owned_.store == nullptr ? absl::OkStatus() : owned_.store->Close();
+  }
+
+  absl::StatusOr<Timestamp> Collect() {
+    {
+      MutexLock lock(&mutex_);
+      if (closing_ || engine_ == nullptr) return Closed();
+      ++collections_;
+    }
+    absl::StatusOr<Timestamp> safe_point = CollectOnce();
+    MutexLock lock(&mutex_);
+    --collections_;
+    collected_->WakeAll();
+    return safe_point;
+  }
+
+  // The engine, unless the cluster is closed.
+  absl::StatusOr<Engine*> Use() const {
+    if (engine_ == nullptr) return Closed();
+    return engine_.get();
+  }
+
+ private:
+  static absl::Status Closed() { return absl::FailedPreconditionError("the cluster is closed"); }
+
+  absl::StatusOr<Timestamp> CollectOnce() {
+    ReportOldestSnapshot();
+    const absl::StatusOr<Timestamp> safe_point = ChooseSafePoint(engine_->env);
+    if (!safe_point.ok()) return safe_point.status();
+    const absl::Status status =
+        percolator::CollectGarbage(engine_->env, *safe_point, [this] { return closing_.load(); });
+    if (!status.ok()) return status;
+    return *safe_point;
+  }
+
+  // What fails here is reported at the next turn; until then garbage collection may pass an open snapshot by, whose reads
+  // are errors then (G3).
+  void ReportOldestSnapshot() {
+    const Timestamp oldest = engine_->snapshots.Oldest();
+    engine_->session->ReportOldestSnapshot(oldest == Timestamp::Infinity() ? Timestamp() : oldest).IgnoreError();
+  }
+
+  void CollectInBackground() {
+    Runtime* runtime = engine_->env.runtime;
+    if (runtime->Elapsed() < next_collection_) return;
+    const absl::StatusOr<bool> leads = engine_->env.coordinator->Campaign("gc", *engine_->session);
+    if (!leads.ok() || !*leads) return;
+    const Duration begun = runtime->Elapsed();
+    // An error shows in the next explicit CollectGarbage, if it lasts.
+    Collect().IgnoreError();
+    const Duration ended = runtime->Elapsed();
+    next_collection_ = ended + kGcRest * (ended - begun);
+  }
+
+  EmbeddedParts owned_;
+  std::unique_ptr<Engine> engine_;
+  std::atomic<bool> closing_{false};
+  Mutex mutex_;
+  int collections_ ABSL_GUARDED_BY(mutex_) = 0;  // under way
+  std::unique_ptr<WaitQueue> collected_;         // fewer are
+  Duration next_collection_{};
+  std::unique_ptr<Periodic> reporter_;
+  std::unique_ptr<Periodic> gc_;
+};
+
+Cluster::Cluster(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Cluster::~Cluster() { Close().IgnoreError(); }
+
+absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Open(std::string_view address, const ClusterOptions& options) {
+  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
+  absl::StatusOr<EmbeddedParts> parts = OpenParts(address, options);
+  if (!parts.ok()) return parts.status();
+  absl::StatusOr<std::unique_ptr<Session>> session = parts->coordinator->OpenSession();
+  if (!session.ok()) return session.status();
+  const ClusterParts refs{parts->store.get(), parts->oracle.get(), parts->coordinator.get(), Runtime::Real()};
+  return std::unique_ptr<Cluster>(
+      new Cluster(std::make_unique<Impl>(*std::move(parts), refs, *std::move(session), options)));
+}
+
+absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Assemble(const ClusterParts& parts, const ClusterOptions& options) {
+  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
+  ClusterParts refs = parts;
+  if (refs.runtime == nullptr) refs.runtime = Runtime::Real();
+  absl::StatusOr<std::unique_ptr<Session>> session = refs.coordinator->OpenSession();
+  if (!session.ok()) return session.status();
+  return std::unique_ptr<Cluster>(
+      new Cluster(std::make_unique<Impl>(EmbeddedParts{}, refs, *std::move(session), options)));
+}
+
+absl::Status Cluster::CreateTable(std::string_view name, const TableSchema& schema) {
+  const absl::StatusOr<Engine*> use = impl_->Use();
+  if (!use.ok()) return use.status();
+  Engine* const engine = *use;
+  absl::Status status = engine->env.store->CreateTable({std::string(name), EncodeSchema(schema)});
+  engine->tables.Forget();
+  return status;
+}
+
+// A lock elsewhere whose primary is in this table would lose its verdict with it, and with that a committed write could be
+// lost: so such locks are settled first.
+absl::Status Cluster::DropTable(std::string_view name) {
+  const absl::StatusOr<Engine*> use = impl_->Use();
+  if (!use.ok()) return use.status();
+  Engine* const engine = *use;
+  engine->secondaries.Drain();
+  const absl::StatusOr<std::vector<TableInfo>> tables = engine->env.store->ListTables();
+  if (!tables.ok()) return tables.status();
+  for (const TableInfo& table : *tables) {
+    absl::Status resolved = ResolveAllLocks(
+        engine->env, table.name, Timestamp(Timestamp::Infinity().value() - 1),
+        [&](const MetLock& met) { return met.primary().table == name && met.cell.table != name; },
+        [] { return false; });
+    if (!resolved.ok() && !absl::IsNotFound(resolved)) return resolved;
+  }
+  absl::Status status = engine->env.store->DropTable(std::string(name));
+  engine->tables.Forget();
+  return status;
+}
+
+absl::StatusOr<std::vector<std::string>> Cluster::ListTables() {
+  const absl::StatusOr<Engine*> use = impl_->Use();
+  if (!use.ok()) return use.status();
+  const absl::StatusOr<std::vector<TableInfo>> infos = (*use)->env.store->ListTables();
+  if (!infos.ok()) return infos.status();
+  std::vector<std::string> names;
+  for (const TableInfo& info : *infos) names.push_back(info.name);
+  return names;
+}
+
+absl::StatusOr<Timestamp> Cluster::Transact(const std::function<absl::Status(ReadWrite& t)>& fn,
+                                            const TransactOptions& options) {
+  if (options.attempts < 1) return absl::InvalidArgumentError("attempts must be at least 1");
+  const absl::StatusOr<Engine*> use = impl_->Use();
+  if (!use.ok()) return use.status();
+  Runtime* const runtime = (*use)->env.runtime;
+  const Duration end = runtime->Elapsed() + std::min(options.deadline, kForever);
+  Backoff backoff(runtime, kFirstRetry, kLastRetry);
+  std::unique_ptr<Transaction> last;  // for a mutant
+  for (int attempt = 1;; ++attempt) {
+    const Duration left = std::max(end - runtime->Elapsed(), Duration(1));
+    auto t = std::make_unique<Transaction>(this, TransactionOptions{.deadline = left, .kind = options.kind});
+    absl::Status status;
+    if (MutantOn(Mutant::kRetryKeepsWrites) && last != nullptr) {
+      t->core_->TakeWrites(last->core_.get());
+    } else {
+      status = fn(*t);
+    }
+    if (status.ok()) {
+      const CommitResult result = t->Commit();
+      if (result.committed()) return result.commit_ts;
+      status = result.status;
+    }
+    // T12: the function is run again, on a new snapshot; what it wrote is forgotten.
+    if (!absl::IsAborted(status)) return status;
+    if (attempt >= options.attempts || runtime->Elapsed() >= end) return status;
+    if (MutantOn(Mutant::kRetryKeepsWrites)) last = std::move(t);
+    t.reset();
+    backoff.Wait();
+  }
+}
+
+absl::StatusOr<Snapshot> Cluster::Now() {
+  const absl::StatusOr<Engine*> use = impl_->Use();
+  if (!use.ok()) return use.status();
+  const absl::StatusOr<Timestamp> ts = DrawTimestamp((*use)->env);
+  if (!ts.ok()) return ts.status();
+  return Snapshot(std::make_unique<TransactionCore>(*use, *ts));
+}
+
+absl::StatusOr<Snapshot> Cluster::AsOf(Timestamp ts) {
+  const absl::StatusOr<Engine*> use = impl_->Use();
+  if (!use.ok()) return use.status();
+  Engine* const engine = *use;
+  const absl::StatusOr<Timestamp> now = DrawTimestamp(engine->env);
+  if (!now.ok()) return now.status();
+  if (ts == Timestamp() || ts > *now) {
+    return absl::InvalidArgumentError(
+        StrCat("a snapshot as of ", ts.ToString(), " is not possible: it is now ", now->ToString()));
+  }
+  // Registered first, then checked: so garbage collection either sees it or is seen.
+  Snapshot snapshot(std::make_unique<TransactionCore>(engine, ts));
+  if (absl::Status s = CheckSnapshot(engine->env, ts); !s.ok()) return s;
+  return snapshot;
+}
+
+absl::StatusOr<CommitResult> Cluster::Resolve(const CommitResult& unknown) {
+  if (unknown.outcome != CommitResult::Outcome::kUnknown) return unknown;
+  const absl::StatusOr<Engine*> use = impl_->Use();
+  if (!use.ok()) return use.status();
+  Environment& env = (*use)->env;
+  const Deadline deadline(env.runtime, env.options.call_timeout);
+  const absl::StatusOr<Verdict> verdict = DecideOwnInTime(env, unknown.primary, unknown.start_ts, deadline);
+  if (!verdict.ok()) return verdict.status();
+  return FromVerdict(*verdict, unknown.primary, unknown.start_ts);
+}
+
+absl::StatusOr<Timestamp> Cluster::CollectGarbage() { return impl_->Collect(); }
+
+ClusterStats Cluster::stats() const {
+  if (impl_->engine() == nullptr) return {};
+  const Counters& counters = impl_->engine()->env.counters;
+  return {.commits = counters.commits,
+          .conflicts = counters.conflicts,
+          .unknown_outcomes = counters.unknown_outcomes,
+          .store_reads = counters.store_reads,
+          .prefetched = counters.prefetched,
+          .prefetches_used = counters.prefetches_used,
+          .locks_met = counters.locks_met,
+          .rolled_forward = counters.rolled_forward,
+          .rolled_back = counters.rolled_back,
+          .versions_collected = counters.versions_collected};
+}
+
+absl::Status Cluster::Close() { return impl_->Close(); }
+
+Transaction::Transaction(Cluster* cluster, const TransactionOptions& options)
+    : ReadWrite(std::make_unique<TransactionCore>(cluster->impl_->engine(), options)) {}
+
+}  // namespace percolator

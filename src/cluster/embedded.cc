@@ -1,0 +1,72 @@
+#include "src/cluster/embedded.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "src/base/clock.h"
+#include "src/base/strings.h"
+#include "src/coord/local_coordinator.h"
+#include "src/oracle/local_oracle.h"
+
+namespace percolator {
+namespace {
+
+constexpr char kOracleFile[] = "oracle";
+
+// The oracle of data that is forgotten with the process.
+class MemoryOracle final : public Oracle {
+ public:
+  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
+    if (count == 0 || count > kMaxCount) return absl::InvalidArgumentError(StrCat("asked for ", count, " timestamps"));
+    uint64_t next = next_.load();
+    uint64_t first = 0;
+    do {
+      first = std::max(next, Clock::Real()->WallMicros());
+    } while (!next_.compare_exchange_weak(next, first + count));
+    return Timestamp(first);
+  }
+
+ private:
+  std::atomic<uint64_t> next_{1};
+};
+
+// The file is made with the store. If it is missing where there is data, somebody took it away, and timestamps must not
+// begin anew (lesson 24).
+absl::StatusOr<std::unique_ptr<LocalOracle>> OpenOracle(const std::string& path, Store* store) {
+  absl::StatusOr<std::unique_ptr<LocalOracle>> oracle = LocalOracle::Open(path);
+  if (!absl::IsNotFound(oracle.status())) return oracle;
+  const absl::StatusOr<std::vector<TableInfo>> tables = store->ListTables();
+  if (!tables.ok()) return tables.status();
+  if (!tables->empty()) {
+    return absl::FailedPreconditionError(
+        StrCat("the file ", path,
+               " is missing, though there is data: without it timestamps could be handed out twice. "
+               "Restore it together with the data"));
+  }
+  return LocalOracle::Create(path, Timestamp());
+}
+
+}  // namespace
+
+absl::StatusOr<EmbeddedParts> OpenEmbedded(const std::string& dir, const ClusterOptions& options) {
+  EmbeddedParts parts;
+  absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir, options.store);
+  if (!store.ok()) return store.status();
+  parts.store = *std::move(store);
+  absl::StatusOr<std::unique_ptr<LocalOracle>> oracle = OpenOracle(StrCat(dir, "/", kOracleFile), parts.store.get());
+  if (!oracle.ok()) return oracle.status();
+  parts.oracle = *std::move(oracle);
+  parts.coordinator = std::make_unique<LocalCoordinator>(parts.oracle.get());
+  return parts;
+}
+
+absl::StatusOr<EmbeddedParts> OpenInMemory() {
+  EmbeddedParts parts;
+  parts.store = NewMemoryStore();
+  parts.oracle = std::make_unique<MemoryOracle>();
+  parts.coordinator = std::make_unique<LocalCoordinator>(parts.oracle.get());
+  return parts;
+}
+
+}  // namespace percolator

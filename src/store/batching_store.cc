@@ -1,0 +1,210 @@
+#include "src/store/batching_store.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "src/base/mutex.h"
+
+namespace percolator {
+namespace {
+
+size_t BytesOf(const RowRead& read) {
+  size_t bytes = read.table.size() + read.row.size();
+  for (const Selector& selector : read.selectors) bytes += selector.column.has_value() ? selector.column->size() : 0;
+  return bytes;
+}
+
+size_t BytesOf(const RowMutation& mutation) {
+  size_t bytes = mutation.table.size() + mutation.row.size();
+  for (const CellRange& cell : mutation.condition.cells) bytes += cell.column.size();
+  for (const Mutation& m : mutation.mutations) bytes += m.column.size() + m.value.size();
+  return bytes;
+}
+
+template <typename Entry>
+size_t BytesOf(const std::vector<Entry>& entries) {
+  size_t bytes = 0;
+  for (const Entry& entry : entries) bytes += BytesOf(entry);
+  return bytes;
+}
+
+}  // namespace
+
+// In every moment: a batch gathers without leave to be sent only while all requests that may be are in flight. So when
+// there is none to hand its leave on to, whoever comes next may send.
+template <typename Entry, typename Answer>
+class BatchingStore::Lane {
+ public:
+  using Entries = std::vector<Entry>;
+  using Answers = absl::StatusOr<std::vector<Answer>>;
+  // One request: an answer for each entry, or an error for all.
+  using Request = std::function<Answers(const Entries& entries)>;
+
+  Lane(Request request, Runtime* runtime, const BatchingStoreOptions& options)
+      : request_(std::move(request)), runtime_(runtime), options_(options) {}
+
+  // Gets the entries answered, together with those of others who ask meanwhile. `shared` tells whether there were any.
+  Answers Do(const Entries& entries, bool* shared) {
+    Call call{&entries, absl::UnknownError("not answered yet")};
+    const size_t bytes = BytesOf(entries);
+    MutexLock lock(&mutex_);
+    const std::shared_ptr<Batch> batch = Join(&call, bytes);
+    while (batch->state != State::kDone) {
+      if (batch->state == State::kMaySend) {
+        Send(batch.get());
+      } else {
+        batch->changed->Wait(&mutex_);
+      }
+    }
+    *shared = batch->calls.size() > 1;
+    return std::move(call.answers);
+  }
+
+ private:
+  // A caller that waits. It stands on the caller's stack, untouched by others once its batch is done.
+  struct Call {
+    const Entries* entries;
+    Answers answers;
+  };
+
+  // Fields are guarded by the lane's mutex, but for the answers in the calls: they are the sender's while it is sent.
+  struct Batch {
+    explicit Batch(Runtime* runtime) : changed(runtime->NewWaitQueue()) {}
+
+    enum class State : uint8_t {
+      kGathering,  // takes calls
+      kMaySend,    // takes calls, until the first of its callers to notice sends it
+      kSent,
+      kDone,
+    };
+    State state = State::kGathering;
+    std::vector<Call*> calls;
+    size_t entries = 0;
+    size_t bytes = 0;
+    std::unique_ptr<WaitQueue> changed;  // the state
+  };
+  using State = typename Batch::State;
+
+  std::shared_ptr<Batch> Join(Call* call, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (waiting_.empty() || !Fits(*call, bytes, *waiting_.back())) {
+      waiting_.push_back(std::make_shared<Batch>(runtime_));
+      if (in_flight_ < options_.in_flight) {
+        ++in_flight_;
+        waiting_.back()->state = State::kMaySend;
+      }
+    }
+    std::shared_ptr<Batch> batch = waiting_.back();
+    batch->calls.push_back(call);
+    batch->entries += call->entries->size();
+    batch->bytes += bytes;
+    return batch;
+  }
+
+  bool Fits(const Call& call, size_t bytes, const Batch& batch) const {
+    return batch.entries + call.entries->size() <= options_.entries && batch.bytes + bytes <= options_.bytes;
+  }
+
+  void Send(Batch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    batch->state = State::kSent;
+    std::erase_if(waiting_, [batch](const std::shared_ptr<Batch>& other) { return other.get() == batch; });
+    mutex_.Unlock();
+    Exchange(batch->calls);
+    mutex_.Lock();
+    batch->state = State::kDone;
+    HandOn();
+    batch->changed->WakeAll();
+  }
+
+  // A request has been answered: lets the batch that waits longest take its place.
+  void HandOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (const std::shared_ptr<Batch>& batch : waiting_) {
+      if (batch->state != State::kGathering) continue;
+      batch->state = State::kMaySend;
+      batch->changed->WakeOne();
+      return;
+    }
+    --in_flight_;
+  }
+
+  // Makes the request of a batch and gives each call its part of the answer.
+  void Exchange(const std::vector<Call*>& calls) {
+    if (calls.size() == 1) {
+      calls[0]->answers = request_(*calls[0]->entries);
+      return;
+    }
+    Entries entries;
+    for (const Call* call : calls) entries.insert(entries.end(), call->entries->begin(), call->entries->end());
+    Answers answers = request_(entries);
+    size_t next = 0;
+    for (Call* call : calls) {
+      if (!answers.ok()) {
+        call->answers = answers.status();
+        continue;
+      }
+      const auto first = answers->begin() + next;
+      next += call->entries->size();
+      call->answers.emplace(std::make_move_iterator(first), std::make_move_iterator(answers->begin() + next));
+    }
+  }
+
+  const Request request_;
+  Runtime* const runtime_;
+  const BatchingStoreOptions options_;
+
+  Mutex mutex_;
+  // Requests on their way, or with leave to be.
+  int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Not yet sent, in the order of their first calls. Only the last one is joined.
+  std::deque<std::shared_ptr<Batch>> waiting_ ABSL_GUARDED_BY(mutex_);
+};
+
+BatchingStore::BatchingStore(Store* store, Runtime* runtime, const BatchingStoreOptions& options)
+    : store_(store),
+      reads_(std::make_unique<Lane<RowRead, Row>>([store](const auto& reads) { return store->Read(reads); }, runtime,
+                                                  options)),
+      mutations_(std::make_unique<Lane<RowMutation, absl::StatusOr<MutateResult>>>(
+          [store](const auto& mutations) { return store->Mutate(mutations); }, runtime, options)) {}
+
+BatchingStore::~BatchingStore() = default;
+
+absl::StatusOr<std::vector<Row>> BatchingStore::Read(const std::vector<RowRead>& reads) {
+  bool shared = false;
+  absl::StatusOr<std::vector<Row>> rows = reads_->Do(reads, &shared);
+  if (rows.ok() || !shared) return rows;
+  return store_->Read(reads);  // the error may be another caller's
+}
+
+std::vector<absl::StatusOr<MutateResult>> BatchingStore::Mutate(const std::vector<RowMutation>& mutations) {
+  bool shared = false;
+  return *mutations_->Do(mutations, &shared);  // errors are of single entries, never of the request
+}
+
+absl::StatusOr<ScanPage> BatchingStore::Scan(const ScanRequest& request) { return store_->Scan(request); }
+
+bool BatchingStore::CanMutateTogether() const { return store_->CanMutateTogether(); }
+
+absl::StatusOr<JointResult> BatchingStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {
+  return store_->MutateTogether(mutation, oracle);
+}
+
+absl::Status BatchingStore::RaiseSafePoint(Timestamp ts) { return store_->RaiseSafePoint(ts); }
+
+absl::StatusOr<Timestamp> BatchingStore::SafePoint() { return store_->SafePoint(); }
+
+absl::StatusOr<std::vector<std::string>> BatchingStore::SampleRowKeys(const std::string& name) {
+  return store_->SampleRowKeys(name);
+}
+
+absl::Status BatchingStore::CreateTable(const TableInfo& info) { return store_->CreateTable(info); }
+
+absl::Status BatchingStore::DropTable(const std::string& name) { return store_->DropTable(name); }
+
+absl::StatusOr<std::vector<TableInfo>> BatchingStore::ListTables() { return store_->ListTables(); }
+
+absl::Status BatchingStore::Close() { return store_->Close(); }
+
+}  // namespace percolator

@@ -1,0 +1,175 @@
+// MutateTogether: the rows of a transaction change in one step, at a timestamp that is drawn within it.
+//
+// THE STEP
+//
+//   1. latch the rows: from here on nobody else changes them;
+//   2. evaluate the conditions;
+//   then, together with whoever else is that far (JointQueue), the leader for all:
+//   3. close the rows;
+//   4. draw the timestamps;
+//   5. write everything as one batch;
+//   6. open the rows, and let the latches go.
+//
+// NOBODY MISSES IT (T8, T10). A transaction that reads at R must see every commit c <= R. R was drawn after c, c was drawn
+// after the rows were closed, and a Read at R begins after R was drawn: so it finds a row of the commit closed, and waits,
+// or open again, and then the write is in RocksDB. It is the first look at the row's count that has to find it open;
+// what is closed later gets a timestamp above R. A Scan does not know its rows beforehand: it waits for the group that is
+// under way when it begins, since that may have drawn a timestamp, and not for later ones, whose timestamps are above R.
+// So neither readers nor scans can be kept waiting by an endless row of commits.
+//
+// Mutate needs none of this: its timestamps are drawn while durable locks stand in the rows, which every reader meets.
+//
+// ALL OR NOTHING (T15). One batch is one record in RocksDB's log. If the process dies, it is replayed whole or not at all.
+// If the write fails, nobody knows which it will be. The store stops, as after every failed write (decision 4); but here
+// readers must not go on either: they would read as if the commit had not happened, and after opening again it might have.
+// So the rows stay closed, and reading them is an error, until then.
+
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "percolator/oracle.h"
+#include "src/base/strings.h"
+#include "src/store/rocks/rocks_store.h"
+#include "src/store/validate.h"
+
+namespace percolator {
+namespace {
+
+// The buffer of a batch that was larger is not kept.
+constexpr size_t kKeptBatchBytes = 1 << 20;
+
+size_t BytesIn(const RowMutation& row) {
+  size_t bytes = row.row.size();
+  for (const Mutation& m : row.mutations) bytes += m.column.size() + m.value.size();
+  return bytes;
+}
+
+}  // namespace
+
+struct RocksStore::Joint : JointQueue::Request {
+  const JointMutation* mutation = nullptr;
+  absl::InlinedVector<Entry, 1> rows;
+  LatchTable::Guard* latches = nullptr;
+  bool staged = false;
+  absl::StatusOr<JointResult> result = JointResult{};
+};
+
+absl::StatusOr<JointResult> RocksStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {
+  if (closed_) return StoreClosed();
+  if (absl::Status s = ValidateJointMutation(mutation, options_.limits); !s.ok()) return s;
+  Joint joint;
+  if (absl::Status s = MakeJoint(mutation, oracle, &joint); !s.ok()) return s;
+  LatchTable::Stripes stripes;
+  stripes.reserve(joint.rows.size());
+  for (const Entry& row : joint.rows) stripes.push_back(row.stripe);
+  LatchTable::Guard latches(&latches_, std::move(stripes));
+  if (HoldTogether(&joint)) {
+    joint.latches = &latches;
+    joints_.Run(&joint);
+  }
+  return std::move(joint.result);
+}
+
+absl::Status RocksStore::MakeJoint(const JointMutation& mutation, Oracle* oracle, Joint* joint) const {
+  joint->oracle = oracle;
+  joint->mutation = &mutation;
+  joint->rows.reserve(mutation.rows.size());
+  for (const RowMutation& row : mutation.rows) {
+    absl::StatusOr<Entry> entry = MakeEntry(row);
+    if (!entry.ok()) return entry.status();
+    joint->bytes += BytesIn(row);
+    joint->rows.push_back(*std::move(entry));
+  }
+  return absl::OkStatus();
+}
+
+// Whether the joint mutation may go on; else its result says why not.
+bool RocksStore::HoldTogether(Joint* joint) {
+  PointReader reader(&pools_);
+  absl::Status status = MayWrite();
+  status.Update(CheckSafePoint(*joint->mutation, catalog_.safe_point()));
+  for (size_t i = 0; i < joint->rows.size() && status.ok(); ++i) {
+    const absl::StatusOr<bool> holds = Holds(&joint->rows[i], &reader);
+    if (holds.ok() && !*holds) {
+      joint->result = JointResult{.failed_row = i};
+      return false;
+    }
+    status = holds.status();
+  }
+  if (!status.ok()) joint->result = status;
+  return status.ok();
+}
+
+void RocksStore::ApplyTogether(const JointQueue::Group& group) {
+  Joints joints;
+  joints.reserve(group.size());
+  for (JointQueue::Request* request : group) joints.push_back(static_cast<Joint*>(request));
+  // Since they looked, the store may have been stopped.
+  if (absl::Status s = MayWrite(); !s.ok()) {
+    for (Joint* joint : joints) joint->result = s;
+    return;
+  }
+  for (Joint* joint : joints) joint->latches->Close();
+  const absl::Status written = DrawAndStage(joints) ? WriteStaged() : absl::OkStatus();
+  for (Joint* joint : joints) Finish(written, joint);
+}
+
+// Whether there is something to write. Else the results say why not.
+// REQUIRES: the rows are closed.
+bool RocksStore::DrawAndStage(const Joints& joints) {
+  const absl::StatusOr<Timestamp> first = joints[0]->oracle->GetTimestamps(static_cast<uint32_t>(joints.size()));
+  PointReader reader(&pools_);
+  for (size_t i = 0; i < joints.size(); ++i) {
+    Joint* const joint = joints[i];
+    const Timestamp ts(first.ok() ? first->value() + i : 0);
+    const absl::Status staged =
+        first.ok() ? Stage(absl::MakeSpan(joint->rows), ts, &reader, &joint_batch_) : NoTimestampDrawn(first.status());
+    joint->staged = staged.ok();
+    joint->result = JointResult{.applied = true, .timestamp = ts};
+    if (!staged.ok()) joint->result = staged;
+  }
+  return joint_batch_.Count() > 0;
+}
+
+absl::Status RocksStore::WriteStaged() {
+  absl::Status written = Write(&joint_batch_, options_.durability == Durability::kSync);
+  if (joint_batch_.GetDataSize() > kKeptBatchBytes) joint_batch_ = rocksdb::WriteBatch();
+  joint_batch_.Clear();
+  return written;
+}
+
+// Opens the rows, unless it is not known what is in them.
+void RocksStore::Finish(const absl::Status& written, Joint* joint) {
+  if (joint->staged && !written.ok()) {
+    joint->result = written;
+    MutexLock lock(&stop_mutex_);
+    for (const Entry& row : joint->rows) rows_closed_.emplace(row.keys.row_prefix());
+  } else {
+    if (joint->staged) {
+      for (Entry& row : joint->rows) UpdateLocks(&row, joint->result->timestamp);
+    }
+    joint->latches->Open();
+  }
+  joint->latches->Release();
+}
+
+absl::Status RocksStore::WaitUntilOpen(std::string_view row_prefix, uint32_t stripe) {
+  if (latches_.WaitUntilOpen(stripe)) return absl::OkStatus();
+  MutexLock lock(&stop_mutex_);
+  return rows_closed_.contains(row_prefix) ? StaysClosed() : absl::OkStatus();
+}
+
+absl::Status RocksStore::WaitUntilOpen(const ScanCursor::Range& range) {
+  joints_.WaitForGroup();
+  if (!stopped_.load(std::memory_order_acquire)) return absl::OkStatus();
+  MutexLock lock(&stop_mutex_);
+  const auto first = rows_closed_.lower_bound(range.start_key);
+  return first != rows_closed_.end() && *first < range.limit_key ? StaysClosed() : absl::OkStatus();
+}
+
+absl::Status RocksStore::StaysClosed() {
+  return absl::FailedPreconditionError(
+      StrCat("it is not known whether a transaction that wrote here has committed ", StopText()));
+}
+
+}  // namespace percolator

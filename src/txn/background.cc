@@ -1,0 +1,161 @@
+#include "src/txn/background.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/mutant.h"
+
+namespace percolator {
+namespace {
+
+// Row mutations in one batch.
+constexpr size_t kBatch = 256;
+// How long secondaries of which the store can't be reached are tried before they are left to readers.
+constexpr Duration kSecondaryPatience = std::chrono::seconds(5);
+
+}  // namespace
+
+Periodic::Periodic(Runtime* runtime, Duration period, std::function<void()> run)
+    : runtime_(runtime), period_(std::min(period, kForever)), run_(std::move(run)), changed_(runtime->NewWaitQueue()) {
+  runtime_->Start([this] { Loop(); });
+}
+
+Periodic::~Periodic() {
+  MutexLock lock(&mutex_);
+  stopping_ = true;
+  changed_->WakeAll();
+  while (!ended_) changed_->Wait(&mutex_);
+}
+
+void Periodic::Loop() {
+  Duration next = runtime_->Elapsed() + period_;
+  mutex_.Lock();
+  while (!stopping_) {
+    const Duration now = runtime_->Elapsed();
+    if (now < next) {
+      changed_->WaitFor(&mutex_, next - now);
+      continue;
+    }
+    mutex_.Unlock();
+    run_();
+    next = runtime_->Elapsed() + period_;
+    mutex_.Lock();
+  }
+  ended_ = true;
+  changed_->WakeAll();
+  mutex_.Unlock();
+}
+
+SecondaryQueue::SecondaryQueue(Environment* env, size_t capacity)
+    : env_(env), capacity_(capacity), changed_(env->runtime->NewWaitQueue()) {}
+
+SecondaryQueue::~SecondaryQueue() {
+  MutexLock lock(&mutex_);
+  stopping_ = true;
+  drain_by_.emplace(env_->runtime, kSecondaryPatience);
+  changed_->WakeAll();
+  while (started_ && !ended_) changed_->Wait(&mutex_);
+}
+
+bool SecondaryQueue::Add(std::vector<RowMutation>* mutations) {
+  MutexLock lock(&mutex_);
+  if (waiting_.size() + mutations->size() > capacity_) return false;
+  added_ += mutations->size();
+  for (RowMutation& mutation : *mutations) waiting_.push_back(std::move(mutation));
+  if (!started_) {
+    started_ = true;
+    env_->runtime->Start([this] { Loop(); });
+  } else if (!busy_) {
+    changed_->WakeAll();
+  }
+  return true;
+}
+
+void SecondaryQueue::Drain() {
+  MutexLock lock(&mutex_);
+  for (const uint64_t target = added_; done_ < target;) changed_->Wait(&mutex_);
+}
+
+void SecondaryQueue::Loop() {
+  mutex_.Lock();
+  while (!stopping_ || !waiting_.empty()) {
+    if (waiting_.empty()) {
+      changed_->Wait(&mutex_);
+      continue;
+    }
+    std::vector<RowMutation> batch;
+    for (; batch.size() < kBatch && !waiting_.empty(); waiting_.pop_front()) {
+      batch.push_back(std::move(waiting_.front()));
+    }
+    busy_ = true;
+    const size_t count = batch.size();
+    const Deadline deadline = drain_by_.value_or(Deadline(env_->runtime, kSecondaryPatience));
+    mutex_.Unlock();
+    ApplyUntil(deadline, env_, std::move(batch));
+    mutex_.Lock();
+    busy_ = false;
+    done_ += count;
+    changed_->WakeAll();
+  }
+  ended_ = true;
+  changed_->WakeAll();
+  mutex_.Unlock();
+}
+
+void SecondaryQueue::Apply(Environment* env, std::vector<RowMutation> mutations) {
+  ApplyUntil(Deadline(env->runtime, kSecondaryPatience), env, std::move(mutations));
+}
+
+void SecondaryQueue::ApplyUntil(const Deadline& deadline, Environment* env, std::vector<RowMutation> mutations) {
+  for (Backoff backoff(env->runtime); !mutations.empty(); backoff.Wait()) {
+    const std::vector<absl::StatusOr<MutateResult>> results = env->store->Mutate(mutations);
+    std::vector<RowMutation> again;
+    for (size_t i = 0; i < results.size(); ++i) {
+      // A condition that failed: somebody has rolled the row forward.
+      if (!results[i].ok() && IsTransient(results[i].status())) again.push_back(std::move(mutations[i]));
+    }
+    mutations = std::move(again);
+    if (mutations.empty() || deadline.passed()) return;
+  }
+}
+
+LockKeeper::LockKeeper(Environment* env)
+    : env_(env), task_(env->runtime, env->options.lock_lease / 4, [this] { Refresh(); }) {}
+
+LockKeeper::Membership::Membership(LockKeeper* keeper, const Writes& writes)
+    : keeper_(keeper), start_ts_(writes.start_ts) {
+  MutexLock lock(&keeper_->mutex_);
+  keeper_->members_[start_ts_] = {&writes, keeper_->env_->runtime->Elapsed()};
+}
+
+LockKeeper::Membership::~Membership() {
+  MutexLock lock(&keeper_->mutex_);
+  keeper_->members_.erase(start_ts_);
+}
+
+// Conditional on the lock: one that is gone, by commit or rollback, stays gone (T11). The oracle's time is not asked for:
+// what has passed since the lock was made is added to what it says.
+void LockKeeper::Refresh() {
+  std::vector<RowMutation> mutations;
+  {
+    MutexLock lock(&mutex_);
+    const Duration now = env_->runtime->Elapsed();
+    for (const auto& [start_ts, member] : members_) {
+      if (now - member.joined < env_->options.lock_lease / 4) continue;
+      const RowWrites& row = member.writes->rows[0];
+      Lock refreshed = row.cells[0].lock;
+      refreshed.refreshed =
+          Timestamp(refreshed.refreshed.value() + static_cast<uint64_t>((now - member.joined).count()));
+      RowMutation mutation{row.table, row.row, {}, {}};
+      if (!MutantOn(Mutant::kRefreshRevivesLock)) {
+        mutation.condition = {Condition::Quantifier::kAll,
+                              {{Family::kLock, row.cells[0].column, TimestampRange::Exactly(start_ts)}}};
+      }
+      mutation.mutations.push_back(Mutation::Set(Family::kLock, row.cells[0].column, start_ts, EncodeLock(refreshed)));
+      mutations.push_back(std::move(mutation));
+    }
+  }
+  if (!mutations.empty()) env_->store->Mutate(mutations);  // what fails is tried again at the next turn
+}
+
+}  // namespace percolator

@@ -1,0 +1,173 @@
+#include "src/txn/commit.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "src/base/coding.h"
+#include "src/base/mutant.h"
+#include "src/base/strings.h"
+#include "src/txn/resolve.h"
+
+namespace percolator {
+namespace {
+
+constexpr char kUnknownPayload[] = "percolator/unknown-commit";
+
+absl::Status RolledBackByOthers(const CellName& primary, Timestamp start_ts) {
+  return ConflictError({.kind = Conflict::Kind::kRolledBack, .cell = primary, .start_ts = start_ts});
+}
+
+}  // namespace
+
+CommitResult FromVerdict(const Verdict& verdict, const CellName& primary, Timestamp start_ts) {
+  return verdict.kind == Verdict::Kind::kCommitted
+             ? CommittedAt(primary, start_ts, verdict.commit_ts)
+             : AbortedBy(primary, start_ts, RolledBackByOthers(primary, start_ts));
+}
+
+CommitResult CommittedAt(CellName primary, Timestamp start_ts, Timestamp commit_ts) {
+  return {.outcome = CommitResult::Outcome::kCommitted,
+          .start_ts = start_ts,
+          .commit_ts = commit_ts,
+          .primary = std::move(primary),
+          .status = absl::OkStatus()};
+}
+
+CommitResult AbortedBy(CellName primary, Timestamp start_ts, absl::Status why) {
+  return {.outcome = CommitResult::Outcome::kAborted,
+          .start_ts = start_ts,
+          .commit_ts = {},
+          .primary = std::move(primary),
+          .status = std::move(why)};
+}
+
+CommitResult UnknownBecause(CellName primary, Timestamp start_ts, const absl::Status& why) {
+  absl::Status status =
+      absl::UnknownError(StrCat("whether the transaction that started at ", start_ts.ToString(),
+                                " committed is not known, ask with Cluster::Resolve: ", why.message()));
+  std::string payload;
+  AppendFixed64(&payload, start_ts.value());
+  AppendOrderedString(&payload, primary.table);
+  AppendOrderedString(&payload, primary.row);
+  AppendOrderedString(&payload, primary.column);
+  status.SetPayload(kUnknownPayload, absl::Cord(std::move(payload)));
+  return {.outcome = CommitResult::Outcome::kUnknown,
+          .start_ts = start_ts,
+          .commit_ts = {},
+          .primary = std::move(primary),
+          .status = std::move(status)};
+}
+
+std::optional<CommitResult> UnknownCommitOf(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kUnknownPayload);
+  if (!payload.has_value()) return std::nullopt;
+  const std::string bytes(*payload);
+  std::string_view in = bytes;
+  uint64_t start_ts = 0;
+  CommitResult result;
+  if (!ConsumeFixed64(&in, &start_ts) || !ConsumeOrderedString(&in, &result.primary.table) ||
+      !ConsumeOrderedString(&in, &result.primary.row) || !ConsumeOrderedString(&in, &result.primary.column)) {
+    return std::nullopt;
+  }
+  result.start_ts = Timestamp(start_ts);
+  result.status = status;
+  return result;
+}
+
+bool CertainlyNotApplied(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+CommitResult CommitPrimary(Environment& env, const Writes& writes, Timestamp commit_ts, const Deadline& deadline) {
+  const CellName primary = writes.primary();
+  RowMutation mutation = CommitRow(writes.rows[0], writes.start_ts, commit_ts);
+  if (MutantOn(Mutant::kCommitPrimaryUnconditional)) mutation.condition = {};
+  bool may_be_applied = false;
+  for (Backoff backoff(env.runtime);; backoff.Wait()) {
+    const absl::StatusOr<MutateResult> result = env.store->Mutate({mutation})[0];
+    if (result.ok() && *result == MutateResult::kApplied) return CommittedAt(primary, writes.start_ts, commit_ts);
+    if (result.ok())
+      return ResolveOutcome(env, primary, writes.start_ts, deadline);  // the lock is gone, or was replaced
+    if (CertainlyNotApplied(result.status()) && !may_be_applied) {
+      return GiveUpCommit(env, writes, result.status(), deadline);
+    }
+    may_be_applied = true;
+    if (MutantOn(Mutant::kLostCommitIsAbort)) return AbortedBy(primary, writes.start_ts, result.status());
+    if (MutantOn(Mutant::kLostCommitIsSuccess)) return CommittedAt(primary, writes.start_ts, commit_ts);
+    if (!IsTransient(result.status()) || deadline.passed()) {
+      return UnknownBecause(primary, writes.start_ts, result.status());
+    }
+  }
+}
+
+CommitResult GiveUpCommit(Environment& env, const Writes& writes, const absl::Status& why, const Deadline& deadline) {
+  const std::optional<Conflict> conflict = ConflictOf(why);
+  const bool for_ever = conflict.has_value() ? conflict->kind != Conflict::Kind::kLocked
+                                             : CertainlyNotApplied(why) && !absl::IsFailedPrecondition(why);
+  if (for_ever && !absl::IsOutOfRange(why)) return AbortedBy(writes.primary(), writes.start_ts, why);
+  const absl::StatusOr<Verdict> verdict = DecideOwnInTime(env, writes.primary(), writes.start_ts, deadline);
+  if (verdict.ok() && verdict->kind == Verdict::Kind::kCommitted) {
+    return CommittedAt(writes.primary(), writes.start_ts, verdict->commit_ts);
+  }
+  // A store that takes no writes any more takes neither the marker nor a duplicate.
+  const bool stopped = absl::IsFailedPrecondition(why) && absl::IsFailedPrecondition(verdict.status());
+  if (verdict.ok() || stopped || for_ever) return AbortedBy(writes.primary(), writes.start_ts, why);
+  return UnknownBecause(writes.primary(), writes.start_ts, verdict.status());
+}
+
+std::vector<RowMutation> CommitSecondaries(const Writes& writes, Timestamp commit_ts) {
+  std::vector<RowMutation> mutations;
+  mutations.reserve(writes.rows.size() - 1);
+  for (size_t i = 1; i < writes.rows.size(); ++i) {
+    mutations.push_back(CommitRow(writes.rows[i], writes.start_ts, commit_ts));
+  }
+  return mutations;
+}
+
+void RollBackOwn(Environment& env, const Writes& writes, const Deadline& deadline) {
+  std::vector<RowMutation> mutations;
+  for (const RowWrites& row : writes.rows) {
+    mutations.push_back(RollBackRow(row, writes.start_ts));
+    // Whatever is there of this transaction goes, and its late prewrites find the marker: it will never commit.
+    mutations.back().condition = {};
+  }
+  for (Backoff backoff(env.runtime); !mutations.empty();) {
+    const std::vector<absl::StatusOr<MutateResult>> results = env.store->Mutate(mutations);
+    std::vector<RowMutation> again;
+    absl::Status error;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].ok()) continue;
+      error = results[i].status();
+      again.push_back(std::move(mutations[i]));
+    }
+    mutations = std::move(again);
+    if (!mutations.empty() && !WaitAndRetry(error, deadline, &backoff)) return;
+  }
+}
+
+absl::StatusOr<Verdict> DecideOwnInTime(Environment& env, const CellName& primary, Timestamp start_ts,
+                                        const Deadline& deadline) {
+  absl::StatusOr<Verdict> verdict = DecideOwn(env, primary, start_ts);
+  for (Backoff backoff(env.runtime); !verdict.ok() && WaitAndRetry(verdict.status(), deadline, &backoff);) {
+    verdict = DecideOwn(env, primary, start_ts);
+  }
+  return verdict;
+}
+
+CommitResult ResolveOutcome(Environment& env, const CellName& primary, Timestamp start_ts, const Deadline& deadline) {
+  const absl::StatusOr<Verdict> verdict = DecideOwnInTime(env, primary, start_ts, deadline);
+  return verdict.ok() ? FromVerdict(*verdict, primary, start_ts) : UnknownBecause(primary, start_ts, verdict.status());
+}
+
+}  // namespace percolator

@@ -1,0 +1,50 @@
+// Commit: the second phase (figure 6, Commit).
+//
+// The commit timestamp is drawn after every prewrite was acknowledged (T6). Replacing the primary's lock by a write record,
+// with the other cells of its row, is the commit point: one conditional mutation. If its answer is lost it is repeated, and
+// if the lock is gone then, the primary's row tells which it was (T10). The rows of the secondaries follow.
+
+#ifndef PERCOLATOR_TXN_COMMIT_H_
+#define PERCOLATOR_TXN_COMMIT_H_
+
+#include <vector>
+
+#include "percolator/transaction.h"
+#include "src/txn/environment.h"
+#include "src/txn/writes.h"
+
+namespace percolator {
+
+// Commits the primary's row at commit_ts. Does not roll back: see RollBackOwn.
+CommitResult CommitPrimary(Environment& env, const Writes& writes, Timestamp commit_ts, const Deadline& deadline);
+
+// Aborts because of `why`, an answer that says nothing was applied. A newer write stands in the way for ever, and so does
+// the safe point. Anything else may go away, and then a late duplicate of the request would be applied after all (T10,
+// T11): a marker stops it. So the outcome may also be committed, or unknown.
+CommitResult GiveUpCommit(Environment& env, const Writes& writes, const absl::Status& why, const Deadline& deadline);
+
+// What commits the rows of the secondaries, once the primary is.
+std::vector<RowMutation> CommitSecondaries(const Writes& writes, Timestamp commit_ts);
+
+// Rolls the transaction back everywhere: for its owner, if it has not sent a commit or knows that it was rolled back. What can't be reached in time
+// is left to others.
+void RollBackOwn(Environment& env, const Writes& writes, const Deadline& deadline);
+
+// DecideOwn, tried again while the store can't be reached.
+absl::StatusOr<Verdict> DecideOwnInTime(Environment& env, const CellName& primary, Timestamp start_ts,
+                                        const Deadline& deadline);
+
+// The one true answer to a commit whose outcome is not known. If nobody has decided, decides for a rollback.
+CommitResult ResolveOutcome(Environment& env, const CellName& primary, Timestamp start_ts, const Deadline& deadline);
+
+CommitResult FromVerdict(const Verdict& verdict, const CellName& primary, Timestamp start_ts);
+CommitResult CommittedAt(CellName primary, Timestamp start_ts, Timestamp commit_ts);
+CommitResult AbortedBy(CellName primary, Timestamp start_ts, absl::Status why);
+CommitResult UnknownBecause(CellName primary, Timestamp start_ts, const absl::Status& why);
+
+// Whether a mutation that was answered with this error was certainly not applied: percolator/store.h, ERRORS.
+bool CertainlyNotApplied(const absl::Status& status);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_COMMIT_H_

@@ -1,0 +1,101 @@
+// What the steps of the protocol work with. One per cluster; all parts may be used by any number of threads.
+
+#ifndef PERCOLATOR_TXN_ENVIRONMENT_H_
+#define PERCOLATOR_TXN_ENVIRONMENT_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "percolator/coordinator.h"
+#include "percolator/options.h"
+#include "percolator/oracle.h"
+#include "percolator/status.h"
+#include "percolator/store.h"
+#include "src/base/runtime.h"
+#include "src/txn/verdict.h"
+
+namespace percolator {
+
+// What was done, for ClusterStats.
+struct Counters {
+  std::atomic<uint64_t> commits{0};
+  std::atomic<uint64_t> conflicts{0};
+  std::atomic<uint64_t> unknown_outcomes{0};
+  std::atomic<uint64_t> store_reads{0};
+  std::atomic<uint64_t> prefetched{0};
+  std::atomic<uint64_t> prefetches_used{0};
+  std::atomic<uint64_t> locks_met{0};
+  std::atomic<uint64_t> rolled_forward{0};
+  std::atomic<uint64_t> rolled_back{0};
+  std::atomic<uint64_t> versions_collected{0};
+
+  static void Add(std::atomic<uint64_t>* counter, uint64_t n = 1) {
+    if (n != 0) counter->fetch_add(n, std::memory_order_relaxed);
+  }
+};
+
+struct Environment {
+  Store* store = nullptr;
+  Oracle* oracle = nullptr;
+  Coordinator* coordinator = nullptr;
+  Runtime* runtime = nullptr;
+  SessionId session = 0;
+  ClusterOptions options;
+  VerdictCache verdicts;
+  Counters counters;
+};
+
+// Long enough for everybody, and can be added to a time without overflow.
+inline constexpr Duration kForever = std::chrono::hours(24 * 365 * 100);
+
+// A moment of Runtime::Elapsed until which something may take.
+class Deadline {
+ public:
+  Deadline(Runtime* runtime, Duration from_now)
+      : runtime_(runtime), end_(runtime->Elapsed() + std::min(from_now, kForever)) {}
+
+  bool passed() const { return runtime_->Elapsed() >= end_; }
+  // The earlier of the two.
+  Deadline AtMost(Duration from_now) const {
+    Deadline sooner(runtime_, from_now);
+    sooner.end_ = std::min(sooner.end_, end_);
+    return sooner;
+  }
+
+ private:
+  Runtime* runtime_;
+  Duration end_;
+};
+
+// Waits that grow: each a random part of a bound that doubles, so that those who wait for the same thing do not come back
+// together.
+class Backoff {
+ public:
+  explicit Backoff(Runtime* runtime, Duration first = std::chrono::microseconds(50),
+                   Duration most = std::chrono::milliseconds(50))
+      : runtime_(runtime), bound_(first), most_(most) {}
+
+  void Wait() {
+    const auto half = static_cast<uint64_t>(bound_.count() / 2);
+    runtime_->Sleep(Duration(half + runtime_->Random() % (half + 1)));
+    bound_ = std::min(bound_ * 2, most_);
+  }
+
+ private:
+  Runtime* const runtime_;
+  Duration bound_;
+  const Duration most_;
+};
+
+// Waits, if `status` is a passing condition and there is time left: true, try again.
+inline bool WaitAndRetry(const absl::Status& status, const Deadline& deadline, Backoff* backoff) {
+  if (!IsTransient(status) || deadline.passed()) return false;
+  backoff->Wait();
+  return true;
+}
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_ENVIRONMENT_H_

@@ -1,0 +1,217 @@
+#include "src/txn/gc.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "src/base/mutant.h"
+#include "src/txn/columns.h"
+#include "src/txn/lock.h"
+#include "src/txn/resolve.h"
+#include "src/txn/write_record.h"
+
+namespace percolator {
+namespace {
+
+constexpr size_t kErasesAtOnce = 10'000;                  // in one mutation of a row
+constexpr Duration kPatience = std::chrono::seconds(10);  // with a store that can't be reached
+
+// Calls `handle` for every page of a scan. kCancelled: `stop` said so.
+absl::Status ForEachPage(Environment& env, ScanRequest request, const std::function<bool()>& stop,
+                         const std::function<absl::Status(const ScanPage&)>& handle) {
+  for (;;) {
+    if (stop()) return absl::CancelledError("garbage collection was stopped");
+    const Deadline deadline(env.runtime, kPatience);
+    absl::StatusOr<ScanPage> page = env.store->Scan(request);
+    for (Backoff backoff(env.runtime); !page.ok() && WaitAndRetry(page.status(), deadline, &backoff);) {
+      page = env.store->Scan(request);
+    }
+    if (!page.ok()) return page.status();
+    if (absl::Status s = handle(*page); !s.ok()) return s;
+    if (!page->resume.has_value()) return absl::OkStatus();
+    request.rows.start = *std::move(page->resume);
+  }
+}
+
+// Applies mutations that are harmless to repeat.
+absl::Status ApplyAll(Environment& env, std::vector<RowMutation> mutations) {
+  const Deadline deadline(env.runtime, kPatience);
+  for (Backoff backoff(env.runtime); !mutations.empty();) {
+    const std::vector<absl::StatusOr<MutateResult>> results = env.store->Mutate(mutations);
+    std::vector<RowMutation> again;
+    absl::Status error;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].ok()) continue;
+      error = results[i].status();
+      again.push_back(std::move(mutations[i]));
+    }
+    mutations = std::move(again);
+    if (!mutations.empty() && !WaitAndRetry(error, deadline, &backoff)) return error;
+  }
+  return absl::OkStatus();
+}
+
+// A table may be dropped meanwhile: its kNotFound is none. But it must be this table's: locks that were left unresolved
+// because of another's would lose their verdicts (G2).
+absl::Status UnlessDropped(Environment& env, const std::string& table, absl::Status status) {
+  if (!absl::IsNotFound(status)) return status;
+  const absl::StatusOr<std::vector<TableInfo>> tables = env.store->ListTables();
+  if (!tables.ok()) return tables.status();
+  for (const TableInfo& info : *tables) {
+    if (info.name == table) return status;
+  }
+  return absl::OkStatus();
+}
+
+// Collects the versions of one column, which come newest first, all at or below the safe point.
+class ColumnCollector {
+ public:
+  explicit ColumnCollector(std::vector<Mutation>* erases) : erases_(erases) {}
+
+  absl::Status Visit(const Cell& cell) {
+    const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
+    if (!record.ok()) return record.status();
+    const bool is_version = record->kind == WriteKind::kPut || record->kind == WriteKind::kDelete;
+    if (is_version && !newest_seen_) {
+      newest_seen_ = true;
+      // G1: the newest stays, unless it says that there is nothing, which nothing says as well.
+      if (record->kind == WriteKind::kPut && !MutantOn(Mutant::kGcDropsNewest)) return absl::OkStatus();
+    }
+    Erase(cell, *record);
+    return absl::OkStatus();
+  }
+
+ private:
+  void Erase(const Cell& cell, const WriteRecord& record) {
+    erases_->push_back(Mutation::Erase(Family::kWrite, cell.column, TimestampRange::Exactly(cell.timestamp)));
+    if (record.kind == WriteKind::kPut && !record.value.has_value()) {  // G5
+      erases_->push_back(Mutation::Erase(Family::kData, cell.column, TimestampRange::Exactly(record.start_ts)));
+    }
+  }
+
+  std::vector<Mutation>* const erases_;
+  bool newest_seen_ = false;
+};
+
+// What is to be erased of a row, the oldest versions of each column first.
+absl::StatusOr<std::vector<Mutation>> GarbageOf(const Row& row) {
+  std::vector<Mutation> erases;
+  for (size_t i = 0; i < row.cells.size();) {
+    const std::string& column = row.cells[i].column;
+    ColumnCollector collector(&erases);
+    for (; i < row.cells.size() && row.cells[i].column == column; ++i) {
+      if (absl::Status s = collector.Visit(row.cells[i]); !s.ok()) return s;
+    }
+  }
+  std::reverse(erases.begin(), erases.end());
+  return erases;
+}
+
+// Applies the erases of one row, if they are many in several steps. The oldest go first: a delete that went before the put
+// below it would bring that back.
+absl::Status EraseInSteps(Environment& env, const std::string& table, const std::string& row,
+                          std::vector<Mutation> erases) {
+  for (size_t begin = 0; begin < erases.size(); begin += kErasesAtOnce) {
+    const size_t end = std::min(begin + kErasesAtOnce, erases.size());
+    std::vector<Mutation> step(std::make_move_iterator(erases.begin() + static_cast<ptrdiff_t>(begin)),
+                               std::make_move_iterator(erases.begin() + static_cast<ptrdiff_t>(end)));
+    if (absl::Status s = ApplyAll(env, {{table, row, {}, std::move(step)}}); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+// The garbage of one page. A row whose records can't be understood is left alone, and told of at the end.
+absl::Status DropPage(Environment& env, const std::string& table, const ScanPage& page, absl::Status* bad_row) {
+  std::vector<RowMutation> mutations;
+  uint64_t versions = 0;
+  for (const Row& row : page.rows) {
+    absl::StatusOr<std::vector<Mutation>> erases = GarbageOf(row);
+    if (!erases.ok()) {
+      bad_row->Update(erases.status());
+    } else if (erases->size() > kErasesAtOnce) {
+      const size_t count = erases->size();
+      if (absl::Status s = EraseInSteps(env, table, row.key, *std::move(erases)); !s.ok()) return s;
+      Counters::Add(&env.counters.versions_collected, count);
+    } else if (!erases->empty()) {
+      versions += erases->size();
+      mutations.push_back({table, row.key, {}, *std::move(erases)});
+    }
+  }
+  if (absl::Status s = ApplyAll(env, std::move(mutations)); !s.ok()) return s;
+  Counters::Add(&env.counters.versions_collected, versions);
+  return absl::OkStatus();
+}
+
+// Step 4. A record at or below the safe point is never added again: its transaction would have had to start there. So
+// nothing needs to be checked when the row is changed.
+absl::Status DropVersions(Environment& env, const std::string& table, Timestamp safe_point,
+                          const std::function<bool()>& stop) {
+  ScanRequest request{table, RowRange::All(), {{Family::kWrite, std::nullopt, TimestampRange::UpTo(safe_point)}}};
+  absl::Status bad_row;
+  const absl::Status scanned = ForEachPage(env, std::move(request), stop,
+                                           [&](const ScanPage& page) { return DropPage(env, table, page, &bad_row); });
+  return scanned.ok() ? bad_row : scanned;
+}
+
+}  // namespace
+
+absl::StatusOr<Timestamp> ChooseSafePoint(Environment& env) {
+  const absl::StatusOr<Timestamp> now = env.oracle->GetTimestamp();
+  if (!now.ok()) return now.status();
+  const absl::StatusOr<Timestamp> oldest = env.coordinator->OldestSnapshot();
+  if (!oldest.ok()) return oldest.status();
+  const absl::StatusOr<Timestamp> last = env.store->SafePoint();
+  if (!last.ok()) return last.status();
+  const auto retention = static_cast<uint64_t>(env.options.gc_retention.count());
+  const Timestamp by_age(now->value() > retention ? now->value() - retention : 0);
+  if (MutantOn(Mutant::kGcIgnoresSnapshots)) return std::max(*last, by_age);
+  // Below the oldest, not at it: what starts at the safe point may read but not write any more.
+  const Timestamp below_oldest(oldest->value() > 0 ? oldest->value() - 1 : 0);
+  return std::max(*last, std::min(by_age, below_oldest));
+}
+
+absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timestamp ts,
+                             const std::function<bool(const MetLock&)>& which, const std::function<bool()>& stop) {
+  ScanRequest request{table, RowRange::All(), {{Family::kLock, std::nullopt, TimestampRange::UpTo(ts)}}};
+  return ForEachPage(env, std::move(request), stop, [&](const ScanPage& page) {
+    std::vector<MetLock> locks;
+    for (const Row& row : page.rows) {
+      for (const Cell& cell : row.cells) {
+        absl::StatusOr<Lock> lock = DecodeLock(cell.value);
+        if (!lock.ok()) return lock.status();
+        MetLock met{{table, row.key, cell.column}, cell.timestamp, *std::move(lock)};
+        if (which(met)) locks.push_back(std::move(met));
+      }
+    }
+    if (locks.empty()) return absl::OkStatus();
+    const Deadline deadline(env.runtime, kPatience);
+    absl::StatusOr<bool> resolved = ResolveLocks(env, locks, Patience::kNone);
+    for (Backoff backoff(env.runtime); !resolved.ok() && WaitAndRetry(resolved.status(), deadline, &backoff);) {
+      resolved = ResolveLocks(env, locks, Patience::kNone);
+    }
+    return resolved.status();
+  });
+}
+
+absl::Status CollectGarbage(Environment& env, Timestamp safe_point, const std::function<bool()>& stop) {
+  if (!MutantOn(Mutant::kGcUnpublished)) {
+    if (absl::Status s = env.store->RaiseSafePoint(safe_point); !s.ok()) return s;
+  }
+  // Listed after the publication: a table that is made later can't hold an old lock.
+  const absl::StatusOr<std::vector<TableInfo>> tables = env.store->ListTables();
+  if (!tables.ok()) return tables.status();
+  const auto any = [](const MetLock& /*met*/) { return true; };
+  for (const TableInfo& table : *tables) {
+    if (MutantOn(Mutant::kGcDoesNotResolve)) break;
+    absl::Status s = UnlessDropped(env, table.name, ResolveAllLocks(env, table.name, safe_point, any, stop));
+    if (!s.ok()) return s;
+  }
+  for (const TableInfo& table : *tables) {
+    absl::Status s = UnlessDropped(env, table.name, DropVersions(env, table.name, safe_point, stop));
+    if (!s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace percolator

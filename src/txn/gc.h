@@ -1,0 +1,37 @@
+// Garbage collection: forgets versions that no snapshot can see any more.
+//
+// Order matters (G2, G4, and lessons 33 to 36):
+//
+//   1. choose the safe point P: oracle time less the retention, and not after any open snapshot;
+//   2. publish P: from then on the store refuses locks at or below it, and reads below it are errors;
+//   3. resolve every lock at or below P: afterwards nobody needs the verdicts of transactions that started there;
+//   4. drop, per cell, every version at or below P but the newest, that too if it is a delete; verify records and rollback
+//      markers at or below P.
+//
+// Dying between any two mutations leaves less garbage and nothing else: a new run begins with 1.
+
+#ifndef PERCOLATOR_TXN_GC_H_
+#define PERCOLATOR_TXN_GC_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/txn/environment.h"
+#include "src/txn/lock.h"
+
+namespace percolator {
+
+// Step 1. Not below the safe point that the store has.
+absl::StatusOr<Timestamp> ChooseSafePoint(Environment& env);
+
+// Steps 2 to 4 for all tables. Stops early, with kCancelled, when `stop` says so.
+absl::Status CollectGarbage(Environment& env, Timestamp safe_point, const std::function<bool()>& stop);
+
+// Resolves the locks of a table that started at or below `ts` and satisfy `which`, owners alive or not.
+absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timestamp ts,
+                             const std::function<bool(const MetLock&)>& which, const std::function<bool()>& stop);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_GC_H_

@@ -1,0 +1,62 @@
+// The lock record: a cell whose transaction is not decided yet. Family lock, at the start timestamp.
+//
+//   lock     := version kind flags [primary] session refreshed [verified] [value]
+//   version  := 01                         a larger number: written by a newer Percolator, refused
+//   kind     := 01 put | 02 delete | 03 verify
+//   flags    := sum of 01: a value follows, inline; 02: this cell is the primary; 04: observed
+//   primary  := table row column           each an ordered string; absent if this cell is the primary
+//   session, refreshed := fixed64
+//   verified := fixed64                    kind verify only: see write_record.h
+//   value    := the rest
+//
+// The lock carries all that a stranger needs to finish the transaction's work on this cell.
+
+#ifndef PERCOLATOR_TXN_LOCK_H_
+#define PERCOLATOR_TXN_LOCK_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "percolator/coordinator.h"
+#include "percolator/status.h"
+#include "percolator/timestamp.h"
+#include "src/txn/write_record.h"
+
+namespace percolator {
+
+struct Lock {
+  WriteKind kind = WriteKind::kPut;  // not kRollback
+  // Where the verdict on the transaction is found; absent: here.
+  std::optional<CellName> primary;
+  SessionId session = 0;
+  // When its owner was last known to be alive, by the oracle's time.
+  Timestamp refreshed;
+  bool observed = false;
+  Timestamp verified;
+  std::optional<std::string> value;
+
+  friend bool operator==(const Lock&, const Lock&) = default;
+};
+
+// REQUIRES: lock.kind is not kRollback.
+std::string EncodeLock(const Lock& lock);
+// kDataLoss: no lock. kFailedPrecondition: of a newer format.
+absl::StatusOr<Lock> DecodeLock(std::string_view bytes);
+
+// The write record that commits what the lock locks.
+std::string EncodeRecordOf(const Lock& lock, Timestamp start_ts);
+
+// A lock as somebody meets it.
+struct MetLock {
+  CellName cell;
+  Timestamp start_ts;
+  Lock lock;
+
+  const CellName& primary() const { return lock.primary.has_value() ? *lock.primary : cell; }
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_LOCK_H_

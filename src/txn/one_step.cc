@@ -1,0 +1,54 @@
+#include "src/txn/one_step.h"
+
+#include <utility>
+
+#include "src/base/mutant.h"
+#include "src/txn/commit.h"
+#include "src/txn/prewrite.h"
+
+namespace percolator {
+namespace {
+
+RowMutation WholeRow(const RowWrites& row, Timestamp start_ts) {
+  RowMutation mutation{row.table, row.row, MayWrite(row, start_ts), {}};
+  if (MutantOn(Mutant::kOneStepNoMarkerCheck)) mutation.condition.cells.pop_back();
+  mutation.mutations.reserve(row.cells.size());
+  for (const CellWrite& cell : row.cells) {
+    if (HasDataCell(cell.lock)) {
+      mutation.mutations.push_back(Mutation::Set(Family::kData, cell.column, start_ts, cell.long_value));
+    }
+    mutation.mutations.push_back(
+        Mutation::Set(Family::kWrite, cell.column, JointMutation::AtCommit(), EncodeRecordOf(cell.lock, start_ts)));
+  }
+  return mutation;
+}
+
+}  // namespace
+
+CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadline& deadline) {
+  JointMutation mutation{writes.start_ts, {}};
+  mutation.rows.reserve(writes.rows.size());
+  for (const RowWrites& row : writes.rows) mutation.rows.push_back(WholeRow(row, writes.start_ts));
+  for (Backoff backoff(env.runtime);; backoff.Wait()) {
+    const absl::StatusOr<JointResult> result = env.store->MutateTogether(mutation, env.oracle);
+    if (result.ok() && result->applied) return CommittedAt(writes.primary(), writes.start_ts, result->timestamp);
+    if (!result.ok()) {
+      if (CertainlyNotApplied(result.status())) return GiveUpCommit(env, writes, result.status(), deadline);
+      // It may have been applied, or may still be. The primary's row tells; if it says nothing yet, a marker there
+      // decides.
+      return ResolveOutcome(env, writes.primary(), writes.start_ts, deadline);
+    }
+    const absl::StatusOr<Obstacle> obstacle = FindObstacle(env, writes.rows[result->failed_row], writes.start_ts);
+    if (obstacle.ok() && *obstacle != Obstacle::kNone) {
+      // A duplicate of this very mutation came first, in a way that the store does not tell of.
+      return ResolveOutcome(env, writes.primary(), writes.start_ts, deadline);
+    }
+    if (!obstacle.ok() && !IsTransient(obstacle.status()))
+      return GiveUpCommit(env, writes, obstacle.status(), deadline);
+    if (deadline.passed()) {
+      return GiveUpCommit(env, writes, absl::DeadlineExceededError("the deadline passed in the commit"), deadline);
+    }
+  }
+}
+
+}  // namespace percolator

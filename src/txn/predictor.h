@@ -1,0 +1,45 @@
+// Predicts which columns of a row a transaction will read next: those that transactions of its kind read together with the
+// one it reads now. They are fetched in the same request (section 2.5 of the paper, prefetching).
+//
+// For every (kind, table, column read first in a row) it counts how often that happened, and how often each other column
+// of the row was read in the same transaction. What followed in at least half of the cases is predicted. Old counts fade.
+
+#ifndef PERCOLATOR_TXN_PREDICTOR_H_
+#define PERCOLATOR_TXN_PREDICTOR_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "src/base/mutex.h"
+
+namespace percolator {
+
+class Predictor {
+ public:
+  // How many (kind, table, column) are remembered at most, and how many columns to each.
+  static constexpr size_t kMaxEntries = 4096;
+  static constexpr size_t kMaxColumns = 32;
+
+  // The columns likely to be read in a row of the table after `first`.
+  std::vector<std::string> After(const std::string& kind, const std::string& table, const std::string& first) const;
+
+  // A transaction of the kind read `first` in a row and then the others.
+  void Learn(const std::string& kind, const std::string& table, const std::string& first,
+             const std::vector<std::string>& others);
+
+ private:
+  struct Entry {
+    double seen = 0;
+    std::map<std::string, double> followed;
+  };
+
+  mutable Mutex mutex_;
+  std::map<std::tuple<std::string, std::string, std::string>, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_PREDICTOR_H_

@@ -1,0 +1,100 @@
+#include "src/txn/prewrite.h"
+
+#include <utility>
+#include <vector>
+
+#include "percolator/status.h"
+#include "src/txn/columns.h"
+#include "src/txn/resolve.h"
+
+namespace percolator {
+namespace {
+
+absl::StatusOr<Row> ReadObstacles(Environment& env, const RowWrites& row, Timestamp start_ts) {
+  RowRead read{row.table, row.row, {{Family::kWrite, RollbackColumn(), TimestampRange::Exactly(start_ts)}}};
+  for (const CellWrite& cell : row.cells) {
+    read.selectors.push_back({Family::kLock, cell.column, TimestampRange::All(), 1});
+    // All of them: one of our own, from a request that was delivered twice, may lie below those of others.
+    read.selectors.push_back({Family::kWrite, cell.column, TimestampRange::From(start_ts)});
+  }
+  absl::StatusOr<std::vector<Row>> rows = env.store->Read({std::move(read)});
+  if (!rows.ok()) return rows.status();
+  return std::move(rows->front());
+}
+
+absl::Status ConflictAt(Conflict::Kind kind, const RowWrites& row, const std::string& column, Timestamp start_ts,
+                        Timestamp other_start_ts, Timestamp other_commit_ts = {}) {
+  return ConflictError({.kind = kind,
+                        .cell = {row.table, row.row, column},
+                        .start_ts = start_ts,
+                        .other_start_ts = other_start_ts,
+                        .other_commit_ts = other_commit_ts});
+}
+
+}  // namespace
+
+absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Timestamp start_ts) {
+  const absl::StatusOr<Row> found = ReadObstacles(env, row, start_ts);
+  if (!found.ok()) return found.status();
+  Obstacle obstacle = Obstacle::kNone;
+  std::vector<MetLock> locks;
+  absl::Status conflict;
+  for (const Cell& cell : found->cells) {
+    if (cell.column == RollbackColumn()) {
+      conflict = ConflictAt(Conflict::Kind::kRolledBack, row, row.cells[0].column, start_ts, {});
+      continue;
+    }
+    if (cell.family == Family::kLock) {
+      absl::StatusOr<Lock> lock = DecodeLock(cell.value);
+      if (!lock.ok()) return lock.status();
+      if (cell.timestamp == start_ts) {
+        obstacle = Obstacle::kOwnLock;
+      } else {
+        locks.push_back({{row.table, row.row, cell.column}, cell.timestamp, *std::move(lock)});
+      }
+      continue;
+    }
+    const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
+    if (!record.ok()) return record.status();
+    // It was committed, whatever else is here (T11).
+    if (record->start_ts == start_ts) return Obstacle::kOwnRecord;
+    if (conflict.ok()) {
+      conflict = ConflictAt(Conflict::Kind::kNewerWrite, row, cell.column, start_ts, record->start_ts, cell.timestamp);
+    }
+  }
+  if (!conflict.ok()) return conflict;
+  if (locks.empty()) return obstacle;
+  const absl::StatusOr<bool> resolved = ResolveLocks(env, locks, Patience::kWhileAlive);
+  if (!resolved.ok()) return resolved.status();
+  if (*resolved) return Obstacle::kNone;
+  // The owner of the lock is alive. If it commits, it commits after we started, and we would have to abort anyway: so no
+  // waiting, and two transactions never wait for each other.
+  return ConflictAt(Conflict::Kind::kLocked, row, locks[0].cell.column, start_ts, locks[0].start_ts);
+}
+
+absl::Status Prewrite(Environment& env, const Writes& writes, const Deadline& deadline) {
+  std::vector<const RowWrites*> pending;
+  for (const RowWrites& row : writes.rows) pending.push_back(&row);
+  for (Backoff backoff(env.runtime);; backoff.Wait()) {
+    std::vector<RowMutation> mutations;
+    mutations.reserve(pending.size());
+    for (const RowWrites* row : pending) mutations.push_back(PrewriteRow(*row, writes.start_ts));
+    const std::vector<absl::StatusOr<MutateResult>> results = env.store->Mutate(mutations);
+
+    std::vector<const RowWrites*> again;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].ok() && *results[i] == MutateResult::kApplied) continue;
+      absl::StatusOr<Obstacle> obstacle =
+          results[i].ok() ? FindObstacle(env, *pending[i], writes.start_ts) : results[i].status();
+      if (obstacle.ok() && *obstacle != Obstacle::kNone) continue;
+      // Whether the store did it is not known; to do it again is harmless (T11).
+      if (!obstacle.ok() && (!IsTransient(obstacle.status()) || deadline.passed())) return obstacle.status();
+      again.push_back(pending[i]);
+    }
+    if (again.empty()) return absl::OkStatus();
+    pending = std::move(again);
+    if (deadline.passed()) return absl::DeadlineExceededError("the deadline passed while locks were taken");
+  }
+}
+
+}  // namespace percolator

@@ -1,0 +1,25 @@
+// What the encodings of lock.h and write_record.h have in common.
+
+#ifndef PERCOLATOR_TXN_RECORD_CODING_H_
+#define PERCOLATOR_TXN_RECORD_CODING_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "percolator/timestamp.h"
+
+namespace percolator {
+
+inline constexpr uint8_t kRecordVersion = 1;
+inline constexpr uint8_t kHasValue = 1;
+
+// Takes the version, kind and flags off the front. `what` names the record in errors.
+absl::Status ConsumeRecordHead(std::string_view what, uint8_t allowed_flags, std::string_view* in, uint8_t* kind,
+                               uint8_t* flags);
+bool ConsumeTimestamp(std::string_view* in, Timestamp* ts);
+absl::Status CorruptRecord(std::string_view what);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_RECORD_CODING_H_

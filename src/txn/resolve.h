@@ -1,0 +1,48 @@
+// Lock resolution: what to do about a lock in one's way (sections 2.2 and 2.3 of the paper).
+//
+// The primary decides (T1, T13). Its row says one of four things of the transaction that started at s:
+//
+//     a write record with start_ts s     committed, at the record's timestamp: roll forward
+//     a marker at s                      rolled back: roll back
+//     a lock at s                        undecided: wait, or roll the primary back if its owner is gone
+//     none of these                      undecided, the primary's prewrite has not arrived (or never will): wait, or
+//                                        leave a marker, so that it can't arrive any more, if the owner is gone
+//
+// Only then is the lock itself touched, conditionally on being exactly that lock (lessons 16 to 22). An owner is gone if its
+// session is, or if it has not refreshed its lock for longer than the lease, by the oracle's time. A wrong judgement costs
+// an abort and never more.
+
+#ifndef PERCOLATOR_TXN_RESOLVE_H_
+#define PERCOLATOR_TXN_RESOLVE_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/txn/environment.h"
+#include "src/txn/lock.h"
+#include "src/txn/verdict.h"
+
+namespace percolator {
+
+// Whether an undecided transaction may be given up for dead.
+enum class Patience {
+  kWhileAlive,  // not while its owner seems to be alive
+  kNone,        // at once: for garbage collection
+};
+
+// The verdict on the transaction of a lock. Decides it, if it is not decided and patience is at its end. A passing error
+// may be tried again.
+absl::StatusOr<Verdict> Decide(Environment& env, const MetLock& met, Patience patience);
+
+// The same for the owner of the transaction, who wants to know what became of its commit and has given up on it.
+// kOutOfRange: it is older than the safe point, and what garbage collection has left of it does not tell.
+absl::StatusOr<Verdict> DecideOwn(Environment& env, const CellName& primary, Timestamp start_ts);
+
+// Decides the transactions of these locks, and carries the verdicts out in the rows where the locks are. Returns whether
+// all are out of the way; false: the owner of one is alive.
+absl::StatusOr<bool> ResolveLocks(Environment& env, const std::vector<MetLock>& locks, Patience patience);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_RESOLVE_H_

@@ -1,0 +1,136 @@
+#include "src/txn/scan.h"
+
+#include <algorithm>
+
+#include "src/base/mutant.h"
+#include "src/txn/columns.h"
+
+namespace percolator {
+namespace {
+
+// Rows whose long values are in memory at once.
+constexpr size_t kRowsAtOnce = 32;
+
+bool HasLock(const std::vector<ColumnState>& columns) {
+  return std::any_of(columns.begin(), columns.end(), [](const ColumnState& c) { return c.lock.has_value(); });
+}
+
+}  // namespace
+
+SnapshotScan::SnapshotScan(Environment* env, Timestamp ts, ScanOptions options)
+    : env_(env), ts_(ts), table_(std::move(options.table)), rest_(std::move(options.rows)) {
+  std::sort(options.columns.begin(), options.columns.end());
+  options.columns.erase(std::unique(options.columns.begin(), options.columns.end()), options.columns.end());
+  for (std::string& column : options.columns) AddSelectors(std::move(column), ts_, &selectors_);
+  if (selectors_.empty()) AddSelectors(std::nullopt, ts_, &selectors_);
+}
+
+absl::StatusOr<std::optional<ScannedRow>> SnapshotScan::Next(const Deadline& deadline) {
+  while (ready_.empty() && (!page_.empty() || rest_.has_value())) {
+    if (absl::Status s = page_.empty() ? FetchPage(deadline) : FinishSomeRows(deadline); !s.ok()) return s;
+  }
+  if (ready_.empty()) return std::nullopt;
+  std::optional<ScannedRow> row = std::move(ready_.front());
+  ready_.pop_front();
+  return row;
+}
+
+absl::StatusOr<ScanPage> SnapshotScan::ReadPage(const Deadline& deadline) {
+  const ScanRequest request{table_, *rest_, selectors_};
+  Counters::Add(&env_->counters.store_reads);
+  absl::StatusOr<ScanPage> page = env_->store->Scan(request);
+  for (Backoff backoff(env_->runtime); !page.ok() && WaitAndRetry(page.status(), deadline, &backoff);) {
+    page = env_->store->Scan(request);
+  }
+  if (!page.ok()) return page.status();
+  if (absl::Status s = CheckSnapshot(*env_, ts_); !s.ok()) return s;  // G3
+  return page;
+}
+
+absl::Status SnapshotScan::FetchPage(const Deadline& deadline) {
+  absl::StatusOr<ScanPage> page = ReadPage(deadline);
+  if (!page.ok()) return page.status();
+  std::vector<RowStates> rows;
+  rows.reserve(page->rows.size());
+  for (Row& row : page->rows) {
+    std::string key = row.key;
+    absl::StatusOr<std::vector<ColumnState>> columns = ParseRow(table_, std::move(row));
+    if (!columns.ok()) return columns.status();
+    rows.push_back({std::move(key), *std::move(columns)});
+  }
+  if (absl::Status s = ResolveRows(&rows, deadline); !s.ok()) return s;
+  for (RowStates& row : rows) page_.push_back(std::move(row));
+  if (page->resume.has_value()) {
+    rest_->start = *std::move(page->resume);
+  } else {
+    rest_.reset();
+  }
+  return absl::OkStatus();
+}
+
+// Until no row of the page has a lock that could hide something.
+absl::Status SnapshotScan::ResolveRows(std::vector<RowStates>* rows, const Deadline& deadline) {
+  if (MutantOn(Mutant::kScanSkipsLockedRows)) {
+    std::erase_if(*rows, [](const RowStates& row) { return HasLock(row.columns); });
+  }
+  for (Backoff backoff(env_->runtime);;) {
+    std::vector<RowStates*> locked;
+    std::vector<RowRead> reads;
+    std::vector<MetLock> locks;
+    for (RowStates& row : *rows) {
+      if (!HasLock(row.columns)) continue;
+      locked.push_back(&row);
+      reads.push_back({table_, row.key, selectors_});
+      for (const ColumnState& column : row.columns) {
+        if (column.lock.has_value()) locks.push_back(*column.lock);
+      }
+    }
+    if (locked.empty()) return absl::OkStatus();
+    if (absl::Status s = ResolveOrWait(*env_, locks, deadline, &backoff); !s.ok()) return s;
+    absl::StatusOr<std::vector<Row>> again = ReadAt(*env_, ts_, reads, deadline);
+    if (!again.ok()) return again.status();
+    for (size_t i = 0; i < locked.size(); ++i) {
+      absl::StatusOr<std::vector<ColumnState>> columns = ParseRow(table_, std::move((*again)[i]));
+      if (!columns.ok()) return columns.status();
+      locked[i]->columns = *std::move(columns);
+    }
+  }
+}
+
+absl::Status SnapshotScan::FinishSomeRows(const Deadline& deadline) {
+  std::vector<RowStates> rows;
+  for (; !page_.empty() && rows.size() < kRowsAtOnce; page_.pop_front()) rows.push_back(std::move(page_.front()));
+
+  std::vector<std::pair<CellName, ColumnState*>> verified;
+  for (RowStates& row : rows) {
+    std::erase_if(row.columns, [](const ColumnState& c) { return IsReservedColumn(c.column); });
+    for (ColumnState& column : row.columns) {
+      if (column.record->kind == WriteKind::kVerify)
+        verified.emplace_back(CellName{table_, row.key, column.column}, &column);
+    }
+  }
+  if (absl::Status s = FollowVerified(*env_, ts_, verified, deadline); !s.ok()) return s;
+
+  std::vector<std::vector<Version>> versions(rows.size());
+  std::vector<std::pair<CellName, Version*>> to_load;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    versions[i].reserve(rows[i].columns.size());
+    for (ColumnState& column : rows[i].columns) {
+      Version& version = versions[i].emplace_back(VersionOf(&column));
+      if (version.data_ts != Timestamp()) to_load.emplace_back(CellName{table_, rows[i].key, column.column}, &version);
+    }
+  }
+  if (absl::Status s = LoadValues(*env_, ts_, to_load, deadline); !s.ok()) return s;
+
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ScannedRow row{std::move(rows[i].key), {}};
+    for (size_t c = 0; c < versions[i].size(); ++c) {
+      if (!versions[i][c].value.has_value()) continue;
+      row.columns.push_back({std::move(rows[i].columns[c].column), *std::move(versions[i][c].value)});
+    }
+    if (!row.columns.empty()) ready_.push_back(std::move(row));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace percolator

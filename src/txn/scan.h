@@ -1,0 +1,53 @@
+// Scan: the rows of a range as a snapshot sees them, page by page.
+//
+// A page is what one Store::Scan returns. Rows with locks in them are resolved and read again before any row of the page is
+// handed out (lesson 27: a row that can't be read is never left out). Values that are in the family data are loaded for some
+// rows at a time.
+
+#ifndef PERCOLATOR_TXN_SCAN_H_
+#define PERCOLATOR_TXN_SCAN_H_
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "percolator/options.h"
+#include "percolator/transaction.h"
+#include "src/txn/environment.h"
+#include "src/txn/get.h"
+
+namespace percolator {
+
+class SnapshotScan {
+ public:
+  SnapshotScan(Environment* env, Timestamp ts, ScanOptions options);
+
+  // The next row, whose columns all have a value; absent: the end.
+  absl::StatusOr<std::optional<ScannedRow>> Next(const Deadline& deadline);
+
+ private:
+  struct RowStates {
+    std::string key;
+    std::vector<ColumnState> columns;
+  };
+
+  absl::Status FetchPage(const Deadline& deadline);
+  absl::StatusOr<ScanPage> ReadPage(const Deadline& deadline);
+  absl::Status ResolveRows(std::vector<RowStates>* rows, const Deadline& deadline);
+  absl::Status FinishSomeRows(const Deadline& deadline);
+
+  Environment* const env_;
+  const Timestamp ts_;
+  const std::string table_;
+  std::vector<Selector> selectors_;
+  std::optional<RowRange> rest_;  // still to be read; absent: nothing
+  std::deque<RowStates> page_;    // read, without locks
+  std::deque<ScannedRow> ready_;  // and their values loaded
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_SCAN_H_

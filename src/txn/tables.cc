@@ -1,0 +1,97 @@
+#include "src/txn/tables.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "src/base/coding.h"
+#include "src/base/strings.h"
+#include "src/txn/columns.h"
+
+namespace percolator {
+namespace {
+
+constexpr uint8_t kSchemaVersion = 1;
+
+std::string Quoted(std::string_view name) {
+  return StrCat("\"", absl::CHexEscape(absl::string_view(name.data(), name.size())), "\"");
+}
+
+absl::Status CheckAgainst(const TableSchema& schema, std::string_view table, std::string_view column) {
+  const std::vector<std::string>& notify_only = schema.notify_only_columns;
+  if (std::find(notify_only.begin(), notify_only.end(), column) == notify_only.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("column ", Quoted(column), " of table ", table, " is declared notify-only: it can't be written"));
+}
+
+}  // namespace
+
+std::string EncodeSchema(const TableSchema& schema) {
+  std::string out(1, static_cast<char>(kSchemaVersion));
+  for (const std::string& column : schema.notify_only_columns) AppendOrderedString(&out, column);
+  return out;
+}
+
+absl::StatusOr<TableSchema> DecodeSchema(std::string_view bytes) {
+  TableSchema schema;
+  if (bytes.empty()) return schema;
+  const auto version = static_cast<uint8_t>(bytes.front());
+  if (version > kSchemaVersion) {
+    return absl::FailedPreconditionError(StrCat("a table's schema has format ", version, ", this program knows up to ",
+                                                kSchemaVersion, ": use a newer one"));
+  }
+  const absl::Status damaged = absl::DataLossError("a table's schema can't be understood: its bytes are damaged");
+  if (version != kSchemaVersion) return damaged;
+  bytes.remove_prefix(1);
+  while (!bytes.empty()) {
+    if (!ConsumeOrderedString(&bytes, &schema.notify_only_columns.emplace_back())) return damaged;
+  }
+  return schema;
+}
+
+absl::Status Tables::Load() {
+  uint64_t generation = 0;
+  {
+    ReaderLock lock(&mutex_);
+    generation = generation_;
+  }
+  const absl::StatusOr<std::vector<TableInfo>> infos = store_->ListTables();
+  if (!infos.ok()) return infos.status();
+  std::map<std::string, TableSchema, std::less<>> schemas;
+  for (const TableInfo& info : *infos) {
+    absl::StatusOr<TableSchema> schema = DecodeSchema(info.schema);
+    if (!schema.ok()) return schema.status();
+    schemas.emplace(info.name, *std::move(schema));
+  }
+  WriterLock lock(&mutex_);
+  // What was read before a Forget may be what is to be forgotten: the next who asks reads again.
+  if (generation_ == generation) schemas_ = std::move(schemas);
+  return absl::OkStatus();
+}
+
+absl::Status Tables::CheckWritable(std::string_view table, std::string_view column) {
+  if (IsReservedColumn(column)) {
+    return absl::InvalidArgumentError(
+        StrCat("column ", Quoted(column), " begins with a zero byte: such names are reserved"));
+  }
+  constexpr int kTries = 3;  // a Forget may come between loading and looking
+  for (int i = 0;; ++i) {
+    {
+      ReaderLock lock(&mutex_);
+      const auto it = schemas_.find(table);
+      if (it != schemas_.end()) return CheckAgainst(it->second, table, column);
+    }
+    if (i == kTries) break;
+    if (absl::Status s = Load(); !s.ok()) return s;
+  }
+  return absl::NotFoundError(StrCat("there is no table ", Quoted(table), ": create it with Cluster::CreateTable"));
+}
+
+void Tables::Forget() {
+  WriterLock lock(&mutex_);
+  ++generation_;
+  schemas_.clear();
+}
+
+}  // namespace percolator

@@ -1,0 +1,151 @@
+// The public classes of percolator/transaction.h, and the iterator that merges a scan with the transaction's own writes.
+
+#include "percolator/transaction.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/mutant.h"
+#include "src/txn/scan.h"
+#include "src/txn/transaction_core.h"
+
+namespace percolator {
+namespace {
+
+// T9: rows of the snapshot, overlaid with what the transaction has written when a row is reached.
+class MergingIterator final : public RowIterator {
+ public:
+  MergingIterator(TransactionCore* core, ScanOptions options)
+      : core_(core), options_(std::move(options)), started_(core->MayRead()) {
+    std::sort(options_.columns.begin(), options_.columns.end());
+    if (started_.ok()) scan_.emplace(&core->engine()->env, core->start_ts(), options_);
+  }
+
+  bool Next() override {
+    if (!started_.ok()) return Fail(started_);
+    while (status_.ok() && !done_) {
+      if (!committed_.has_value()) {
+        absl::StatusOr<std::optional<ScannedRow>> next = scan_->Next(core_->CallDeadline());
+        if (!next.ok()) return Fail(next.status());
+        committed_ = *std::move(next);
+        at_end_ = !committed_.has_value();
+      }
+      const std::optional<std::string> own = NextOwnRow();
+      if (at_end_ && !own.has_value()) {
+        done_ = true;
+      } else if (at_end_ || (own.has_value() && *own < committed_->key)) {
+        row_ = {*own, {}};
+        Overlay();
+      } else {
+        row_ = *std::move(committed_);
+        committed_.reset();
+        Overlay();
+      }
+      if (!done_) last_ = row_.key;
+      if (!done_ && !row_.columns.empty()) return true;
+    }
+    return false;
+  }
+
+  const ScannedRow& row() const override { return row_; }
+  const absl::Status& status() const override { return status_; }
+
+ private:
+  bool Fail(absl::Status status) {
+    status_ = std::move(status);
+    done_ = true;
+    return false;
+  }
+
+  bool WantsColumn(const std::string& column) const {
+    return options_.columns.empty() || std::binary_search(options_.columns.begin(), options_.columns.end(), column);
+  }
+
+  // The first row after the last one in which the transaction has written something of interest.
+  std::optional<std::string> NextOwnRow() const {
+    if (MutantOn(Mutant::kScanIgnoresOwnWrites)) return std::nullopt;
+    const std::string from = last_.has_value() ? *last_ + '\0' : options_.rows.start;
+    for (auto it = core_->writes().lower_bound({options_.table, from, ""}); it != core_->writes().end(); ++it) {
+      const CellName& cell = it->first;
+      if (cell.table != options_.table) break;
+      if (options_.rows.limit.has_value() && cell.row >= *options_.rows.limit) break;
+      if (it->second.kind == WriteKind::kPut && WantsColumn(cell.column)) return cell.row;
+    }
+    return std::nullopt;
+  }
+
+  void Overlay() {
+    if (MutantOn(Mutant::kScanIgnoresOwnWrites)) return;
+    for (auto it = core_->writes().lower_bound({options_.table, row_.key, ""}); it != core_->writes().end(); ++it) {
+      const auto& [cell, write] = *it;
+      if (cell.table != options_.table || cell.row != row_.key) break;
+      if (write.kind == WriteKind::kVerify || !WantsColumn(cell.column)) continue;
+      const auto place =
+          std::lower_bound(row_.columns.begin(), row_.columns.end(), cell.column,
+                           [](const ScannedRow::Column& c, const std::string& name) { return c.name < name; });
+      const bool there = place != row_.columns.end() && place->name == cell.column;
+      if (write.kind == WriteKind::kDelete) {
+        if (there) row_.columns.erase(place);
+      } else if (there) {
+        place->value = write.value;
+      } else {
+        row_.columns.insert(place, {cell.column, write.value});
+      }
+    }
+  }
+
+  TransactionCore* const core_;
+  ScanOptions options_;
+  const absl::Status started_;
+  std::optional<SnapshotScan> scan_;
+  std::optional<ScannedRow> committed_;  // read ahead
+  bool at_end_ = false;                  // of the committed rows
+  bool done_ = false;
+  std::optional<std::string> last_;  // the row reached last
+  ScannedRow row_;
+  absl::Status status_;
+};
+
+}  // namespace
+
+ReadView::ReadView(std::unique_ptr<TransactionCore> core) : core_(std::move(core)) {}
+ReadView::~ReadView() = default;
+ReadView::ReadView(ReadView&&) noexcept = default;
+
+absl::StatusOr<std::optional<std::string>> ReadView::Get(std::string_view table, std::string_view row,
+                                                         std::string_view column) {
+  return core_->Get(table, row, column);
+}
+
+absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::Get(const std::vector<CellName>& cells) {
+  return core_->Get(cells);
+}
+
+std::unique_ptr<RowIterator> ReadView::Scan(const ScanOptions& options) { return core_->Scan(options); }
+
+Timestamp ReadView::timestamp() const { return core_->start_ts(); }
+
+Snapshot::Snapshot(Snapshot&&) noexcept = default;
+Snapshot::~Snapshot() = default;
+
+absl::Status ReadWrite::Set(std::string_view table, std::string_view row, std::string_view column,
+                            std::string_view value) {
+  return core_->Buffer(WriteKind::kPut, table, row, column, value);
+}
+
+absl::Status ReadWrite::Delete(std::string_view table, std::string_view row, std::string_view column) {
+  return core_->Buffer(WriteKind::kDelete, table, row, column, {});
+}
+
+absl::Status ReadWrite::Verify(std::string_view table, std::string_view row, std::string_view column) {
+  return core_->Buffer(WriteKind::kVerify, table, row, column, {});
+}
+
+Transaction::~Transaction() = default;
+CommitResult Transaction::Commit() { return core_->Commit(); }
+
+std::unique_ptr<RowIterator> TransactionCore::Scan(const ScanOptions& options) {
+  return std::make_unique<MergingIterator>(this, options);
+}
+
+}  // namespace percolator

@@ -1,0 +1,343 @@
+#include "src/txn/transaction_core.h"
+
+#include <algorithm>
+
+#include "absl/strings/escaping.h"
+#include "src/base/mutant.h"
+#include "src/base/strings.h"
+#include "src/txn/commit.h"
+#include "src/txn/one_step.h"
+#include "src/txn/prewrite.h"
+
+namespace percolator {
+namespace {
+
+// What a transaction keeps of its reads; beyond it, cells are read again.
+constexpr size_t kCacheBytes = 16 << 20;
+
+absl::Status TooLarge(std::string_view what, size_t size, size_t limit) {
+  return absl::InvalidArgumentError(StrCat(what, ": ", size, ", more than the limit of ", limit));
+}
+
+absl::Status CheckNames(std::string_view row, std::string_view column, std::string_view value,
+                        const TransactionLimits& limits) {
+  if (row.empty()) return absl::InvalidArgumentError("the row key is empty");
+  if (row.size() > limits.row_key_bytes) return TooLarge("bytes in a row key", row.size(), limits.row_key_bytes);
+  if (column.size() > limits.column_bytes) {
+    return TooLarge("bytes in the name of a column", column.size(), limits.column_bytes);
+  }
+  if (value.size() > limits.value_bytes) return TooLarge("bytes in a value", value.size(), limits.value_bytes);
+  return absl::OkStatus();
+}
+
+absl::Status ClusterClosed() { return absl::FailedPreconditionError("the cluster is closed"); }
+
+// The first cell; unless its name is long, which every lock repeats: then the one with the shortest name.
+const CellName& ChoosePrimary(const WriteBuffer& writes) {
+  constexpr size_t kLongName = 256;
+  const auto bytes = [](const CellName& cell) { return cell.table.size() + cell.row.size() + cell.column.size(); };
+  const CellName* primary = &writes.begin()->first;
+  if (bytes(*primary) <= kLongName) return *primary;
+  for (const auto& [cell, write] : writes) {
+    if (bytes(cell) < bytes(*primary)) primary = &cell;
+  }
+  return *primary;
+}
+
+// What a cell costs in the requests of its row: names occur in conditions and in effects.
+size_t BytesOf(const CellName& cell, const BufferedWrite& write) {
+  return cell.table.size() + cell.row.size() + 4 * cell.column.size() + write.value.size();
+}
+
+}  // namespace
+
+TransactionCore::TransactionCore(Engine* engine, const TransactionOptions& options)
+    : engine_(engine),
+      is_snapshot_(false),
+      kind_(options.kind),
+      deadline_(engine == nullptr ? std::nullopt : std::optional(Deadline(engine->env.runtime, options.deadline))) {}
+
+TransactionCore::TransactionCore(Engine* engine, Timestamp ts) : engine_(engine), is_snapshot_(true), start_ts_(ts) {
+  slot_ = engine_->snapshots.Add(ts);
+}
+
+TransactionCore::~TransactionCore() {
+  if (start_ts_ != Timestamp()) engine_->snapshots.Remove(slot_, start_ts_);
+  Learn();
+}
+
+Deadline TransactionCore::CallDeadline() const {
+  const Duration call = engine_->env.options.call_timeout;
+  return deadline_.has_value() ? deadline_->AtMost(call) : Deadline(engine_->env.runtime, call);
+}
+
+absl::Status TransactionCore::EnsureStarted() {
+  if (engine_ == nullptr) return ClusterClosed();
+  if (start_ts_ != Timestamp()) return absl::OkStatus();
+  Environment& env = engine_->env;
+  absl::StatusOr<Timestamp> ts = env.oracle->GetTimestamp();
+  if (!ts.ok()) {
+    const Deadline deadline = CallDeadline();
+    for (Backoff backoff(env.runtime); !ts.ok() && WaitAndRetry(ts.status(), deadline, &backoff);) {
+      ts = env.oracle->GetTimestamp();
+    }
+    if (!ts.ok()) return ts.status();
+  }
+  start_ts_ = *ts;
+  started_ = env.runtime->Elapsed();
+  slot_ = engine_->snapshots.Add(start_ts_);
+  return absl::OkStatus();
+}
+
+// --- Reading
+
+absl::Status TransactionCore::MayRead() {
+  return committed_ ? absl::FailedPreconditionError("the transaction was committed: begin a new one") : EnsureStarted();
+}
+
+absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(const std::vector<CellName>& cells) {
+  if (absl::Status s = MayRead(); !s.ok()) return s;
+  std::vector<CellName> missing;
+  for (const CellName& cell : cells) {
+    const auto write = writes_.find(cell);
+    const bool own = write != writes_.end() && write->second.kind != WriteKind::kVerify;
+    const auto cached = cache_.find(cell);
+    const bool known = cached != cache_.end() && cached->second.version.data_ts == Timestamp();
+    if (!own && !known) missing.push_back(cell);
+  }
+  if (!missing.empty()) {
+    if (absl::Status s = Fetch(missing); !s.ok()) return s;
+  }
+  std::vector<std::optional<std::string>> values;
+  values.reserve(cells.size());
+  for (const CellName& cell : cells) {
+    NoteRead(cell);
+    const auto write = writes_.find(cell);
+    if (write != writes_.end() && write->second.kind != WriteKind::kVerify) {  // T9
+      values.push_back(write->second.kind == WriteKind::kPut ? std::optional(write->second.value) : std::nullopt);
+      continue;
+    }
+    CachedRead& read = cache_.at(cell);
+    Counters::Add(&engine_->env.counters.prefetches_used, read.prefetched ? 1 : 0);
+    read.prefetched = false;
+    values.push_back(read.version.value);
+  }
+  // A snapshot may live long: it keeps nothing. A transaction keeps what fits.
+  if (is_snapshot_ || cached_bytes_ > kCacheBytes) {
+    cache_.clear();
+    cached_bytes_ = 0;
+  }
+  return values;
+}
+
+absl::StatusOr<std::optional<std::string>> TransactionCore::Get(std::string_view table, std::string_view row,
+                                                                std::string_view column) {
+  if (is_snapshot_) {
+    absl::StatusOr<std::optional<Version>> plain = GetPlainCell(engine_->env, start_ts_, table, row, column);
+    if (!plain.ok()) return plain.status();
+    if (plain->has_value()) return std::move((*plain)->value);
+  }
+  absl::StatusOr<std::vector<std::optional<std::string>>> values =
+      Get({{std::string(table), std::string(row), std::string(column)}});
+  if (!values.ok()) return values.status();
+  return std::move(values->front());
+}
+
+// Puts the versions of the cells, and of those predicted to be read next, into the cache.
+absl::Status TransactionCore::Fetch(const std::vector<CellName>& cells) {
+  std::vector<WantedCell> wanted;
+  wanted.reserve(cells.size());
+  for (const CellName& cell : cells) wanted.push_back({cell, true});
+  if (wanted.size() > 1) {
+    std::sort(wanted.begin(), wanted.end(), [](const WantedCell& a, const WantedCell& b) { return a.cell < b.cell; });
+    wanted.erase(std::unique(wanted.begin(), wanted.end(),
+                             [](const WantedCell& a, const WantedCell& b) { return a.cell == b.cell; }),
+                 wanted.end());
+  }
+  const size_t asked = wanted.size();
+  if (!kind_.empty()) AddPredicted(std::vector<WantedCell>(wanted), &wanted);
+  absl::StatusOr<std::vector<std::optional<Version>>> versions =
+      GetCells(engine_->env, start_ts_, wanted, CallDeadline());
+  if (!versions.ok()) return versions.status();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!(*versions)[i].has_value()) continue;
+    Counters::Add(&engine_->env.counters.prefetched, i >= asked ? 1 : 0);
+    cached_bytes_ += sizeof(CachedRead) + wanted[i].cell.row.size() + wanted[i].cell.column.size() +
+                     ((*versions)[i]->value.has_value() ? (*versions)[i]->value->size() : 0);
+    cache_.insert_or_assign(std::move(wanted[i].cell), CachedRead{*std::move((*versions)[i]), i >= asked});
+  }
+  return absl::OkStatus();
+}
+
+void TransactionCore::AddPredicted(const std::vector<WantedCell>& asked, std::vector<WantedCell>* wanted) {
+  std::map<CellName, bool> chosen;
+  for (const WantedCell& want : asked) chosen[want.cell] = true;
+  for (const WantedCell& want : asked) {
+    if (row_reads_.contains({want.cell.table, want.cell.row})) continue;  // was predicted with the row's first read
+    for (std::string& column : engine_->predictor.After(kind_, want.cell.table, want.cell.column)) {
+      CellName cell{want.cell.table, want.cell.row, std::move(column)};
+      if (writes_.contains(cell) || cache_.contains(cell) || !chosen.emplace(cell, true).second) continue;
+      wanted->push_back({std::move(cell), false});
+    }
+  }
+}
+
+void TransactionCore::NoteRead(const CellName& cell) {
+  if (kind_.empty()) return;
+  const auto [it, is_first] = row_reads_.try_emplace({cell.table, cell.row});
+  if (is_first) {
+    it->second.first = cell.column;
+  } else if (cell.column != it->second.first &&
+             std::find(it->second.others.begin(), it->second.others.end(), cell.column) == it->second.others.end()) {
+    it->second.others.push_back(cell.column);
+  }
+}
+
+void TransactionCore::Learn() {
+  for (const auto& [row, reads] : row_reads_) engine_->predictor.Learn(kind_, row.first, reads.first, reads.others);
+}
+
+// --- Writing
+
+absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std::string_view row,
+                                     std::string_view column, std::string_view value) {
+  if (engine_ == nullptr) return ClusterClosed();
+  const TransactionLimits& limits = engine_->env.options.limits;
+  if (committed_) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
+  if (absl::Status s = CheckNames(row, column, value, limits); !s.ok()) return s;
+  if (absl::Status s = engine_->tables.CheckWritable(table, column); !s.ok()) return s;
+  CellName cell{std::string(table), std::string(row), std::string(column)};
+  const auto old = writes_.find(cell);
+  if (kind == WriteKind::kVerify && old != writes_.end()) return absl::OkStatus();  // a write verifies as well
+  BufferedWrite write{kind, std::string(value)};
+  const size_t bytes =
+      buffered_bytes_ + BytesOf(cell, write) - (old == writes_.end() ? 0 : BytesOf(old->first, old->second));
+  if (bytes > limits.total_bytes) return TooLarge("bytes in a transaction", bytes, limits.total_bytes);
+  if (old == writes_.end() && writes_.size() >= limits.cells) {
+    return TooLarge("cells in a transaction", writes_.size() + 1, limits.cells);
+  }
+  buffered_bytes_ = bytes;
+  writes_.insert_or_assign(std::move(cell), std::move(write));
+  return absl::OkStatus();
+}
+
+// Which version of each verified cell this transaction relies on: the one it sees. No newer one can come before its lock
+// (T5), so when it commits that is still the newest.
+absl::Status TransactionCore::FindVerified(std::map<CellName, Timestamp>* verified) {
+  std::vector<WantedCell> missing;
+  for (const auto& [cell, write] : writes_) {
+    if (write.kind != WriteKind::kVerify) continue;
+    const auto cached = cache_.find(cell);
+    if (cached == cache_.end()) {
+      missing.push_back({cell, true});
+    } else {
+      (*verified)[cell] = cached->second.version.commit_ts;
+    }
+  }
+  if (missing.empty()) return absl::OkStatus();
+  const absl::StatusOr<std::vector<std::optional<Version>>> versions =
+      GetCells(engine_->env, start_ts_, missing, CallDeadline());
+  if (!versions.ok()) return versions.status();
+  for (size_t i = 0; i < missing.size(); ++i) (*verified)[missing[i].cell] = (*versions)[i]->commit_ts;
+  return absl::OkStatus();
+}
+
+// Empties the buffer.
+absl::StatusOr<Writes> TransactionCore::BuildWrites() {
+  std::map<CellName, Timestamp> verified;
+  if (absl::Status s = FindVerified(&verified); !s.ok()) return s;
+  const Duration age = engine_->env.runtime->Elapsed() - started_;
+  const Timestamp now(start_ts_.value() + static_cast<uint64_t>(age.count()));
+  Writes writes{start_ts_, {}};
+  std::optional<CellName> primary;
+  if (writes_.size() > 1) primary = ChoosePrimary(writes_);
+  size_t primary_row = 0;
+  size_t primary_cell = 0;
+  while (!writes_.empty()) {
+    WriteBuffer::node_type node = writes_.extract(writes_.begin());
+    CellName& cell = node.key();
+    BufferedWrite& write = node.mapped();
+    const bool is_primary = !primary.has_value() || cell == *primary;
+    Lock lock{.kind = write.kind, .primary = {}, .session = engine_->env.session, .refreshed = now};
+    if (!is_primary) lock.primary = primary;
+    if (write.kind == WriteKind::kVerify) lock.verified = verified[cell];
+    const bool is_inline = write.kind == WriteKind::kPut && write.value.size() <= kInlineBytes;
+    if (is_inline) lock.value = std::move(write.value);
+    if (writes.rows.empty() || writes.rows.back().row != cell.row || writes.rows.back().table != cell.table) {
+      writes.rows.push_back({std::move(cell.table), std::move(cell.row), {}});
+    }
+    std::vector<CellWrite>& cells = writes.rows.back().cells;
+    cells.push_back({std::move(cell.column), std::move(lock), is_inline ? std::string() : std::move(write.value)});
+    if (is_primary) {
+      primary_row = writes.rows.size() - 1;
+      primary_cell = cells.size() - 1;
+    }
+  }
+  std::swap(writes.rows[0], writes.rows[primary_row]);
+  std::swap(writes.rows[0].cells[0], writes.rows[0].cells[primary_cell]);
+  return writes;
+}
+
+CommitResult TransactionCore::Commit() {
+  if (committed_) return result_;
+  committed_ = true;
+  result_ = CommitOnce();
+  return result_;
+}
+
+CommitResult TransactionCore::CommitOnce() {
+  if (engine_ == nullptr) return AbortedBy({}, start_ts_, ClusterClosed());
+  if (writes_.empty()) return CommittedAt({}, start_ts_, Timestamp());  // H24: nothing to lock, nothing to decide
+  if (absl::Status s = EnsureStarted(); !s.ok()) return AbortedBy({}, start_ts_, s);
+  WriteBuffer kept;
+  if (MutantOn(Mutant::kRetryKeepsWrites)) kept = writes_;
+  const absl::StatusOr<Writes> writes = BuildWrites();
+  if (MutantOn(Mutant::kRetryKeepsWrites)) writes_ = std::move(kept);
+  if (!writes.ok()) return Count(AbortedBy({}, start_ts_, writes.status()));
+  const bool in_one_step = engine_->env.options.commit_in_one_step && engine_->env.store->CanMutateTogether();
+  return Count(in_one_step ? CommitInOneStep(engine_->env, *writes, CallDeadline()) : CommitInTwoPhases(*writes));
+}
+
+CommitResult TransactionCore::CommitInTwoPhases(const Writes& writes) {
+  Environment& env = engine_->env;
+  const Deadline deadline = CallDeadline();
+  const Deadline cleanup(env.runtime, env.options.lock_lease);
+  const auto abort = [&](const absl::Status& why) {
+    RollBackOwn(env, writes, cleanup);
+    return AbortedBy(writes.primary(), start_ts_, why);
+  };
+  const LockKeeper::Membership kept(&engine_->keeper, writes);
+
+  std::optional<Timestamp> early;
+  if (MutantOn(Mutant::kCommitTimestampEarly)) early = env.oracle->GetTimestamp().value_or(Timestamp());
+  if (absl::Status s = Prewrite(env, writes, deadline); !s.ok()) return abort(s);
+  // T6: after the last prewrite was acknowledged. So whoever starts later than this timestamp finds the locks.
+  absl::StatusOr<Timestamp> commit_ts = early.has_value() ? *early : env.oracle->GetTimestamp();
+  for (Backoff backoff(env.runtime); !commit_ts.ok() && WaitAndRetry(commit_ts.status(), deadline, &backoff);) {
+    commit_ts = env.oracle->GetTimestamp();
+  }
+  if (!commit_ts.ok()) return abort(commit_ts.status());
+  if (*commit_ts <= start_ts_) return abort(absl::InternalError("the oracle's timestamps went backwards"));
+
+  std::vector<RowMutation> secondaries = CommitSecondaries(writes, *commit_ts);
+  if (MutantOn(Mutant::kSecondariesBeforePrimary)) SecondaryQueue::Apply(&env, secondaries);
+  CommitResult result = CommitPrimary(env, writes, *commit_ts, deadline);
+  if (result.committed()) {
+    if (!secondaries.empty() && !engine_->secondaries.Add(&secondaries)) {
+      SecondaryQueue::Apply(&env, std::move(secondaries));
+    }
+  } else if (result.outcome == CommitResult::Outcome::kAborted) {
+    RollBackOwn(env, writes, cleanup);
+  }
+  return result;
+}
+
+CommitResult TransactionCore::Count(CommitResult result) {
+  Counters& counters = engine_->env.counters;
+  Counters::Add(&counters.commits, result.committed() ? 1 : 0);
+  Counters::Add(&counters.conflicts, IsConflict(result.status) ? 1 : 0);
+  Counters::Add(&counters.unknown_outcomes, result.outcome == CommitResult::Outcome::kUnknown ? 1 : 0);
+  return result;
+}
+
+}  // namespace percolator

@@ -1,0 +1,59 @@
+// What became of a transaction, as its primary says, and a memory for it.
+
+#ifndef PERCOLATOR_TXN_VERDICT_H_
+#define PERCOLATOR_TXN_VERDICT_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "percolator/timestamp.h"
+#include "src/base/mutex.h"
+
+namespace percolator {
+
+struct Verdict {
+  enum class Kind : uint8_t { kPending, kCommitted, kRolledBack };
+  Kind kind = Kind::kPending;
+  Timestamp commit_ts;  // kCommitted
+
+  static Verdict Pending() { return {}; }
+  static Verdict Committed(Timestamp ts) { return {Kind::kCommitted, ts}; }
+  static Verdict RolledBack() { return {Kind::kRolledBack, {}}; }
+
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
+
+// Remembers definite verdicts (K3: those alone never change, T1), so that the many locks of one dead transaction cost one
+// look at its primary.
+class VerdictCache {
+ public:
+  std::optional<Verdict> Find(Timestamp start_ts) const {
+    MutexLock lock(&mutex_);
+    const Entry& entry = entries_[IndexOf(start_ts)];
+    return entry.start_ts == start_ts ? std::optional(entry.verdict) : std::nullopt;
+  }
+
+  // REQUIRES: the verdict is definite.
+  void Remember(Timestamp start_ts, const Verdict& verdict) {
+    MutexLock lock(&mutex_);
+    entries_[IndexOf(start_ts)] = {start_ts, verdict};
+  }
+
+ private:
+  struct Entry {
+    Timestamp start_ts;
+    Verdict verdict;
+  };
+  static constexpr size_t kEntries = 1024;
+
+  static size_t IndexOf(Timestamp ts) { return (ts.value() * 0x9E3779B97F4A7C15) >> 54; }
+
+  mutable Mutex mutex_;
+  std::array<Entry, kEntries> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_VERDICT_H_

@@ -1,0 +1,74 @@
+// What a transaction writes, and the changes of a row that the protocol is made of.
+//
+// A row of a transaction goes through these states, each arrow one conditional mutation of that row (T15):
+//
+//                       PrewriteRow               CommitRow
+//     untouched ------------------------> locked ----------> committed
+//         |                                 |
+//         | RollBackRow (a marker only)     | RollBackRow
+//         +-------> rolled back <-----------+
+//
+// Writer and resolver build the last two with the same functions, so that whoever finishes a transaction leaves the same
+// bytes behind. All are idempotent (T11): repeated, late or out of order they find their condition false.
+
+#ifndef PERCOLATOR_TXN_WRITES_H_
+#define PERCOLATOR_TXN_WRITES_H_
+
+#include <string>
+#include <vector>
+
+#include "percolator/store.h"
+#include "src/txn/lock.h"
+
+namespace percolator {
+
+struct CellWrite {
+  std::string column;
+  Lock lock;               // as it will be written; holds the value if that is short
+  std::string long_value;  // else it is here, and goes to the family data
+};
+
+struct RowWrites {
+  std::string table;
+  std::string row;
+  std::vector<CellWrite> cells;
+};
+
+// All rows of one transaction. The first cell of the first row is the primary.
+struct Writes {
+  Timestamp start_ts;
+  std::vector<RowWrites> rows;
+
+  CellName primary() const { return {rows[0].table, rows[0].row, rows[0].cells[0].column}; }
+};
+
+// A put whose value is in the family data, at start_ts.
+inline bool HasDataCell(const Lock& lock) { return lock.kind == WriteKind::kPut && !lock.value.has_value(); }
+
+// True of the row: nobody holds a lock in one of the cells, nobody committed a write to one since start_ts, and the
+// transaction was not rolled back here (T4, T5, T11; lessons 7 and 8). The transaction's own lock or record makes it
+// false as well: a repeated prewrite has to look.
+Condition MayWrite(const RowWrites& row, Timestamp start_ts);
+
+// If MayWrite: sets lock and data of all cells.
+RowMutation PrewriteRow(const RowWrites& row, Timestamp start_ts);
+
+// A cell's lock, as somebody else found it.
+struct HeldLock {
+  std::string column;
+  Lock lock;
+};
+
+// If all these locks are there: replaces them by write records at commit_ts (T2).
+RowMutation CommitRow(const RowWrites& row, Timestamp start_ts, Timestamp commit_ts);
+RowMutation CommitRow(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
+                      const std::vector<HeldLock>& locks);
+
+// If all these locks are there: removes them with their data, and leaves a marker (T3).
+RowMutation RollBackRow(const RowWrites& row, Timestamp start_ts);
+RowMutation RollBackRow(const std::string& table, const std::string& row, Timestamp start_ts,
+                        const std::vector<HeldLock>& locks);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_WRITES_H_

@@ -1,0 +1,310 @@
+// The embedded cluster: everything in one process, data in a folder.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "percolator/cluster.h"
+#include "src/base/strings.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class EmbeddedTest : public ::testing::Test {
+ protected:
+  std::string Folder() const { return dir_.path() + "/store"; }
+  std::string Address() const { return "rocksdb:" + Folder(); }
+
+  static ClusterOptions Options(bool one_step = true) {
+    ClusterOptions options;
+    options.store.durability = Durability::kNoSync;  // a process dies here, no machine
+    options.commit_in_one_step = one_step;
+    return options;
+  }
+
+  std::unique_ptr<Cluster> Open(const ClusterOptions& options = Options()) {
+    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(Address(), options);
+    EXPECT_THAT(cluster, IsOk());
+    return cluster.ok() ? *std::move(cluster) : nullptr;
+  }
+  static void MustSet(Cluster& cluster, const std::string& row, const std::string& value) {
+    ASSERT_THAT(cluster.Transact([&](ReadWrite& t) { return t.Set("accounts", row, "bal", value); }), IsOk());
+  }
+  static std::optional<std::string> Get(Cluster& cluster, const std::string& row) {
+    absl::StatusOr<Snapshot> snapshot = cluster.Now();
+    EXPECT_THAT(snapshot, IsOk());
+    const auto value = snapshot->Get("accounts", row, "bal");
+    EXPECT_THAT(value, IsOk());
+    return value.ok() ? *value : std::nullopt;
+  }
+  // The locks that are left in the folder, seen without a cluster.
+  size_t LocksLeft() const {
+    const std::unique_ptr<Store> store = OpenRocksStore(Folder()).value();
+    size_t locks = 0;
+    const std::vector<TableInfo> tables = store->ListTables().value();
+    for (const TableInfo& table : tables) {
+      const ScanPage page = store->Scan({table.name, RowRange::All(), {{Family::kLock}}, 100'000}).value();
+      EXPECT_FALSE(page.resume.has_value());
+      for (const Row& row : page.rows) locks += row.cells.size();
+    }
+    EXPECT_THAT(store->Close(), IsOk());
+    return locks;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(EmbeddedTest, WhatWasCommittedIsThereAgain) {
+  Timestamp committed;
+  {
+    const auto cluster = Open();
+    ASSERT_THAT(cluster->CreateTable("accounts", {.notify_only_columns = {"hot"}}), IsOk());
+    MustSet(*cluster, "Bob", "10");
+    committed = cluster->Now()->timestamp();
+    MustSet(*cluster, "Bob", "3");
+    MustSet(*cluster, "Joe", std::string(100'000, 'j'));
+    EXPECT_THAT(cluster->Close(), IsOk());
+  }
+  const auto cluster = Open();
+  EXPECT_THAT(cluster->ListTables().value(), ElementsAre("accounts"));
+  EXPECT_EQ(Get(*cluster, "Bob"), "3");
+  EXPECT_EQ(Get(*cluster, "Joe"), std::string(100'000, 'j'));
+  EXPECT_EQ(cluster->AsOf(committed)->Get("accounts", "Bob", "bal").value(), "10");
+  Transaction t(cluster.get());
+  EXPECT_THAT(t.Set("accounts", "Bob", "hot", "x"), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+// O1, O3: no restart goes back in time, however quick.
+TEST_F(EmbeddedTest, TimestampsGrowOverRestarts) {
+  Timestamp last;
+  for (int i = 0; i < 5; ++i) {
+    const auto cluster = Open();
+    const Timestamp now = cluster->Now()->timestamp();
+    EXPECT_GT(now, last);
+    last = cluster->Now()->timestamp();
+  }
+}
+
+TEST_F(EmbeddedTest, WithoutCloseTheDestructorCloses) {
+  {
+    const auto cluster = Open();
+    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+    MustSet(*cluster, "Bob", "3");
+  }
+  const auto cluster = Open();
+  EXPECT_EQ(Get(*cluster, "Bob"), "3");
+}
+
+TEST_F(EmbeddedTest, CloseTwice) {
+  const auto cluster = Open();
+  ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+  EXPECT_THAT(cluster->Close(), IsOk());
+  EXPECT_THAT(cluster->Close(), IsOk());
+  EXPECT_EQ(Get(*Open(), "Bob"), std::nullopt);
+}
+
+TEST_F(EmbeddedTest, ASecondOneInTheSameFolderIsRefused) {
+  const auto cluster = Open();
+  const absl::Status status = Cluster::Open(Address(), Options()).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+  MustSet(*cluster, "Bob", "3");  // and the first goes on
+  EXPECT_EQ(Get(*cluster, "Bob"), "3");
+}
+
+TEST_F(EmbeddedTest, AFolderOfSomethingElseIsRefused) {
+  std::filesystem::create_directories(Folder());
+  std::ofstream(Folder() + "/photos.zip") << "not a store";
+  EXPECT_THAT(Cluster::Open(Address(), Options()), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(std::filesystem::exists(Folder() + "/photos.zip"));
+}
+
+// Lesson 24: without the oracle's file timestamps could be handed out twice.
+TEST_F(EmbeddedTest, AMissingOracleFileIsRefusedWhereThereIsData) {
+  {
+    const auto cluster = Open();
+    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+    MustSet(*cluster, "Bob", "3");
+  }
+  ASSERT_TRUE(std::filesystem::exists(Folder() + "/oracle"));
+  std::filesystem::rename(Folder() + "/oracle", dir_.path() + "/taken-away");
+  const absl::Status status = Cluster::Open(Address(), Options()).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(Folder() + "/oracle"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("missing"));
+  EXPECT_FALSE(std::filesystem::exists(Folder() + "/oracle"));  // and nobody made a new one
+  std::filesystem::rename(dir_.path() + "/taken-away", Folder() + "/oracle");
+  EXPECT_EQ(Get(*Open(), "Bob"), "3");
+}
+
+TEST_F(EmbeddedTest, ADamagedOracleFileIsRefused) {
+  {
+    const auto cluster = Open();
+    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+  }
+  std::ofstream(Folder() + "/oracle", std::ios::trunc) << "garbage";
+  EXPECT_THAT(Cluster::Open(Address(), Options()), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+// Whoever dies between making the store and making the oracle's file has lost nothing.
+TEST_F(EmbeddedTest, AMissingOracleFileIsMadeWhereThereIsNoData) {
+  { ASSERT_THAT(OpenRocksStore(Folder()).value()->Close(), IsOk()); }
+  const auto cluster = Open();
+  ASSERT_NE(cluster, nullptr);
+  EXPECT_THAT(cluster->CreateTable("accounts"), IsOk());
+}
+
+TEST_F(EmbeddedTest, CloseFinishesTheSecondaries) {
+  {
+    const auto cluster = Open(Options(false));
+    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+    for (int i = 0; i < 50; ++i) {
+      ASSERT_THAT(cluster->Transact([&](ReadWrite& t) {
+        for (int row = 0; row < 20; ++row) {
+          if (absl::Status s = t.Set("accounts", StrCat("row", row), "bal", std::to_string(i)); !s.ok()) return s;
+        }
+        return absl::OkStatus();
+      }),
+                  IsOk());
+    }
+    EXPECT_THAT(cluster->Close(), IsOk());
+  }
+  EXPECT_EQ(LocksLeft(), 0u);
+  const auto cluster = Open();
+  for (int row = 0; row < 20; ++row) EXPECT_EQ(Get(*cluster, StrCat("row", row)), "49");
+}
+
+TEST_F(EmbeddedTest, TheSafePointSurvives) {
+  ClusterOptions options = Options();
+  options.lock_lease = std::chrono::milliseconds(20);
+  options.gc_retention = std::chrono::milliseconds(50);
+  options.gc_period = Duration(0);
+  Timestamp before;
+  Timestamp safe_point;
+  {
+    const auto cluster = Open(options);
+    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+    MustSet(*cluster, "Bob", "1");
+    before = cluster->Now()->timestamp();
+    MustSet(*cluster, "Bob", "2");
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    safe_point = cluster->CollectGarbage().value();
+    ASSERT_GT(safe_point, before);
+    EXPECT_EQ(cluster->stats().versions_collected, 1u);
+  }
+  const auto cluster = Open(options);
+  EXPECT_THAT(cluster->AsOf(before), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_EQ(Get(*cluster, "Bob"), "2");
+}
+
+// Threads in both ways of committing at once, on the same rows: money is neither made nor lost.
+TEST_F(EmbeddedTest, TransfersKeepTheSum) {
+  constexpr int kAccounts = 5;
+  const auto cluster = Open(Options());
+  ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+  for (int i = 0; i < kAccounts; ++i) MustSet(*cluster, StrCat("a", i), "100");
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < 60; ++i) {
+        const std::string from = StrCat("a", (thread + i) % kAccounts);
+        const std::string to = StrCat("a", (thread + 2 * i + 1) % kAccounts);
+        if (from == to) continue;
+        const absl::StatusOr<Timestamp> committed = cluster->Transact(
+            [&](ReadWrite& t) -> absl::Status {
+              const auto values = t.Get({{"accounts", from, "bal"}, {"accounts", to, "bal"}});
+              if (!values.ok()) return values.status();
+              if (absl::Status s = t.Set("accounts", from, "bal", std::to_string(std::stoi(*(*values)[0]) - 1));
+                  !s.ok()) {
+                return s;
+              }
+              return t.Set("accounts", to, "bal", std::to_string(std::stoi(*(*values)[1]) + 1));
+            },
+            {.attempts = 100'000});
+        EXPECT_THAT(committed, IsOk());
+      }
+    });
+  }
+  for (int i = 0; i < 50; ++i) {
+    absl::StatusOr<Snapshot> snapshot = cluster->Now();
+    ASSERT_THAT(snapshot, IsOk());
+    int sum = 0;
+    const auto rows = snapshot->Scan({.table = "accounts"});
+    while (rows->Next()) sum += std::stoi(rows->row().columns[0].value);
+    EXPECT_THAT(rows->status(), IsOk());
+    EXPECT_EQ(sum, 100 * kAccounts);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// --- A process that is killed.
+
+// kill_child.cc, until it has committed so many transactions. Returns the number of the last one that it told of.
+uint64_t RunAndKill(const std::string& address, bool one_step, uint64_t until) {
+  int fds[2];
+  EXPECT_EQ(pipe2(fds, O_CLOEXEC), 0);
+  std::string program = KILL_CHILD;
+  std::string where = address;
+  std::string mode = one_step ? "one-step" : "two-phases";
+  char* const argv[] = {program.data(), where.data(), mode.data(), nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
+  pid_t child = 0;
+  EXPECT_EQ(posix_spawn(&child, program.c_str(), &actions, nullptr, argv, environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  close(fds[1]);
+  uint64_t told = 0;
+  for (uint64_t i = 0; read(fds[0], &i, sizeof(i)) == sizeof(i); told = i) {
+    if (i == until) kill(child, SIGKILL);
+  }
+  close(fds[0]);
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "it ended by itself, status " << status;
+  return told;
+}
+
+// T10, T15: what was acknowledged is there, both rows always agree, and locks of the dead process are in nobody's way.
+TEST_F(EmbeddedTest, NothingIsLostWhenTheProcessIsKilled) {
+  for (const bool one_step : {true, false}) {
+    SCOPED_TRACE(one_step);
+    std::filesystem::remove_all(Folder());
+    {
+      const auto cluster = Open(Options(one_step));
+      ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+    }
+    for (uint64_t cycle = 0; cycle < 3; ++cycle) {
+      const uint64_t acknowledged = RunAndKill(Address(), one_step, 20 + 13 * cycle);
+      ASSERT_GE(acknowledged, 20u);
+      const auto cluster = Open(Options(one_step));
+      const std::optional<std::string> bob = Get(*cluster, "Bob");
+      ASSERT_TRUE(bob.has_value());
+      EXPECT_EQ(Get(*cluster, "Joe"), bob);
+      EXPECT_GE(std::stoull(*bob), acknowledged);
+      MustSet(*cluster, "Bob", *bob);  // at once: the session of a dead process is dead
+      EXPECT_THAT(cluster->Close(), IsOk());
+    }
+    EXPECT_EQ(LocksLeft(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,33 @@
+// kill_child ADDRESS one-step|two-phases: transactions over two rows of the table "accounts" until it is killed. The number
+// of each goes to the standard output, as eight bytes, when it is committed. For embedded_test.cc.
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "percolator/cluster.h"
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 1;
+  percolator::ClusterOptions options;
+  options.store.durability = percolator::Durability::kNoSync;
+  options.commit_in_one_step = std::string(argv[2]) == "one-step";
+  const auto cluster = percolator::Cluster::Open(argv[1], options);
+  if (!cluster.ok()) {
+    std::fprintf(stderr, "%s\n", cluster.status().ToString().c_str());
+    return 2;
+  }
+  for (uint64_t i = 1;; ++i) {
+    const auto committed = (*cluster)->Transact([&](percolator::ReadWrite& t) {
+      for (const char* row : {"Bob", "Joe"}) {
+        if (absl::Status s = t.Set("accounts", row, "bal", std::to_string(i)); !s.ok()) return s;
+      }
+      return absl::OkStatus();
+    });
+    if (!committed.ok()) return 3;
+    if (write(STDOUT_FILENO, &i, sizeof(i)) != sizeof(i)) return 4;
+  }
+}

@@ -1,0 +1,130 @@
+// Cluster::Open: addresses, options, and clusters in memory.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "percolator/cluster.h"
+#include "tests/testing/status_matchers.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+absl::Status OpenStatus(const std::string& address, const ClusterOptions& options = {}) {
+  return Cluster::Open(address, options).status();
+}
+
+TEST(OpenTest, AnAddressThatIsNone) {
+  for (const std::string address : {"", "rocksdb:", "memory:x", "/var/lib/accounts", "oracle:localhost", "Memory:"}) {
+    const absl::Status status = OpenStatus(address);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument)) << address;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("rocksdb:DIR")) << address;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("\"" + address + "\""));
+  }
+}
+
+TEST(OpenTest, AFolderThatCannotBe) {
+  EXPECT_THAT(OpenStatus("rocksdb:/dev/null/x"), ::testing::Not(IsOk()));
+  EXPECT_THAT(OpenStatus("rocksdb:/proc/percolator"), ::testing::Not(IsOk()));
+}
+
+TEST(OpenTest, OptionsThatCannotBe) {
+  const auto with = [](auto change) {
+    ClusterOptions options;
+    change(options);
+    return OpenStatus("memory:", options);
+  };
+  const auto expect = [](const absl::Status& status, const std::string& name) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(name));
+  };
+  expect(with([](ClusterOptions& o) { o.lock_lease = Duration(0); }), "lock_lease");
+  expect(with([](ClusterOptions& o) { o.lock_lease = Duration(-1); }), "lock_lease");
+  expect(with([](ClusterOptions& o) { o.call_timeout = Duration(0); }), "call_timeout");
+  expect(with([](ClusterOptions& o) { o.gc_period = Duration(-1); }), "gc_period");
+  expect(with([](ClusterOptions& o) { o.gc_retention = o.lock_lease; }), "gc_retention");
+  EXPECT_THAT(with([](ClusterOptions& o) { o.gc_period = Duration(0); }), IsOk());
+  EXPECT_THAT(with([](ClusterOptions& o) { o.background_commits = 0; }), IsOk());
+}
+
+class MemoryClusterTest : public ::testing::Test {
+ protected:
+  MemoryClusterTest() : cluster_(Cluster::Open("memory:").value()) {
+    EXPECT_THAT(cluster_->CreateTable("accounts"), IsOk());
+  }
+
+  std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(MemoryClusterTest, WorksAsAnyOther) {
+  ASSERT_THAT(cluster_->Transact([](ReadWrite& t) { return t.Set("accounts", "Bob", "bal", "3"); }), IsOk());
+  EXPECT_EQ(cluster_->Now()->Get("accounts", "Bob", "bal").value(), "3");
+  EXPECT_EQ(cluster_->stats().commits, 1u);
+}
+
+TEST_F(MemoryClusterTest, EachIsAWorldOfItsOwn) {
+  const std::unique_ptr<Cluster> other = Cluster::Open("memory:").value();
+  EXPECT_THAT(other->ListTables().value(), IsEmpty());
+  EXPECT_THAT(cluster_->ListTables().value(), ElementsAre("accounts"));
+}
+
+TEST_F(MemoryClusterTest, ClosesTwice) {
+  EXPECT_THAT(cluster_->Close(), IsOk());
+  EXPECT_THAT(cluster_->Close(), IsOk());
+}
+
+// Threads of this machine, all on one row: every increment counts.
+TEST_F(MemoryClusterTest, ThreadsCountTogether) {
+  constexpr int kThreads = 4;
+  constexpr int kEach = 50;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([this] {
+      for (int n = 0; n < kEach; ++n) {
+        const absl::StatusOr<Timestamp> committed = cluster_->Transact(
+            [](ReadWrite& t) -> absl::Status {
+              const auto value = t.Get("accounts", "counter", "n");
+              if (!value.ok()) return value.status();
+              return t.Set("accounts", "counter", "n", std::to_string(std::stoi(value->value_or("0")) + 1));
+            },
+            {.attempts = 100'000});
+        EXPECT_THAT(committed, IsOk());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cluster_->Now()->Get("accounts", "counter", "n").value(), std::to_string(kThreads * kEach));
+}
+
+// The parts of a cluster may be the caller's own.
+TEST(AssembleTest, TwoClustersShareOneStore) {
+  const std::unique_ptr<Store> store = NewMemoryStore();
+  class Counter final : public Oracle {
+   public:
+    absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return Timestamp(next_.fetch_add(count)); }
+
+   private:
+    std::atomic<uint64_t> next_{1};
+  } oracle;
+  const std::unique_ptr<Coordinator> coordinator = NewLocalCoordinator(&oracle);
+  const ClusterParts parts{.store = store.get(), .oracle = &oracle, .coordinator = coordinator.get()};
+  const auto one = Cluster::Assemble(parts).value();
+  const auto two = Cluster::Assemble(parts).value();
+  ASSERT_THAT(one->CreateTable("accounts"), IsOk());
+  ASSERT_THAT(one->Transact([](ReadWrite& t) { return t.Set("accounts", "Bob", "bal", "3"); }), IsOk());
+  EXPECT_EQ(two->Now()->Get("accounts", "Bob", "bal").value(), "3");
+  EXPECT_THAT(Cluster::Assemble(parts, {.lock_lease = Duration(0)}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(one->Close(), IsOk());
+  EXPECT_EQ(two->Now()->Get("accounts", "Bob", "bal").value(), "3");  // the store is not the cluster's to close
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,102 @@
+// The conformance suite: what percolator/coordinator.h promises, tested on every kind of coordinator.
+//
+// The suite is the object library coord_conformance_suite. A test program links it and registers the coordinators to
+// test:
+//
+//     const bool kRegistered = RegisterCoordinator({"remote", &StartServer});
+//
+// Where the header leaves something open, the suite fixes it:
+//
+//   - What a session did and what its end brings about is seen by all connections; its end within kSoon, the rest when
+//     the call returns.
+//   - A session that does not exist leads nothing and claims nothing: kFailedPrecondition. Release is never an error of
+//     the claim: nothing happens if the session does not have it.
+//   - Whoever leads or has a claim already gets a true for asking again.
+//   - Names are any bytes.
+//   - Once SetHintListener returns, the listener before is not called any more, and no call of it is under way. An empty
+//     listener only takes away the one before.
+
+#ifndef PERCOLATOR_TESTS_COORD_CONFORMANCE_H_
+#define PERCOLATOR_TESTS_COORD_CONFORMANCE_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "percolator/coordinator.h"
+#include "tests/testing/status_matchers.h"
+
+namespace percolator {
+
+// Where coordination happens, at first without any session. What it needs (a server, a folder) lives as long as the place.
+class CoordinatorPlace {
+ public:
+  virtual ~CoordinatorPlace() = default;
+
+  // The coordinator as one more process sees it; it may be the same for all, if there can be only one process. Lives
+  // until Restart, or as long as the place.
+  virtual Coordinator* Connect() = 0;
+  // Ends every process and what coordinates them, and starts it again. REQUIRES: no session is open.
+  virtual void Restart() = 0;
+};
+
+// A kind of coordinator to test.
+struct CoordinatorKind {
+  std::string name;
+  std::function<std::unique_ptr<CoordinatorPlace>()> make;
+};
+
+inline void PrintTo(const CoordinatorKind& kind, std::ostream* os) { *os << kind.name; }
+
+// Adds a kind of coordinator to those the suite runs on. To be called before main, by initialising a global.
+bool RegisterCoordinator(CoordinatorKind kind);
+
+// What takes longer to become known, when a session has ended or a hint was sent, never will.
+inline constexpr std::chrono::seconds kSoon(10);
+// Whether `condition` becomes true soon.
+bool Soon(const std::function<bool()>& condition);
+
+// Runs `task` in so many threads at once, each with its number.
+void InThreads(int count, const std::function<void(int thread)>& task);
+
+// A session that no coordinator has opened.
+class StrangeSession final : public Session {
+ public:
+  explicit StrangeSession(SessionId id) : id_(id) {}
+  SessionId id() const override { return id_; }
+  bool alive() const override { return false; }
+  absl::Status ReportOldestSnapshot(Timestamp /*oldest*/) override { return absl::OkStatus(); }
+
+ private:
+  const SessionId id_;
+};
+
+// A test with two connections, here and there.
+class CoordinatorTest : public ::testing::TestWithParam<CoordinatorKind> {
+ protected:
+  CoordinatorTest() : place_(GetParam().make()) { Connect(); }
+
+  void Connect();
+  // As Restart of the place, with two new connections.
+  void Restart();
+
+  // Calls that have to succeed.
+  static std::unique_ptr<Session> Open(Coordinator* coordinator);
+  static bool IsAlive(Coordinator* coordinator, SessionId session);
+  static Timestamp Oldest(Coordinator* coordinator);
+  static bool Campaign(Coordinator* coordinator, std::string_view role, const Session& session);
+  static bool Claim(Coordinator* coordinator, std::string_view table, std::string_view row, const Session& session);
+
+  std::unique_ptr<CoordinatorPlace> place_;
+  Coordinator* here_ = nullptr;
+  Coordinator* there_ = nullptr;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_COORD_CONFORMANCE_H_

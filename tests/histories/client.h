@@ -1,0 +1,121 @@
+// Client: a process of its own, with a session, that runs one transaction or reads one snapshot; the steps of its commit can
+// be made one by one.
+//
+// The steps are those of TransactionCore::CommitInTwoPhases, made of the same parts. Between them the client may stop,
+// and its requests may arrive late or twice.
+
+#ifndef PERCOLATOR_TESTS_HISTORIES_CLIENT_H_
+#define PERCOLATOR_TESTS_HISTORIES_CLIENT_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/cluster.h"
+#include "percolator/transaction.h"
+#include "src/txn/background.h"
+#include "src/txn/engine.h"
+#include "src/txn/lock.h"
+#include "src/txn/transaction_core.h"
+#include "src/txn/writes.h"
+#include "tests/histories/parts.h"
+
+namespace percolator {
+
+class Client {
+ public:
+  // `parts.store` is what `store` reaches.
+  static absl::StatusOr<std::unique_ptr<Client>> Start(std::string name, const ClusterParts& parts, Network* network,
+                                                       const ClusterOptions& options);
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  const std::string& name() const { return name_; }
+  ClientStore& store() { return store_; }
+  Cluster& cluster() { return *cluster_; }
+  Environment& env() { return engine()->env; }
+
+  // Begins the transaction: draws its start timestamp.
+  absl::Status Begin();
+  // Reads a snapshot instead: of now, or as of `ts`.
+  absl::Status OpenSnapshot(std::optional<Timestamp> ts);
+  // Ends the transaction or snapshot: it holds garbage collection back no longer. A commit ends it as well.
+  void Abandon();
+
+  // The transaction or the snapshot; null: it has ended.
+  ReadView* view();
+  // Null: it has none, or it has ended.
+  Transaction* transaction() { return transaction_.get(); }
+  Timestamp start_ts() const { return start_ts_; }
+
+  CommitResult Commit();
+
+  // The first phase, in all rows or only in those that have one of these cells. From now on the client refreshes its lock.
+  absl::Status Prewrite(const std::vector<CellName>& only);
+  // Draws the commit timestamp, unless that was done before.
+  absl::StatusOr<Timestamp> DrawCommitTimestamp();
+  // REQUIRES: prewritten, and the commit timestamp is drawn.
+  CommitResult CommitPrimary();
+  bool prewritten() const { return !writes_.rows.empty(); }
+  bool primary_committed() const { return prewritten() && result_.committed(); }
+  // REQUIRES: the primary is committed.
+  void CommitSecondaries();
+  void RollBack();
+  // The last answer to a commit, asked again.
+  absl::StatusOr<CommitResult> Outcome();
+
+  // The request of a step for the rows that have one of the cells (none named: all), as it would arrive at the store.
+  // REQUIRES: for a commit, its timestamp is drawn.
+  enum class Step { kPrewrite, kCommit, kRollBack };
+  absl::StatusOr<std::vector<RowMutation>> RequestOf(Step step, const std::vector<CellName>& only);
+
+  // It makes no sign of life any more. If it goes on later, that was a long pause.
+  void StopRefreshing() { kept_.reset(); }
+  void Crash() {
+    StopRefreshing();
+    store_.CutOff();
+    crashed_ = true;
+  }
+  bool crashed() const { return crashed_; }
+
+  // A lock that it has met, and will resolve later.
+  std::optional<MetLock> met;
+
+ private:
+  // A transaction whose inside can be reached.
+  class OpenTransaction : public Transaction {
+   public:
+    using Transaction::Transaction;
+    TransactionCore* core() { return core_.get(); }
+  };
+
+  Client(std::string name, const ClusterParts& parts, Network* network)
+      : name_(std::move(name)), store_(parts.store, network, parts.runtime) {}
+
+  Engine* engine() { return engine_; }
+  Deadline CallDeadline() { return {env().runtime, env().options.call_timeout}; }
+  absl::Status BuildWrites();
+  absl::Status FillVerified();
+
+  const std::string name_;
+  ClientStore store_;
+  std::unique_ptr<Cluster> cluster_;
+  Engine* engine_ = nullptr;
+  std::unique_ptr<OpenTransaction> transaction_;
+  std::optional<Snapshot> snapshot_;
+  Timestamp start_ts_;
+  Duration begun_{};
+  bool crashed_ = false;
+
+  Writes writes_;  // once a step was made
+  std::optional<LockKeeper::Membership> kept_;
+  std::optional<Timestamp> commit_ts_;
+  CommitResult result_;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_HISTORIES_CLIENT_H_

@@ -1,0 +1,175 @@
+#include "tests/histories/parts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/txn/columns.h"
+#include "src/txn/write_record.h"
+
+namespace percolator {
+namespace {
+
+absl::Status NoAnswer() { return absl::UnavailableError("the store does not answer"); }
+
+}  // namespace
+
+absl::StatusOr<Timestamp> VirtualOracle::GetTimestamps(uint32_t count) {
+  const Timestamp first(std::max(last_ + 1, static_cast<uint64_t>(runtime_->Elapsed().count())));
+  last_ = first.value() + count - 1;
+  return first;
+}
+
+// Holds a real session as long as it may live.
+class MortalCoordinator::MortalSession final : public Session {
+ public:
+  MortalSession(MortalCoordinator* coordinator, std::unique_ptr<Session> session)
+      : coordinator_(coordinator), session_(std::move(session)), id_(session_->id()) {
+    coordinator_->mortals_[id_] = this;
+  }
+  ~MortalSession() override { coordinator_->mortals_.erase(id_); }
+  MortalSession(const MortalSession&) = delete;
+  MortalSession& operator=(const MortalSession&) = delete;
+
+  SessionId id() const override { return id_; }
+  bool alive() const override { return session_ != nullptr; }
+  absl::Status ReportOldestSnapshot(Timestamp oldest) override {
+    if (session_ == nullptr) return absl::FailedPreconditionError("the session has ended");
+    return session_->ReportOldestSnapshot(oldest);
+  }
+  void End() { session_.reset(); }
+
+ private:
+  MortalCoordinator* const coordinator_;
+  std::unique_ptr<Session> session_;
+  const SessionId id_;
+};
+
+absl::StatusOr<std::unique_ptr<Session>> MortalCoordinator::OpenSession() {
+  absl::StatusOr<std::unique_ptr<Session>> session = LocalCoordinator::OpenSession();
+  if (!session.ok()) return session;
+  return std::make_unique<MortalSession>(this, *std::move(session));
+}
+
+void MortalCoordinator::TakeAway(SessionId id) {
+  const auto it = mortals_.find(id);
+  if (it != mortals_.end()) it->second->End();
+}
+
+std::vector<Deed> ClientStore::TakeDeeds() {
+  std::erase_if(deeds_, [this](const Deed& deed) { return own_.contains(deed.start_ts); });
+  return std::exchange(deeds_, {});
+}
+
+void ClientStore::StopAt(Moment moment, int mutation) { stop_ = StopPoint{moment, mutation}; }
+
+void ClientStore::GoOn() {
+  stop_.reset();
+  MutexLock lock(&mutex_);
+  stopped_ = false;
+  go_on_->WakeAll();
+}
+
+void ClientStore::CutOff() {
+  cut_off_ = true;
+  GoOn();
+}
+
+void ClientStore::MaybeStop(Moment moment) {
+  if (!stop_.has_value() || stop_->moment != moment || --stop_->mutations > 0) return;
+  stop_.reset();
+  MutexLock lock(&mutex_);
+  stopped_ = true;
+  while (stopped_) go_on_->Wait(&mutex_);
+}
+
+// Who sets a lock, without a marker that says otherwise, or writes in one step, does it for itself.
+void ClientStore::NoteOwn(const RowMutation& sent) {
+  const bool rolls_back = std::any_of(sent.mutations.begin(), sent.mutations.end(),
+                                      [](const Mutation& m) { return m.column == RollbackColumn(); });
+  if (rolls_back) return;
+  for (const Mutation& m : sent.mutations) {
+    if (m.kind == Mutation::Kind::kSet && m.family == Family::kLock) own_.insert(m.range.from);
+  }
+}
+
+void ClientStore::SendAllAgain(Oracle* oracle) {
+  for (const Request& request : sent_) {
+    if (const auto* const rows = std::get_if<std::vector<RowMutation>>(&request)) {
+      store_->Mutate(*rows);
+    } else {
+      store_->MutateTogether(std::get<JointMutation>(request), oracle).IgnoreError();
+    }
+  }
+}
+
+// Which transactions the mutation commits or rolls back in its row.
+void ClientStore::NoteDeeds(const RowMutation& applied) {
+  for (const Mutation& m : applied.mutations) {
+    if (m.kind != Mutation::Kind::kSet || m.family != Family::kWrite) continue;
+    if (m.column == RollbackColumn()) {
+      deeds_.push_back({m.range.from, Verdict::RolledBack()});
+      continue;
+    }
+    const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(m.value);
+    if (record.ok()) deeds_.push_back({record->start_ts, Verdict::Committed(m.range.from)});
+  }
+}
+
+bool ClientStore::LosesRequest() { return !Reachable() || std::exchange(network_->lose_request, false); }
+
+bool ClientStore::LosesAnswer() {
+  if (cut_off_) return true;
+  if (std::exchange(network_->lose_connection, false)) network_->down = true;
+  return std::exchange(network_->lose_answer, false);
+}
+
+absl::StatusOr<std::vector<Row>> ClientStore::Read(const std::vector<RowRead>& reads) {
+  if (!Reachable()) return NoAnswer();
+  return store_->Read(reads);
+}
+
+absl::StatusOr<ScanPage> ClientStore::Scan(const ScanRequest& request) {
+  if (!Reachable()) return NoAnswer();
+  return store_->Scan(request);
+}
+
+std::vector<absl::StatusOr<MutateResult>> ClientStore::Mutate(const std::vector<RowMutation>& mutations) {
+  std::vector<absl::StatusOr<MutateResult>> lost(mutations.size(), NoAnswer());
+  for (const RowMutation& mutation : mutations) NoteOwn(mutation);
+  MaybeStop(Moment::kBefore);
+  if (LosesRequest()) return lost;
+  sent_.emplace_back(mutations);
+  std::vector<absl::StatusOr<MutateResult>> results = store_->Mutate(mutations);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].ok() && *results[i] == MutateResult::kApplied) NoteDeeds(mutations[i]);
+  }
+  MaybeStop(Moment::kAfter);
+  return LosesAnswer() ? lost : results;
+}
+
+absl::StatusOr<JointResult> ClientStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {
+  own_.insert(mutation.start_ts);
+  MaybeStop(Moment::kBefore);
+  if (LosesRequest()) return NoAnswer();
+  sent_.emplace_back(mutation);
+  absl::StatusOr<JointResult> result = store_->MutateTogether(mutation, oracle);
+  MaybeStop(Moment::kAfter);
+  if (LosesAnswer()) return NoAnswer();
+  return result;
+}
+
+absl::Status ClientStore::RaiseSafePoint(Timestamp ts) {
+  if (!Reachable()) return NoAnswer();
+  return store_->RaiseSafePoint(ts);
+}
+
+absl::StatusOr<Timestamp> ClientStore::SafePoint() {
+  if (!Reachable()) return NoAnswer();
+  return store_->SafePoint();
+}
+
+absl::StatusOr<std::vector<std::string>> ClientStore::SampleRowKeys(const std::string& name) {
+  return store_->SampleRowKeys(name);
+}
+
+}  // namespace percolator

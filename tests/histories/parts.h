@@ -1,0 +1,137 @@
+// The parts of a cluster, as scripts need them: an oracle on virtual time, sessions that can be taken away, and a store that
+// remembers what was sent to it and can lose a message.
+
+#ifndef PERCOLATOR_TESTS_HISTORIES_PARTS_H_
+#define PERCOLATOR_TESTS_HISTORIES_PARTS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/oracle.h"
+#include "percolator/store.h"
+#include "src/base/mutex.h"
+#include "src/base/runtime.h"
+#include "src/coord/local_coordinator.h"
+#include "src/txn/verdict.h"
+
+namespace percolator {
+
+// Hands out 1, 2, 3, and never less than the microseconds that have passed, as the real one does.
+class VirtualOracle final : public Oracle {
+ public:
+  explicit VirtualOracle(Runtime* runtime) : runtime_(runtime) {}
+
+  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
+
+  // Goes on above all that it may have handed out by a bound of which a part was not used yet (O3).
+  void Restart() { last_ += 1'000'000; }
+
+ private:
+  Runtime* const runtime_;
+  uint64_t last_ = 0;
+};
+
+// A local coordinator of which sessions can be taken away while their owner goes on.
+class MortalCoordinator final : public LocalCoordinator {
+ public:
+  using LocalCoordinator::LocalCoordinator;
+
+  absl::StatusOr<std::unique_ptr<Session>> OpenSession() override;
+  // Ends the session, unless it has ended.
+  void TakeAway(SessionId id);
+
+ private:
+  class MortalSession;
+
+  std::map<SessionId, MortalSession*> mortals_;  // all that have an owner
+};
+
+// The way between the clients and the store.
+struct Network {
+  bool down = false;             // nothing arrives
+  bool lose_request = false;     // the next mutation does not arrive
+  bool lose_answer = false;      // the next mutation arrives, its answer does not
+  bool lose_connection = false;  // and from then on it is down
+};
+
+// A verdict that a client carried out.
+struct Deed {
+  Timestamp start_ts;  // of whose transaction
+  Verdict verdict;
+};
+
+// The store as one client reaches it. The client may be stopped at one of its mutations, and may be cut off for good.
+class ClientStore final : public Store {
+ public:
+  // All must outlive this.
+  ClientStore(Store* store, Network* network, Runtime* runtime)
+      : store_(store), network_(network), go_on_(runtime->NewWaitQueue()) {}
+
+  // What was done to transactions of others since the last call of this.
+  std::vector<Deed> TakeDeeds();
+
+  // Before the next mutation (1), the one after it (2) or a later one is sent, or after it was carried out, the client
+  // stops.
+  enum class Moment { kBefore, kAfter };
+  void StopAt(Moment moment, int mutation);
+  bool stopped() const { return stopped_; }
+  void GoOn();
+  // Nothing that it sends arrives any more.
+  void CutOff();
+
+  // Every mutation that was ever sent arrives again, in the same order, and nobody hears the answers.
+  void SendAllAgain(Oracle* oracle);
+
+  absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
+  absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
+  std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+  bool CanMutateTogether() const override { return store_->CanMutateTogether(); }
+  absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
+  absl::Status RaiseSafePoint(Timestamp ts) override;
+  absl::StatusOr<Timestamp> SafePoint() override;
+  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
+  absl::Status CreateTable(const TableInfo& info) override { return store_->CreateTable(info); }
+  absl::Status DropTable(const std::string& name) override { return store_->DropTable(name); }
+  absl::StatusOr<std::vector<TableInfo>> ListTables() override { return store_->ListTables(); }
+  absl::Status Close() override { return absl::OkStatus(); }
+
+ private:
+  using Request = std::variant<std::vector<RowMutation>, JointMutation>;
+
+  struct StopPoint {
+    Moment moment = Moment::kBefore;
+    int mutations = 0;  // to go
+  };
+
+  void NoteDeeds(const RowMutation& applied);
+  void NoteOwn(const RowMutation& sent);
+  void MaybeStop(Moment moment);
+  bool Reachable() const { return !network_->down && !cut_off_; }
+  // Whether a mutation gets lost; whether its answer does.
+  bool LosesRequest();
+  bool LosesAnswer();
+
+  Store* const store_;
+  Network* const network_;
+  std::vector<Request> sent_;
+  std::set<Timestamp> own_;  // the starts of the client's own transactions
+  std::vector<Deed> deeds_;
+
+  std::optional<StopPoint> stop_;
+  Mutex mutex_;
+  const std::unique_ptr<WaitQueue> go_on_;
+  bool stopped_ = false;
+  bool cut_off_ = false;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_HISTORIES_PARTS_H_

@@ -1,0 +1,154 @@
+// Player: plays the blocks of a script on a cluster of its own, on virtual time, and says what happened.
+//
+// Every transaction of a script is a client with a session of its own. After each command everything in the background
+// gets its turn, but no time passes unless a command waits. After each block the raw cells are checked against the rules
+// of raw_cells.h. README.md is the manual of the commands.
+
+#ifndef PERCOLATOR_TESTS_HISTORIES_PLAYER_H_
+#define PERCOLATOR_TESTS_HISTORIES_PLAYER_H_
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/cluster.h"
+#include "src/base/mutex.h"
+#include "tests/histories/client.h"
+#include "tests/histories/names.h"
+#include "tests/histories/parts.h"
+#include "tests/histories/script.h"
+#include "tests/histories/variant.h"
+#include "tests/histories/virtual_runtime.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+
+class Player {
+ public:
+  // The options of its cluster.
+  static constexpr Duration kLease = std::chrono::seconds(10);
+  static constexpr Duration kCallTimeout = std::chrono::seconds(30);
+  static constexpr Duration kRetention = std::chrono::seconds(60);
+
+  static absl::StatusOr<std::unique_ptr<Player>> Make(const Script& script, const Variant& variant);
+  ~Player();
+  Player(const Player&) = delete;
+  Player& operator=(const Player&) = delete;
+
+  // What the commands say, in lines. kInvalidArgument: one that can't be played. kInternal: a rule is broken.
+  absl::StatusOr<std::string> Play(const std::vector<Command>& commands);
+
+ private:
+  // What a command says: lines without the end of the last one; empty: nothing.
+  using Answer = absl::StatusOr<std::string>;
+  using Words = std::vector<std::string>;  // of a command, without the verb
+  struct Verb;
+  // A command under way in a task of its own.
+  struct Running {
+    explicit Running(Runtime* runtime) : changed(runtime->NewWaitQueue()) {}
+
+    Mutex mutex;
+    std::unique_ptr<WaitQueue> changed;
+    bool done = false;  // guarded by `mutex`, as is the answer
+    Answer answer;
+  };
+
+  Player(const Script& script, const Variant& variant);
+
+  static const std::map<std::string_view, Verb>& Verbs();
+  absl::Status OpenStore();
+  Answer Perform(const Command& command);
+  bool IsForBusy(const Command& command) const;
+  absl::Status CheckRules();
+
+  // --- Who and what is meant.
+  ClusterParts Parts();
+  absl::StatusOr<Client*> StartClient(const std::string& name);
+  // One that was begun; that lives; whose transaction or snapshot has not ended; whose transaction has not.
+  absl::StatusOr<Client*> FindClient(const std::string& name);
+  absl::StatusOr<Client*> FindLive(const std::string& name);
+  absl::StatusOr<Client*> FindReader(const std::string& name);
+  absl::StatusOr<Client*> FindWriter(const std::string& name);
+  absl::StatusOr<CellName> FindCell(const std::string& name);
+  absl::StatusOr<std::vector<CellName>> FindCells(const Words& words, size_t from);
+
+  // --- What is said.
+  // What a client did, with how long it took and whose transactions it finished meanwhile. An action that says nothing is
+  // reported only if there is something of that.
+  Answer Act(Client* client, const std::function<Answer()>& action);
+  std::string NoteOf(Client* client, Duration waited);
+  std::string ErrorText(const absl::Status& status);
+  Answer ResultText(const CommitResult& result, std::optional<int> number);
+  std::string ValuesText(const Words& names, const std::vector<std::optional<std::string>>& values);
+
+  // --- The verbs: those of transactions, in transaction_verbs.cc.
+  Answer Init(const Words& words);
+  Answer Begin(const Words& words);
+  Answer OpenSnapshot(const Words& words);
+  Answer Get(const Words& words);
+  Answer Scan(const Words& words);
+  Answer Set(const Words& words);
+  Answer Delete(const Words& words);
+  Answer Verify(const Words& words);
+  Answer Commit(const Words& words);
+  Answer Abort(const Words& words);
+  Answer Increment(const Words& words);
+
+  Answer Prewrite(const Words& words);
+  Answer DrawCommitTimestamp(const Words& words);
+  Answer CommitPrimary(const Words& words);
+  Answer CommitSecondaries(const Words& words);
+  Answer RollBack(const Words& words);
+  Answer Outcome(const Words& words);
+
+  // --- And what may happen to them, in world_verbs.cc.
+  Answer Stop(const Words& words);
+  Answer Go(const Words& words);
+  Answer Crash(const Words& words);
+  Answer Hang(const Words& words);
+  Answer LoseSession(const Words& words);
+  Answer Deliver(const Words& words);
+  Answer Resend(const Words& words);
+  Answer Meet(const Words& words);
+  Answer Resolve(const Words& words);
+
+  Answer Expire(const Words& words);
+  Answer Sleep(const Words& words);
+  Answer CollectGarbage(const Words& words);
+  Answer Lose(const Words& words);
+  Answer Disconnect(const Words& words);
+  Answer Connect(const Words& words);
+  Answer Restart(const Words& words);
+  Answer DropTable(const Words& words);
+
+  Answer Dump(const Words& words);
+  Answer Locks(const Words& words);
+  Answer History(const Words& words);
+  Answer StartCommand(const Words& words);
+  Answer Finish(const Words& words);
+
+  const Variant variant_;
+  const CellMap cells_;
+  Stamps stamps_;
+
+  VirtualRuntime runtime_;
+  VirtualOracle oracle_{&runtime_};
+  MortalCoordinator coordinator_{&oracle_, &runtime_};
+  Network network_;
+  std::optional<TempDir> folder_;
+  std::unique_ptr<Store> store_;
+  std::vector<std::unique_ptr<Client>> clients_;  // all that were ever started
+  std::map<std::string, Client*> by_name_;
+  std::map<std::string, std::unique_ptr<Running>> running_;  // commands that were started, by client
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_HISTORIES_PLAYER_H_

@@ -1,0 +1,44 @@
+// Small words of the script language.
+
+#ifndef PERCOLATOR_TESTS_HISTORIES_WORDS_H_
+#define PERCOLATOR_TESTS_HISTORIES_WORDS_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/options.h"
+
+namespace percolator {
+
+// A command that can't be played.
+absl::Status Mistake(std::string_view what);
+
+std::optional<int> ParseNumber(std::string_view text);
+// The number of a last word "ts=7".
+std::optional<int> WantedNumber(const std::vector<std::string>& words);
+// A value as the script writes it: "300*a" is 300 letters. ValueText of raw_cells.h is the way back.
+std::string ParseValue(const std::string& text);
+
+// "1.5s"
+std::string SecondsText(Duration duration);
+std::string Joined(const std::vector<std::string>& pieces, std::string_view between);
+
+// "v=30" or "v%3=0", of values that are whole numbers.
+class Predicate {
+ public:
+  static absl::StatusOr<Predicate> Parse(std::string_view text);
+
+  bool Holds(const std::string& value) const;
+
+ private:
+  std::optional<int> divisor_;
+  int wanted_ = 0;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_HISTORIES_WORDS_H_

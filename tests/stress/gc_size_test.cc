@@ -1,0 +1,90 @@
+// The store stays small under a steady load of overwrites and deletes, though garbage collection runs beside it.
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "percolator/cluster.h"
+#include "src/oracle/local_oracle.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+namespace {
+
+constexpr int kRows = 20;
+
+// Versions in all families of the table.
+size_t CellsIn(Store* store, const std::string& table) {
+  const absl::StatusOr<ScanPage> page = store->Scan(
+      {table, RowRange::All(), {{Family::kData}, {Family::kLock}, {Family::kWrite}, {Family::kNotify}}, 100'000});
+  EXPECT_THAT(page, IsOk());
+  size_t cells = 0;
+  for (const Row& row : page->rows) cells += row.cells.size();
+  return cells;
+}
+
+TEST(GcSizeTest, OverwritesDeletesAndRollbacksDoNotPileUp) {
+  TempDir dir;
+  absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir.path() + "/s", {.durability = Durability::kNoSync});
+  ASSERT_THAT(store, IsOk());
+  auto oracle = LocalOracle::Create(dir.path() + "/oracle", Timestamp());
+  ASSERT_THAT(oracle, IsOk());
+  const std::unique_ptr<Coordinator> coordinator = NewLocalCoordinator(oracle->get());
+  ClusterOptions options;
+  options.commit_in_one_step = false;
+  options.lock_lease = std::chrono::milliseconds(50);
+  options.gc_retention = std::chrono::milliseconds(100);
+  options.gc_period = std::chrono::milliseconds(10);
+  auto cluster = Cluster::Assemble({store->get(), oracle->get(), coordinator.get()}, options);
+  ASSERT_THAT(cluster, IsOk());
+  ASSERT_THAT((*cluster)->CreateTable("t"), IsOk());
+
+  // At least so long, and until garbage collection has come by: on a slow machine that takes a while.
+  const auto begin = std::chrono::steady_clock::now();
+  const auto goes_on = [&] {
+    const auto passed = std::chrono::steady_clock::now() - begin;
+    return passed < std::chrono::milliseconds(1500) ||
+           ((*cluster)->stats().versions_collected == 0 && passed < std::chrono::seconds(30));
+  };
+  int64_t commits = 0;
+  int64_t conflicts = 0;
+  while (goes_on()) {
+    const std::string row = "row" + std::to_string(commits % kRows);
+    Transaction loser(cluster->get());
+    ASSERT_THAT(loser.Get("t", row, "c"), IsOk());
+    // Long values have cells in the family data, too; every seventh is a delete; verify records and markers as well.
+    const auto done = (*cluster)->Transact([&](ReadWrite& t) -> absl::Status {
+      if (absl::Status s = t.Verify("t", "guard", "c"); !s.ok()) return s;
+      if (commits % 7 == 0) return t.Delete("t", row, "c");
+      return t.Set("t", row, "c", std::string(commits % 2 == 0 ? 10 : 1000, 'v'));
+    });
+    ASSERT_THAT(done, IsOk());
+    ++commits;
+    ASSERT_THAT(loser.Set("t", row, "c", "too late"), IsOk());
+    conflicts += loser.Commit().committed() ? 0 : 1;
+  }
+  EXPECT_EQ(conflicts, commits);
+  const size_t before = CellsIn(store->get(), "t");
+  const uint64_t collected_beside = (*cluster)->stats().versions_collected;
+
+  // With nobody writing, what is left after the retention is one version of each cell that has one.
+  absl::StatusOr<Timestamp> safe_point = (*cluster)->CollectGarbage();
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (CellsIn(store->get(), "t") > 2 * kRows && std::chrono::steady_clock::now() < patience) {
+    safe_point = (*cluster)->CollectGarbage();
+    ASSERT_THAT(safe_point, IsOk());
+  }
+  const size_t after = CellsIn(store->get(), "t");
+  const ClusterStats stats = (*cluster)->stats();
+  std::cout << commits << " commits, " << conflicts << " conflicts; cells while it ran: " << before
+            << ", afterwards: " << after << "; collected: " << stats.versions_collected << "\n";
+  EXPECT_LE(after, 2u * kRows);
+  EXPECT_GT(stats.versions_collected, static_cast<uint64_t>(commits));
+  EXPECT_GT(collected_beside, 0u) << "garbage collection beside the load collected nothing";
+  EXPECT_THAT((*cluster)->Close(), IsOk());
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,360 @@
+// The systematic part of the crash tests: a transaction over three rows, every call that it makes, and everything that can
+// go wrong with that call. Then others come, and whatever happened, three things hold:
+//
+//   all or nothing   one snapshot sees all three new values or all three old ones, by Get and by Scan, now and as of
+//                    the time before (T2, T3)
+//   truth            what the client was told is what happened, for ever; unknown becomes known by asking (T10)
+//   no traces        a reader and a writer leave no lock behind, and the audit finds nothing (T1 to T6, T14)
+//
+// Requests that are still on their way arrive at different moments: before others come, after a reader, after a writer.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "percolator/cluster.h"
+#include "src/base/strings.h"
+#include "tests/txn/audit.h"
+#include "tests/txn/world.h"
+
+namespace percolator {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::IsEmpty;
+using Kind = Fault::Kind;
+using Outcome = CommitResult::Outcome;
+
+const char* const kRows[] = {"Ann", "Bob", "Joe"};
+
+struct Mode {
+  bool one_step = false;
+  bool long_values = false;
+};
+
+void PrintTo(const Mode& mode, std::ostream* os) {
+  *os << (mode.one_step ? "one step" : "two phases") << (mode.long_values ? ", long values" : ", short values");
+}
+
+// When requests that are on their way arrive.
+enum class Arrival { kBeforeOthers, kAfterReader, kAfterWriter };
+
+// How others learn that the client is not to be waited for, where it did not finish by itself.
+enum class Judgement { kSession, kLease };
+
+std::string Value(const Mode& mode, const std::string& word) {
+  return mode.long_values ? word + std::string(300, '.') : word;
+}
+
+// One trial: a world, the client whose calls go wrong, and the others.
+class Trial {
+ public:
+  Trial(const Mode& mode, Arrival arrival, Judgement judgement)
+      : mode_(mode), arrival_(arrival), judgement_(judgement), others_(&world_, Options(mode)) {
+    WriteByOthers("old");
+    before_ = others_->Now()->timestamp();
+    client_ = std::make_unique<Process>(&world_, Options(mode));
+    transaction_ = std::make_unique<Transaction>(client_->get(), TransactionOptions{.deadline = seconds(3)});
+    for (const char* row : kRows) {
+      EXPECT_THAT(transaction_->Set(kTable, row, kColumn, Value(mode_, "new")), IsOk());
+    }
+    client_->wire().CountFromHere();
+  }
+
+  Wire& wire() { return client_->wire(); }
+
+  // The commit, with its secondaries; then others.
+  void Go() {
+    result_ = transaction_->Commit();
+    world_.runtime.LetOthersRun();
+    CheckAfterwards();
+  }
+
+  // The client stalls at this call, and others come.
+  void StallAt(size_t call, bool before) {
+    const auto others_come = [this] {
+      Judge();
+      const std::string seen = ReadAll();
+      EXPECT_TRUE(seen == "old" || seen == "new") << seen;
+      WriteByOthers("between");
+      between_ = true;
+    };
+    before ? wire().Before(call, others_come) : wire().After(call, others_come);
+  }
+
+ private:
+  static ClusterOptions Options(const Mode& mode) {
+    ClusterOptions options;
+    options.commit_in_one_step = mode.one_step;
+    options.gc_period = Duration(0);
+    options.call_timeout = seconds(30);
+    return options;
+  }
+
+  void Judge() {
+    if (judgement_ == Judgement::kSession) {
+      client_->LoseSession();
+    } else {
+      world_.oracle.Advance(11'000'000);
+    }
+  }
+
+  void WriteByOthers(const std::string& word) {
+    const absl::StatusOr<Timestamp> committed = others_->Transact([&](ReadWrite& t) {
+      for (const char* row : kRows) {
+        if (absl::Status s = t.Set(kTable, row, kColumn, Value(mode_, word)); !s.ok()) return s;
+      }
+      return absl::OkStatus();
+    });
+    EXPECT_THAT(committed, IsOk());
+  }
+
+  // The word that all rows of a view hold; what is not one word is spelled out.
+  std::string Words(ReadView& view) {
+    std::vector<CellName> cells;
+    for (const char* row : kRows) cells.push_back({kTable, row, kColumn});
+    const auto values = view.Get(cells);
+    EXPECT_THAT(values, IsOk());
+    if (!values.ok()) return "error";
+    std::string by_get;
+    for (const auto& value : *values) by_get += Word(value.value_or("absent")) + " ";
+    std::string by_scan;
+    const std::unique_ptr<RowIterator> rows = view.Scan({.table = kTable});
+    while (rows->Next()) by_scan += Word(rows->row().columns[0].value) + " ";
+    EXPECT_THAT(rows->status(), IsOk());
+    EXPECT_EQ(by_get, by_scan);
+    const std::string word = by_get.substr(0, by_get.find(' '));
+    return by_get == StrCat(word, " ", word, " ", word, " ") ? word : by_get;
+  }
+  static std::string Word(const std::string& value) { return value.substr(0, value.find('.')); }
+
+  std::string ReadAll() {
+    absl::StatusOr<Snapshot> snapshot = others_->Now();
+    EXPECT_THAT(snapshot, IsOk());
+    return Words(*snapshot);
+  }
+  std::string ReadAllAsOf(Timestamp ts) {
+    absl::StatusOr<Snapshot> snapshot = others_->AsOf(ts);
+    EXPECT_THAT(snapshot, IsOk());
+    return Words(*snapshot);
+  }
+
+  void CheckAfterwards() {
+    if (client_->wire().dead()) Judge();
+    client_->wire().ForgetFaults();
+    if (arrival_ == Arrival::kBeforeOthers) client_->wire().DeliverLate();
+    const std::string seen = ReadAll();
+    if (between_) {
+      EXPECT_TRUE(seen == "between" || seen == "new") << seen;
+    } else {
+      EXPECT_TRUE(seen == "old" || seen == "new") << seen;
+    }
+    CheckTruth(seen);
+    if (arrival_ == Arrival::kAfterReader) client_->wire().DeliverLate();
+    // In one step the request of a client that died may commit when it arrives: nobody was told anything else.
+    const bool still_open = mode_.one_step && client_->wire().dead() && seen == "old";
+    const std::string again = ReadAll();
+    EXPECT_TRUE(again == seen || (still_open && again == "new")) << seen << ", then " << again;
+    WriteByOthers("last");
+    if (arrival_ == Arrival::kAfterWriter) client_->wire().DeliverLate();
+    EXPECT_EQ(ReadAll(), "last");
+    EXPECT_EQ(ReadAllAsOf(before_), "old");
+    world_.runtime.LetOthersRun();
+    EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
+    EXPECT_THAT(Audit(world_.store.get()), IsEmpty());
+  }
+
+  // T10. Of a dead client nobody knows what it was told.
+  void CheckTruth(const std::string& seen) {
+    if (client_->wire().dead()) return;
+    CommitResult result = result_;
+    if (result.outcome == Outcome::kUnknown) {
+      const absl::StatusOr<CommitResult> told = others_->Resolve(result);
+      ASSERT_THAT(told, IsOk());
+      result = *told;
+    }
+    ASSERT_NE(static_cast<int>(result.outcome), static_cast<int>(Outcome::kUnknown));
+    if (result.committed()) {
+      EXPECT_EQ(ReadAllAsOf(result.commit_ts), "new");
+      EXPECT_NE(ReadAllAsOf(Timestamp(result.commit_ts.value() - 1)), "new");
+      EXPECT_TRUE(seen == "new" || between_) << seen;
+    } else {
+      EXPECT_NE(seen, "new");
+    }
+  }
+
+  const Mode mode_;
+  const Arrival arrival_;
+  const Judgement judgement_;
+  World world_;
+  Process others_;
+  std::unique_ptr<Process> client_;
+  std::unique_ptr<Transaction> transaction_;
+  CommitResult result_;
+  Timestamp before_;
+  bool between_ = false;  // others have written while the client stalled
+};
+
+class CrashEverywhere : public ::testing::TestWithParam<Mode> {
+ protected:
+  // The calls of a commit with which nothing goes wrong, to the last secondary.
+  std::vector<Wire::Call> Calls() {
+    Trial trial(GetParam(), Arrival::kBeforeOthers, Judgement::kSession);
+    trial.Go();
+    std::vector<Wire::Call> calls = trial.wire().calls();
+    EXPECT_GE(calls.size(), GetParam().one_step ? 2u : 5u);
+    return calls;
+  }
+
+  // Runs with these faults, for every moment of arrival and both judgements. Stops at the first that fails.
+  void TryAll(const std::string& what, const std::function<void(Trial&)>& prepare) {
+    for (const Arrival arrival : {Arrival::kBeforeOthers, Arrival::kAfterReader, Arrival::kAfterWriter}) {
+      for (const Judgement judgement : {Judgement::kSession, Judgement::kLease}) {
+        SCOPED_TRACE(
+            StrCat(what, ", arrival ", static_cast<int>(arrival), ", judgement ", static_cast<int>(judgement)));
+        Trial trial(GetParam(), arrival, judgement);
+        prepare(trial);
+        trial.Go();
+        ++runs_;
+        if (HasFailure()) return;
+      }
+    }
+  }
+
+  // The faults of a call: of a batch of rows, with every part of it applied.
+  static std::vector<Fault> FaultsOf(const Wire::Call& call) {
+    std::vector<Fault> faults = {{.kind = Kind::kDieBefore},
+                                 {.kind = Kind::kLoseRequest},
+                                 {.kind = Kind::kTwice},
+                                 {.kind = Kind::kEchoLate},
+                                 {.kind = Kind::kLate}};
+    const uint64_t parts = call.what == "mutate" ? uint64_t{1} << call.rows : 1;
+    for (uint64_t part = 0; part < parts; ++part) {
+      const uint64_t rows = parts == 1 ? Fault::kAllRows : part;
+      faults.push_back({.kind = Kind::kDieAfter, .rows = rows});
+      faults.push_back({.kind = Kind::kLoseReply, .rows = rows});
+    }
+    return faults;
+  }
+
+  int runs_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Modes, CrashEverywhere,
+                         ::testing::Values(Mode{false, false}, Mode{false, true}, Mode{true, false}, Mode{true, true}),
+                         [](const auto& test) {
+                           return StrCat(test.param.one_step ? "OneStep" : "TwoPhases",
+                                         test.param.long_values ? "LongValues" : "ShortValues");
+                         });
+
+TEST_P(CrashEverywhere, OneFaultAtEveryCall) {
+  const std::vector<Wire::Call> calls = Calls();
+  for (size_t k = 1; k <= calls.size(); ++k) {
+    for (const Fault& fault : FaultsOf(calls[k - 1])) {
+      TryAll(StrCat("call ", k, " (", calls[k - 1].what, "): ", FaultName(fault.kind), ", rows ", fault.rows),
+             [&](Trial& trial) { trial.wire().FailAt(k, fault); });
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(runs_, GetParam().one_step ? 50 : 200);
+}
+
+// C10: a stall past the lease, before and after every call, in which others decide.
+TEST_P(CrashEverywhere, AStallAtEveryCall) {
+  const std::vector<Wire::Call> calls = Calls();
+  for (size_t k = 1; k <= calls.size(); ++k) {
+    for (const bool before : {true, false}) {
+      TryAll(StrCat("stall ", before ? "before" : "after", " call ", k, " (", calls[k - 1].what, ")"),
+             [&](Trial& trial) { trial.StallAt(k, before); });
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// A stall and a fault: the request of the stalled call is lost, doubled or late as well.
+TEST_P(CrashEverywhere, AStallAndAFaultAtEveryCall) {
+  const std::vector<Wire::Call> calls = Calls();
+  for (size_t k = 1; k <= calls.size(); ++k) {
+    for (const Kind kind : {Kind::kLoseRequest, Kind::kLoseReply, Kind::kTwice, Kind::kEchoLate, Kind::kLate}) {
+      for (const bool before : {true, false}) {
+        TryAll(StrCat("stall ", before ? "before" : "after", " call ", k, " (", calls[k - 1].what, ") and ",
+                      FaultName(kind)),
+               [&](Trial& trial) {
+                 trial.StallAt(k, before);
+                 trial.wire().FailAt(k, {.kind = kind});
+               });
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Pairs of faults: of all pairs every so many-th, PERCOLATOR_CRASH_STRIDE=1 for all. What comes after a fault are other
+// calls than without it, so there are a few more places than calls.
+TEST_P(CrashEverywhere, TwoFaults) {
+  const char* const asked = std::getenv("PERCOLATOR_CRASH_STRIDE");
+  const size_t stride = asked != nullptr ? std::max(std::atoi(asked), 1) : 7;
+  size_t pair = 0;
+  const size_t places = Calls().size() + 3;
+  const std::vector<Kind> first = {Kind::kLoseRequest, Kind::kLoseReply, Kind::kTwice, Kind::kEchoLate, Kind::kLate};
+  const std::vector<Kind> second = {Kind::kLoseRequest, Kind::kLoseReply, Kind::kTwice,   Kind::kEchoLate,
+                                    Kind::kLate,        Kind::kDieBefore, Kind::kDieAfter};
+  for (size_t k = 1; k <= places; ++k) {
+    for (size_t j = k + 1; j <= places; ++j) {
+      for (const Kind one : first) {
+        for (const Kind two : second) {
+          if (pair++ % stride != 0) continue;
+          TryAll(StrCat("call ", k, ": ", FaultName(one), "; call ", j, ": ", FaultName(two)), [&](Trial& trial) {
+            trial.wire().FailAt(k, {.kind = one});
+            trial.wire().FailAt(j, {.kind = two});
+          });
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// The store goes away at some call, and stays away until the client gives up.
+TEST_P(CrashEverywhere, TheStoreGoesAway) {
+  const std::vector<Wire::Call> calls = Calls();
+  for (size_t k = 1; k <= calls.size(); ++k) {
+    for (const bool applied : {false, true}) {
+      TryAll(StrCat("from call ", k, " (", calls[k - 1].what, ") on", applied ? ", that one applied" : ""),
+             [&](Trial& trial) {
+               trial.wire().FailFrom(k, {.kind = Kind::kLoseRequest});
+               if (applied) trial.wire().FailAt(k, {.kind = Kind::kLoseReply});
+             });
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// The store refuses, for good: the disk is full, or it has stopped.
+TEST_P(CrashEverywhere, TheStoreRefuses) {
+  const std::vector<Wire::Call> calls = Calls();
+  for (const absl::Status& error : {absl::ResourceExhaustedError("full"), absl::DataLossError("I/O error"),
+                                    absl::FailedPreconditionError("stopped")}) {
+    for (size_t k = 1; k <= calls.size(); ++k) {
+      for (const bool lasting : {false, true}) {
+        TryAll(StrCat("call ", k, " (", calls[k - 1].what, "): ", error.message(), lasting ? " for good" : " once"),
+               [&](Trial& trial) {
+                 const Fault fault{.kind = Kind::kRefused, .error = error};
+                 lasting ? trial.wire().FailFrom(k, fault) : trial.wire().FailAt(k, fault);
+               });
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,863 @@
+// The crash points of docs/testing.md, by name: where a client or a cleaner dies or stalls, the state that is left, and
+// what must follow.
+//
+//   C0        before or after the beginning
+//   C1        the prewrite's answer is lost
+//   C2, C3    after the primary's lock, after some of the secondaries'
+//   C4, C5    all locked, before and after the commit timestamp is drawn
+//   C7        the commit's answer is lost
+//   C8, C9    after the commit point, after some of the secondaries
+//   C10       the client stalls for longer than its lease, and resumes
+//   C11       a request comes again, or late
+//   C12       the client dies while it rolls itself back
+//   K1 to K3  the cleaner dies, races, remembers
+//
+// (C6 is about notifications.) Every state is built exactly; crash_everywhere_test.cc goes through all calls and faults.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+
+#include "src/txn/commit.h"
+#include "src/txn/gc.h"
+#include "src/txn/one_step.h"
+#include "src/txn/prewrite.h"
+#include "tests/txn/audit.h"
+#include "tests/txn/world.h"
+
+namespace percolator {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Kind = Fault::Kind;
+using Outcome = CommitResult::Outcome;
+
+// What happens to the owner of a lock so that others may clean it up.
+enum class Death {
+  kSessionEnds,  // it dies, and that is noticed at once
+  kLeasePasses,  // its session lives on, but its lock grows old
+};
+
+void PrintTo(Death death, std::ostream* os) {
+  *os << (death == Death::kSessionEnds ? "the session ends" : "the lease passes");
+}
+
+// Steps: who dies is `me_`; who comes is `other_`.
+class CrashPoint : public StepsTest, public ::testing::WithParamInterface<Death> {
+ protected:
+  // Bob is the primary; all three have had a value before.
+  CrashPoint() {
+    MustCommit(Begin(3, {Put("Bob", "old"), Put("Joe", "old"), Put("Ann", "old")}), 4);
+    me_.wire().CountFromHere();
+  }
+  ~CrashPoint() override { EXPECT_THAT(Audit(world_.store.get()), IsEmpty()); }
+
+  Writes Transfer() { return Begin(7, {Put("Bob", "new"), Put("Joe", "new"), Put("Ann", std::string(300, 'n'))}); }
+
+  void Die() {
+    me_.Die(GetParam() == Death::kSessionEnds);
+    if (GetParam() == Death::kLeasePasses) PassLease();
+  }
+  // Others may judge it dead, but it goes on.
+  void Stall() {
+    if (GetParam() == Death::kSessionEnds) {
+      world_.coordinator.DeclareDead(me_.session());
+    } else {
+      PassLease();
+    }
+  }
+
+  uint64_t Later() { return world_.oracle.GetTimestamp()->value(); }
+
+  // What a reader must see, of all rows and whichever row it looks at first.
+  void MustBeRolledBack() {
+    for (const char* row : {"Ann", "Joe", "Bob"}) MustRead(row, Later(), "old");
+    EXPECT_THAT(Locks(), IsEmpty());
+    EXPECT_THAT(Cells("Bob"), ::testing::HasSubstr("rollback@7"));
+  }
+  void MustBeCommitted() {
+    MustRead("Ann", Later(), std::string(300, 'n'));
+    for (const char* row : {"Joe", "Bob"}) MustRead(row, Later(), "new");
+    EXPECT_THAT(Locks(), IsEmpty());
+  }
+  // A writer comes first, and has its way.
+  void MustLetAWriterPass() {
+    for (const char* row : {"Ann", "Joe", "Bob"}) {
+      const uint64_t start = Later();
+      MustWrite(row, "later", start, Later());
+      MustRead(row, Later(), "later");
+    }
+    EXPECT_THAT(Locks(), IsEmpty());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Deaths, CrashPoint, ::testing::Values(Death::kSessionEnds, Death::kLeasePasses),
+                         [](const auto& test) {
+                           return test.param == Death::kSessionEnds ? "SessionEnds" : "LeasePasses";
+                         });
+
+// --- C1: prewrite(primary) sent, reply lost.
+
+TEST_P(CrashPoint, C1_TheAnswerOfThePrewriteIsLost) {
+  for (const uint64_t rows : {0b000, 0b001, 0b110, 0b111}) {
+    SCOPED_TRACE(rows);
+    const uint64_t start = Later();
+    const Writes t = Begin(start, {Put("x1", "1"), Put("x2", "2"), Put("x3", "3")});
+    me_.wire().CountFromHere();
+    me_.wire().FailAt(1, {.kind = Kind::kLoseReply, .rows = rows});
+    MustPrewrite(t);
+    EXPECT_THAT(Locks(), SizeIs(3));
+    RollBack(t);
+  }
+}
+
+// Somebody has decided meanwhile: the repeated prewrite hears the decision.
+TEST_P(CrashPoint, C1_TheAnswerIsLostAndACleanerWasQuicker) {
+  const Writes t = Transfer();
+  me_.wire().FailAt(1, {.kind = Kind::kLoseReply});
+  me_.wire().After(1, [&] {
+    Stall();
+    MustRead("Joe", Later(), "old");
+  });
+  ExpectConflict(TryPrewrite(t), Conflict::Kind::kRolledBack, "Bob");
+  RollBack(t);
+  MustBeRolledBack();
+}
+
+// --- C2: after the primary's lock, before the secondaries'.
+
+TEST_P(CrashPoint, C2_OnlyThePrimaryIsLocked) {
+  ASSERT_TRUE(ArrivePrewrite(Transfer(), "Bob"));
+  Die();
+  EXPECT_EQ(Cells("Bob"), "lock@7 put new primary | write@4 put old from 3");
+  MustRead("Bob", Later(), "old");
+  EXPECT_EQ(Cells("Bob"), "rollback@7 | write@4 put old from 3");
+  MustBeRolledBack();
+}
+
+TEST_P(CrashPoint, C2_AWriterComesFirst) {
+  ASSERT_TRUE(ArrivePrewrite(Transfer(), "Bob"));
+  Die();
+  MustLetAWriterPass();
+}
+
+// The secondary's prewrite was on its way all the time: it leaves an orphan, which the primary's marker condemns.
+TEST_P(CrashPoint, C2_ASecondaryArrivesLate) {
+  const Writes t = Transfer();
+  ASSERT_TRUE(ArrivePrewrite(t, "Bob"));
+  Die();
+  MustRead("Bob", Later(), "old");
+  ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
+  EXPECT_EQ(Cells("Joe"), "lock@7 put new of Bob | write@4 put old from 3");
+  MustBeRolledBack();
+  EXPECT_EQ(Cells("Joe"), "rollback@7 | write@4 put old from 3");
+}
+
+// --- C3: after some of the secondaries.
+
+TEST_P(CrashPoint, C3_SomeSecondariesAreLocked) {
+  for (const std::vector<const char*>& rows :
+       {std::vector<const char*>{"Bob", "Joe"}, {"Bob", "Ann"}, {"Joe"}, {"Ann"}, {"Joe", "Ann"}}) {
+    const uint64_t start = Later();
+    const Writes t = Begin(start, {Put("Bob", "new"), Put("Joe", "new"), Put("Ann", std::string(300, 'n'))});
+    for (const char* row : rows) ASSERT_TRUE(ArrivePrewrite(t, row));
+    Stall();
+    for (const char* row : {"Ann", "Joe", "Bob"}) MustRead(row, Later(), "old");
+    EXPECT_THAT(Locks(), IsEmpty());
+    EXPECT_FALSE(ArrivePrewrite(t, "Bob"));  // whatever comes now, it can't commit
+  }
+}
+
+// --- C4: all locked, before the commit timestamp. C5: after it was drawn.
+
+TEST_P(CrashPoint, C4_AllIsLocked) {
+  MustPrewrite(Transfer());
+  Die();
+  MustBeRolledBack();
+}
+
+TEST_P(CrashPoint, C4_AWriterComesFirst) {
+  MustPrewrite(Transfer());
+  Die();
+  MustLetAWriterPass();
+}
+
+TEST_P(CrashPoint, C4_TheClientResumes) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  Stall();
+  MustRead("Ann", Later(), "old");
+  const CommitResult result = TryCommitPrimary(t, Later());
+  ExpectOutcome(result, Outcome::kAborted);
+  ExpectConflict(result.status, Conflict::Kind::kRolledBack, "Bob");
+  RollBack(t);
+  MustBeRolledBack();
+}
+
+TEST_P(CrashPoint, C5_TheCommitTimestampIsDrawn) {
+  MustPrewrite(Transfer());
+  ASSERT_THAT(me_.env().oracle->GetTimestamp(), IsOk());
+  Die();
+  MustBeRolledBack();
+}
+
+// T6, T8: a reader between the drawn timestamp and the commit must not miss it. It is stopped by the lock.
+TEST_P(CrashPoint, C5_AReaderLaterThanTheTimestampFindsTheLock) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  const uint64_t commit_ts = me_.env().oracle->GetTimestamp()->value();
+  const uint64_t reader = Later();
+  world_.runtime.Start([&] {
+    world_.runtime.Sleep(Duration(30));
+    MustCommitPrimary(t, commit_ts);
+  });
+  MustRead("Joe", reader, "new");
+  MustBeCommitted();
+}
+
+// --- C7: commit(primary) sent, reply lost.
+
+TEST_P(CrashPoint, C7_TheCommitWasApplied) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  me_.wire().CountFromHere();
+  me_.wire().FailAt(1, {.kind = Kind::kLoseReply});
+  const uint64_t commit_ts = Later();
+  MustCommitPrimary(t, commit_ts);
+  MustBeCommitted();
+}
+
+TEST_P(CrashPoint, C7_TheCommitWasNotApplied) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  me_.wire().CountFromHere();
+  me_.wire().FailAt(1, {.kind = Kind::kLoseRequest});
+  MustCommitPrimary(t, Later());
+  MustBeCommitted();
+}
+
+// Applied, and rolled forward by others, and written over: the answer is the same.
+TEST_P(CrashPoint, C7_TheCommitWasAppliedAndOthersWentOn) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  me_.wire().CountFromHere();
+  me_.wire().FailAt(1, {.kind = Kind::kLoseReply});
+  me_.wire().After(1, [&] {
+    MustBeCommitted();
+    MustLetAWriterPass();
+  });
+  MustCommitPrimary(t, Later());
+}
+
+// Not applied, and a cleaner came: aborted. The first copy of the request comes after all, and finds no lock.
+TEST_P(CrashPoint, C7_TheCommitWasLateAndACleanerQuicker) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  me_.wire().CountFromHere();
+  me_.wire().FailAt(1, {.kind = Kind::kLate});
+  me_.wire().After(1, [&] {
+    Stall();
+    MustRead("Joe", Later(), "old");
+  });
+  ExpectOutcome(TryCommitPrimary(t, Later()), Outcome::kAborted);
+  me_.wire().DeliverLate();
+  MustBeRolledBack();
+}
+
+// The client can't ask any more; whoever asks later is told the truth.
+TEST_P(CrashPoint, C7_TheClientDiesInDoubt) {
+  for (const bool applied : {true, false}) {
+    const std::string value = applied ? "doubt" : "never";
+    const uint64_t start = Later();
+    const Writes t = Begin(start, {Put("Bob", value), Put("Joe", value)});
+    MustPrewrite(t);
+    if (applied) {
+      ASSERT_TRUE(ArriveCommit(t, "Bob", Later()));
+    }
+    Stall();
+    const CommitResult told = ResolveOutcome(other_.env(), t.primary(), t.start_ts, other_.deadline());
+    ExpectOutcome(told, applied ? Outcome::kCommitted : Outcome::kAborted);
+    MustRead("Joe", Later(), "doubt");
+    if (!applied) {
+      EXPECT_FALSE(ArriveCommit(t, "Bob", Later()));
+    }
+  }
+}
+
+// --- C8: after the commit point. C9: after some of the secondaries.
+
+TEST_P(CrashPoint, C8_ThePrimaryIsCommitted) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  MustCommitPrimary(t, Later());
+  Die();
+  MustBeCommitted();
+}
+
+TEST_P(CrashPoint, C8_AWriterComesFirst) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  const uint64_t commit_ts = Later();
+  MustCommitPrimary(t, commit_ts);
+  Die();
+  MustLetAWriterPass();
+  MustRead("Joe", commit_ts, "new");  // under the newer write it is there
+}
+
+// Whatever a resolver believes of the owner: rolling back is impossible now.
+TEST_P(CrashPoint, C8_NobodyCanRollItBack) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  MustCommitPrimary(t, Later());
+  Die();
+  EXPECT_TRUE(ResolveLocks(other_.env(), {Met("Joe", 7), Met("Ann", 7)}, Patience::kNone).value());
+  ExpectOutcome(ResolveOutcome(other_.env(), t.primary(), t.start_ts, other_.deadline()), Outcome::kCommitted);
+  MustBeCommitted();
+}
+
+TEST_P(CrashPoint, C8_GarbageCollectionRollsItForward) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  MustCommitPrimary(t, Later());
+  Die();
+  ASSERT_THAT(CollectGarbage(other_.env(), Timestamp(Later()), [] { return false; }), IsOk());
+  EXPECT_THAT(Locks(), IsEmpty());
+  MustBeCommitted();
+}
+
+TEST_P(CrashPoint, C9_SomeSecondariesAreCommitted) {
+  for (const char* row : {"Joe", "Ann"}) {
+    const uint64_t start = Later();
+    const Writes t = Begin(start, {Put("Bob", "new"), Put("Joe", "new"), Put("Ann", std::string(300, 'n'))});
+    MustPrewrite(t);
+    const uint64_t commit_ts = Later();
+    MustCommitPrimary(t, commit_ts);
+    ASSERT_TRUE(ArriveCommit(t, row, commit_ts));
+    Stall();
+    MustBeCommitted();
+  }
+}
+
+// The client's own commits of the secondaries come late, after readers, after a writer, after a new lock.
+TEST_P(CrashPoint, C9_TheClientsOwnCommitsComeLate) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  const uint64_t commit_ts = Later();
+  MustCommitPrimary(t, commit_ts);
+  MustRead("Joe", Later(), "new");
+  EXPECT_FALSE(ArriveCommit(t, "Joe", commit_ts));
+  EXPECT_TRUE(ArriveCommit(t, "Ann", commit_ts));
+  EXPECT_FALSE(ArriveCommit(t, "Ann", commit_ts));
+  MustLetAWriterPass();
+  const uint64_t start = Later();
+  MustPrewriteBy(other_, BeginBy(other_, start, {Put("Joe", "locked")}));
+  EXPECT_FALSE(ArriveCommit(t, "Joe", commit_ts));
+  EXPECT_THAT(Locks(), SizeIs(1));
+}
+
+// --- C10: the client stalls for longer than its lease, and resumes.
+
+TEST_P(CrashPoint, C10_BeforeThePrewrite) {
+  const Writes t = Transfer();
+  me_.wire().Before(1, [&] {
+    Stall();
+    MustLetAWriterPass();  // nothing was locked, so this is a plain conflict
+  });
+  ExpectConflict(TryPrewrite(t), Conflict::Kind::kNewerWrite, "Bob");
+  RollBack(t);
+  MustRead("Joe", Later(), "later");
+}
+
+TEST_P(CrashPoint, C10_AfterThePrewriteAndAWriterWasThere) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  Stall();
+  MustLetAWriterPass();
+  ExpectOutcome(TryCommitPrimary(t, Later()), Outcome::kAborted);
+  RollBack(t);
+  for (const char* row : {"Ann", "Joe", "Bob"}) MustRead(row, Later(), "later");
+}
+
+// A writer holds the locks when the client comes back: they are not the client's.
+TEST_P(CrashPoint, C10_AfterThePrewriteAndAWriterIsThere) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  Stall();
+  const Writes next = BeginBy(other_, Later(), {Put("Bob", "next"), Put("Joe", "next")});
+  MustPrewriteBy(other_, next);
+  ExpectOutcome(TryCommitPrimary(t, Later()), Outcome::kAborted);
+  RollBack(t);
+  EXPECT_THAT(Locks(), SizeIs(2));
+  ExpectOutcome(CommitPrimary(other_.env(), next, Timestamp(Later()), other_.deadline()), Outcome::kCommitted);
+  MustRead("Joe", Later(), "next");
+}
+
+TEST_P(CrashPoint, C10_AfterTheCommitPoint) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  const uint64_t commit_ts = Later();
+  MustCommitPrimary(t, commit_ts);
+  Stall();
+  MustBeCommitted();
+  MustLetAWriterPass();
+  MustCommitSecondaries(t, commit_ts);
+  MustRead("Joe", Later(), "later");
+}
+
+// --- C11: requests that come again, or late.
+
+TEST_P(CrashPoint, C11_PrewriteAfterRollback) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  Stall();
+  MustBeRolledBack();
+  for (const char* row : {"Bob", "Joe", "Ann"}) EXPECT_FALSE(ArrivePrewrite(t, row)) << row;
+  MustBeRolledBack();
+}
+
+TEST_P(CrashPoint, C11_PrewriteAfterCommit) {
+  const Writes t = Transfer();
+  MustCommit(t, Later());
+  for (const char* row : {"Bob", "Joe", "Ann"}) EXPECT_FALSE(ArrivePrewrite(t, row)) << row;
+  MustBeCommitted();
+}
+
+TEST_P(CrashPoint, C11_PrewriteAfterCommitAndLaterWrites) {
+  const Writes t = Transfer();
+  MustCommit(t, Later());
+  MustLetAWriterPass();
+  for (const char* row : {"Bob", "Joe", "Ann"}) EXPECT_FALSE(ArrivePrewrite(t, row)) << row;
+  EXPECT_THAT(Locks(), IsEmpty());
+}
+
+// G4: also when the marker and the record are gone.
+TEST_P(CrashPoint, C11_PrewriteAfterGarbageCollection) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  Stall();
+  MustBeRolledBack();
+  ASSERT_THAT(CollectGarbage(other_.env(), Timestamp(Later()), [] { return false; }), IsOk());
+  EXPECT_EQ(Cells("Bob"), "write@4 put old from 3");
+  EXPECT_THAT(TryPrewrite(t), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(Locks(), IsEmpty());
+}
+
+TEST_P(CrashPoint, C11_CommitAfterRollback) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  Stall();
+  MustBeRolledBack();
+  for (const char* row : {"Bob", "Joe", "Ann"}) EXPECT_FALSE(ArriveCommit(t, row, Later())) << row;
+  MustBeRolledBack();
+}
+
+TEST_P(CrashPoint, C11_CommitTwice) {
+  const Writes t = Transfer();
+  const uint64_t commit_ts = Later();
+  MustCommit(t, commit_ts);
+  for (const char* row : {"Bob", "Joe", "Ann"}) EXPECT_FALSE(ArriveCommit(t, row, commit_ts)) << row;
+  MustBeCommitted();
+}
+
+// A resolver's mutation comes late, when somebody else has locked the cell.
+TEST_P(CrashPoint, C11_AnUnlockOfSomebodyElsesLock) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  Stall();
+  const MetLock met = Met("Joe", 7);
+  other_.wire().CountFromHere();
+  other_.wire().FailAt({"mutate", 2}, {.kind = Kind::kEchoLate});  // 1 decides at Bob, 2 settles Joe
+  ASSERT_TRUE(ResolveLocks(other_.env(), {met}, Patience::kWhileAlive).value());
+  const uint64_t start = Later();
+  MustPrewriteBy(other_, BeginBy(other_, start, {Put("Joe", "locked")}));
+  const std::string before = Cells("Joe");
+  other_.wire().DeliverLate();
+  EXPECT_EQ(Cells("Joe"), before);
+}
+
+TEST_P(CrashPoint, C11_TheDecisionAtThePrimaryTwice) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  Stall();
+  other_.wire().CountFromHere();
+  other_.wire().FailAt({"mutate", 1}, {.kind = Kind::kEchoLate});
+  MustRead("Joe", Later(), "old");
+  const uint64_t start = Later();
+  MustPrewriteBy(other_, BeginBy(other_, start, {Put("Bob", "locked")}));
+  const std::string before = Cells("Bob");
+  other_.wire().DeliverLate();
+  EXPECT_EQ(Cells("Bob"), before);
+}
+
+// The marker of a missing primary, late: the primary has been locked, or committed, meanwhile.
+TEST_P(CrashPoint, C11_TheMarkerOfAMissingPrimaryComesLate) {
+  const Writes t = Transfer();
+  ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
+  Stall();
+  other_.wire().CountFromHere();
+  other_.wire().FailAt({"mutate", 1}, {.kind = Kind::kLate});
+  EXPECT_FALSE(Decide(other_.env(), Met("Joe", 7), Patience::kWhileAlive).ok());
+  ASSERT_TRUE(ArrivePrewrite(t, "Bob"));
+  ASSERT_TRUE(ArrivePrewrite(t, "Ann"));
+  MustCommitPrimary(t, Later());
+  other_.wire().DeliverLate();
+  MustBeCommitted();
+}
+
+// The client's own rollback, late: by then it changes nothing but its own marks.
+TEST_P(CrashPoint, C11_TheOwnRollbackTwice) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  me_.wire().CountFromHere();
+  me_.wire().FailAt(1, {.kind = Kind::kEchoLate});
+  RollBack(t);
+  MustLetAWriterPass();
+  const uint64_t start = Later();
+  MustPrewriteBy(other_, BeginBy(other_, start, {Put("Joe", "locked")}));
+  const std::string before = Cells("Joe");
+  me_.wire().DeliverLate();
+  EXPECT_EQ(Cells("Joe"), before);
+}
+
+// --- C12: the client dies while it rolls itself back.
+
+TEST_P(CrashPoint, C12_OnlyThePrimaryIsRolledBack) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  me_.wire().CountFromHere();
+  me_.wire().FailAt(1, {.kind = Kind::kDieAfter, .rows = 0b001});
+  RollBack(t);
+  EXPECT_TRUE(me_.wire().dead());
+  EXPECT_THAT(Locks(), SizeIs(2));
+  // Nobody has to wait for the lease: the verdict is there.
+  MustRead("Joe", Later(), "old");
+  MustBeRolledBack();
+}
+
+TEST_P(CrashPoint, C12_OnlySecondariesAreRolledBack) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  me_.wire().CountFromHere();
+  me_.wire().FailAt(1, {.kind = Kind::kDieAfter, .rows = 0b110});
+  RollBack(t);
+  EXPECT_THAT(Locks(), SizeIs(1));
+  Stall();
+  MustBeRolledBack();
+}
+
+// --- K1: the cleaner dies after it has decided at the primary, before its own cell.
+
+TEST_P(CrashPoint, K1_TheCleanerDiesAfterDeciding) {
+  MustPrewrite(Transfer());
+  Die();
+  Client cleaner(&world_, Options());
+  cleaner.wire().FailAt({"mutate", 1}, {.kind = Kind::kDieAfter});
+  EXPECT_FALSE(Read(cleaner, Cell("Joe"), Later()).ok());
+  EXPECT_EQ(Cells("Bob"), "rollback@7 | write@4 put old from 3");
+  EXPECT_THAT(Locks(), SizeIs(2));
+  MustBeRolledBack();
+}
+
+TEST_P(CrashPoint, K1_TheCleanerDiesRollingForward) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  MustCommitPrimary(t, Later());
+  Die();
+  Client cleaner(&world_, Options());
+  cleaner.wire().FailAt({"mutate", 1}, {.kind = Kind::kDieBefore});
+  EXPECT_FALSE(Read(cleaner, Cell("Joe"), Later()).ok());
+  MustBeCommitted();
+}
+
+// --- K2: races. The row of the primary picks one winner; the loser looks again.
+
+// Cleaner against committer, at each step of the cleaner.
+TEST_P(CrashPoint, K2_TheCommitterIsQuicker) {
+  for (size_t call = 1; call <= 4; ++call) {
+    SCOPED_TRACE(call);
+    const uint64_t start = Later();
+    const Writes t = Begin(start, {Put("Bob", "raced"), Put("Joe", "raced")});
+    MustPrewrite(t);
+    Stall();
+    Client cleaner(&world_, Options());
+    bool committed = false;
+    cleaner.wire().Before(call, [&] { committed = TryCommitPrimary(t, Later()).committed(); });
+    const auto read = Read(cleaner, Cell("Joe"), Later() + 1000);  // later than the commit
+    ASSERT_THAT(read, IsOk());
+    if (call == 1) {
+      EXPECT_TRUE(committed);
+    }
+    EXPECT_EQ(*read == "raced", committed);
+    PassTimestamp(Later() + 1000);
+    MustRead("Bob", Later(), committed ? "raced" : "old");
+    const Writes again = Begin(Later(), {Put("Bob", "old"), Put("Joe", "old")});
+    MustCommit(again, Later());
+  }
+}
+
+TEST_P(CrashPoint, K2_TwoCleaners) {
+  for (size_t call = 1; call <= 6; ++call) {
+    SCOPED_TRACE(call);
+    const uint64_t start = Later();
+    const Writes t = Begin(start, {Put("Bob", "raced"), Put("Joe", "raced")});
+    MustPrewrite(t);
+    Stall();
+    Client one(&world_, Options());
+    one.wire().Before(call, [&] { MustRead("Joe", Later(), "old"); });
+    EXPECT_EQ(Read(one, Cell("Joe"), Later()).value(), "old");
+    EXPECT_EQ(Read(one, Cell("Bob"), Later()).value(), "old");
+    EXPECT_THAT(Locks(), IsEmpty());
+  }
+}
+
+// --- K3: only definite verdicts are remembered.
+
+TEST_P(CrashPoint, K3_APendingVerdictIsAskedForAgain) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  EXPECT_EQ(Decide(other_.env(), Met("Joe", 7), Patience::kWhileAlive).value(), Verdict::Pending());
+  MustCommitPrimary(t, Later());
+  MustBeCommitted();
+}
+
+TEST_P(CrashPoint, K3_ADefiniteVerdictServesTheLocksThatAreLeft) {
+  const Writes t = Transfer();
+  MustPrewrite(t);
+  Stall();
+  MustRead("Joe", Later(), "old");
+  ASSERT_EQ(other_.env().verdicts.Find(Timestamp(7)), Verdict::RolledBack());
+  MustRead("Ann", Later(), "old");
+  MustBeRolledBack();
+}
+
+// A lock that arrives late, of a transaction whose verdict is remembered.
+TEST_P(CrashPoint, K3_ARememberedVerdictServesALateLock) {
+  const Writes t = Transfer();
+  ASSERT_TRUE(ArrivePrewrite(t, "Bob"));
+  Stall();
+  MustRead("Bob", Later(), "old");
+  ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
+  MustRead("Joe", Later(), "old");
+  MustBeRolledBack();
+}
+
+// --- Whole processes: C0, and the crash points of the commit in one step.
+
+class ProcessCrash : public ::testing::Test {
+ protected:
+  ProcessCrash() { Set({Put("Ann", "old"), Put("Bob", "old"), Put("Joe", "old")}); }
+  ~ProcessCrash() override {
+    world_.runtime.LetOthersRun();
+    EXPECT_THAT(Audit(world_.store.get()), IsEmpty());
+  }
+
+  static ClusterOptions Options(bool one_step) {
+    ClusterOptions options;
+    options.commit_in_one_step = one_step;
+    options.gc_period = Duration(0);
+    options.gc_retention = seconds(20);
+    return options;
+  }
+  static void Buffer(Transaction& t, const std::vector<PlannedWrite>& planned) {
+    for (const PlannedWrite& write : planned) ASSERT_THAT(t.Set(kTable, write.row, kColumn, write.value), IsOk());
+  }
+  void Set(const std::vector<PlannedWrite>& planned) {
+    Transaction t(others_.get());
+    Buffer(t, planned);
+    ExpectOutcome(t.Commit(), Outcome::kCommitted);
+  }
+  // All three rows, in one snapshot: "old old old".
+  std::string All() {
+    absl::StatusOr<Snapshot> snapshot = others_->Now();
+    EXPECT_THAT(snapshot, IsOk());
+    const auto values = snapshot->Get({{kTable, "Ann", kColumn}, {kTable, "Bob", kColumn}, {kTable, "Joe", kColumn}});
+    EXPECT_THAT(values, IsOk());
+    std::string text;
+    for (const std::optional<std::string>& value : *values) text += (text.empty() ? "" : " ") + value.value_or("-");
+    return text;
+  }
+  static std::vector<PlannedWrite> New() { return {Put("Ann", "new"), Put("Bob", "new"), Put("Joe", "new")}; }
+
+  World world_;
+  Process others_{&world_, Options(true)};
+};
+
+TEST_F(ProcessCrash, C0_BeforeTheBeginning) {
+  Process client(&world_, Options(true));
+  {
+    Transaction t(client.get());
+    Buffer(t, New());
+    client.Die();
+    EXPECT_FALSE(t.Commit().committed());
+  }
+  EXPECT_EQ(All(), "old old old");
+}
+
+// Its start is registered for garbage collection; that ends with its session.
+TEST_F(ProcessCrash, C0_AfterTheBeginning) {
+  Process client(&world_, Options(true));
+  Transaction t(client.get());
+  ASSERT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+  Buffer(t, New());
+  world_.runtime.Sleep(seconds(30));  // its process has told what it reads
+  Set({Put("Bob", "newer")});
+  const Timestamp held_back = others_->CollectGarbage().value();
+  EXPECT_LE(held_back, t.timestamp());
+  client.Die();
+  world_.runtime.Sleep(seconds(30));
+  EXPECT_GT(others_->CollectGarbage().value(), t.timestamp());
+  EXPECT_EQ(All(), "old newer old");
+}
+
+TEST_F(ProcessCrash, OneStep_DiesBeforeTheCommit) {
+  Process client(&world_, Options(true));
+  Transaction t(client.get());
+  Buffer(t, New());
+  client.wire().FailAt(kCommitsTogether, {.kind = Kind::kDieBefore});
+  (void)t.Commit();
+  client.Die();
+  EXPECT_EQ(All(), "old old old");
+}
+
+// C8 in one step: there is nothing left to be done.
+TEST_F(ProcessCrash, OneStep_C8_DiesAfterTheCommit) {
+  Process client(&world_, Options(true));
+  Transaction t(client.get());
+  Buffer(t, New());
+  client.wire().FailAt(kCommitsTogether, {.kind = Kind::kDieAfter});
+  (void)t.Commit();
+  EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
+  EXPECT_EQ(All(), "new new new");
+}
+
+TEST_F(ProcessCrash, OneStep_C7_TheAnswerIsLost) {
+  for (const Kind kind : {Kind::kLoseReply, Kind::kLoseRequest, Kind::kLate}) {
+    SCOPED_TRACE(FaultName(kind));
+    Set({Put("Ann", "old"), Put("Bob", "old"), Put("Joe", "old")});
+    Process client(&world_, Options(true));
+    Transaction t(client.get());
+    Buffer(t, New());
+    client.wire().FailAt(kCommitsTogether, {.kind = kind});
+    const CommitResult result = t.Commit();
+    ExpectOutcome(result, kind == Kind::kLoseReply ? Outcome::kCommitted : Outcome::kAborted);
+    client.wire().DeliverLate();
+    EXPECT_EQ(All(), result.committed() ? "new new new" : "old old old");
+  }
+}
+
+// It does not know, dies, and the request is still on its way: whoever asks decides.
+TEST_F(ProcessCrash, OneStep_C7_DiesInDoubt) {
+  for (const bool arrives_first : {true, false}) {
+    Process client(&world_, Options(true));
+    Transaction t(client.get(), {.deadline = seconds(1)});
+    Buffer(t, {Put("Ann", "doubt"), Put("Bob", "doubt"), Put("Joe", "doubt")});
+    client.wire().FailAt(kCommitsTogether, {.kind = Kind::kLate});
+    client.wire().After(kCommitsTogether, [&] { client.wire().FailFrom(1, {.kind = Kind::kLoseRequest}); });
+    const CommitResult unknown = t.Commit();
+    ExpectOutcome(unknown, Outcome::kUnknown);
+    client.Die();
+    const std::string before = All();
+    if (arrives_first) client.wire().DeliverLate();
+    const absl::StatusOr<CommitResult> told = others_->Resolve(unknown);
+    ASSERT_THAT(told, IsOk());
+    ExpectOutcome(*told, arrives_first ? Outcome::kCommitted : Outcome::kAborted);
+    client.wire().DeliverLate();
+    EXPECT_EQ(All(), arrives_first ? "doubt doubt doubt" : before);
+  }
+}
+
+TEST_F(ProcessCrash, OneStep_C10_StallsBeforeTheCommit) {
+  Process client(&world_, Options(true));
+  Transaction t(client.get());
+  ASSERT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+  Buffer(t, New());
+  client.wire().Before(kCommitsTogether, [&] {
+    client.LoseSession();
+    Set({Put("Joe", "later")});
+  });
+  const CommitResult result = t.Commit();
+  ExpectOutcome(result, Outcome::kAborted);
+  ExpectConflict(result.status, Conflict::Kind::kNewerWrite, "Joe");
+  EXPECT_EQ(All(), "old old later");
+}
+
+// Without locks nobody can take it for dead: it commits, however long it stalled.
+TEST_F(ProcessCrash, OneStep_C10_StallsAndNobodyWrote) {
+  Process client(&world_, Options(true));
+  Transaction t(client.get());
+  Buffer(t, New());
+  client.wire().Before(kCommitsTogether, [&] {
+    client.LoseSession();
+    world_.runtime.Sleep(seconds(15));
+    EXPECT_EQ(All(), "old old old");
+  });
+  ExpectOutcome(t.Commit(), Outcome::kCommitted);
+  EXPECT_EQ(All(), "new new new");
+}
+
+TEST_F(ProcessCrash, OneStep_C11_TheRequestTwice) {
+  for (const Kind kind : {Kind::kTwice, Kind::kEchoLate}) {
+    SCOPED_TRACE(FaultName(kind));
+    Process client(&world_, Options(true));
+    Transaction t(client.get());
+    Buffer(t, New());
+    client.wire().FailAt(kCommitsTogether, {.kind = kind});
+    ExpectOutcome(t.Commit(), Outcome::kCommitted);
+    Set({Put("Bob", "later")});
+    client.wire().DeliverLate();
+    EXPECT_EQ(All(), "new later new");
+  }
+}
+
+// C11 in one step, after an abort: a copy of the request that comes when the obstacle is gone.
+TEST_F(ProcessCrash, OneStep_C11_TheRequestAfterAnAbort) {
+  Process holder(&world_, Options(false));
+  Transaction held(holder.get());
+  Buffer(held, {Put("Joe", "held")});
+  CommitResult result;
+  Process client(&world_, Options(true));
+  holder.wire().Before(kCommitsPrimary, [&] {
+    Transaction t(client.get());
+    Buffer(t, New());
+    client.wire().FailAt(kCommitsTogether, {.kind = Kind::kEchoLate});
+    result = t.Commit();
+    ExpectOutcome(result, Outcome::kAborted);
+    ExpectConflict(result.status, Conflict::Kind::kLocked, "Joe");
+    holder.wire().Die();
+  });
+  (void)held.Commit();
+  holder.Die();
+  EXPECT_EQ(All(), "old old old");
+  client.wire().DeliverLate();
+  EXPECT_EQ(All(), "old old old");
+}
+
+// The refresh of a lock comes late: after the commit, after a rollback (T14).
+TEST_F(ProcessCrash, C11_ALateRefresh) {
+  for (const bool commits : {true, false}) {
+    SCOPED_TRACE(commits);
+    Process client(&world_, Options(false));
+    Transaction t(client.get());
+    Buffer(t, {Put("Bob", "kept")});
+    const std::string before = All();
+    client.wire().FailAt({"mutate", 2}, {.kind = Kind::kEchoLate});  // the refresh
+    client.wire().Before(kDrawsCommitTimestamp, [&] {
+      world_.runtime.Sleep(seconds(4));
+      if (commits) return;
+      client.LoseSession();
+      EXPECT_EQ(All(), before);
+    });
+    ExpectOutcome(t.Commit(), commits ? Outcome::kCommitted : Outcome::kAborted);
+    const std::string after = All();
+    client.wire().DeliverLate();
+    EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
+    EXPECT_EQ(All(), after);
+  }
+}
+
+}  // namespace
+}  // namespace percolator

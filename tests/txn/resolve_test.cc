@@ -1,0 +1,384 @@
+// Lock resolution, step by step: src/txn/resolve.h.
+
+#include "src/txn/resolve.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "src/txn/commit.h"
+#include "tests/txn/world.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Kind = Fault::Kind;
+using Outcome = CommitResult::Outcome;
+
+class ResolveTest : public StepsTest {
+ protected:
+  absl::StatusOr<Verdict> DecideBy(Client& client, const MetLock& met, Patience patience = Patience::kWhileAlive) {
+    return Decide(client.env(), met, patience);
+  }
+  absl::StatusOr<bool> Resolve(const std::vector<MetLock>& locks, Patience patience = Patience::kWhileAlive) {
+    return ResolveLocks(other_.env(), locks, patience);
+  }
+  // Its secondary "Joe" is locked; whether the primary is depends on the test.
+  Writes Transfer(uint64_t start_ts) { return Begin(start_ts, {Put("Bob", "3"), Put("Joe", "9")}); }
+};
+
+// --- The four things that the primary's row can say.
+
+TEST_F(ResolveTest, ARecordAtThePrimaryMeansRollForward) {
+  const Writes t = Transfer(7);
+  MustPrewrite(t);
+  MustCommitPrimary(t, 8);
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Committed(Timestamp(8)));
+  EXPECT_TRUE(Resolve({Met("Joe", 7)}).value());
+  EXPECT_EQ(Cells("Joe"), "write@8 put 9 from 7");
+}
+
+TEST_F(ResolveTest, AMarkerAtThePrimaryMeansRollBack) {
+  const Writes t = Transfer(7);
+  MustPrewrite(t);
+  RollBack(Begin(7, {Put("Bob", "3")}));
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::RolledBack());
+  EXPECT_TRUE(Resolve({Met("Joe", 7)}).value());
+  EXPECT_EQ(Cells("Joe"), "rollback@7");
+}
+
+TEST_F(ResolveTest, ALiveLockAtThePrimaryMeansWait) {
+  MustPrewrite(Transfer(7));
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Pending());
+  EXPECT_FALSE(Resolve({Met("Joe", 7)}).value());
+  EXPECT_THAT(Locks(), SizeIs(2));
+}
+
+TEST_F(ResolveTest, ADeadLockAtThePrimaryIsRolledBackThereFirst) {
+  MustPrewrite(Transfer(7));
+  me_.Die();
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::RolledBack());
+  EXPECT_EQ(Cells("Bob"), "rollback@7");
+  EXPECT_EQ(Cells("Joe"), "lock@7 put 9 of Bob");  // K1: somebody who dies here has done no harm
+  EXPECT_TRUE(Resolve({Met("Joe", 7)}).value());
+  EXPECT_EQ(Cells("Joe"), "rollback@7");
+}
+
+// Finding 2 of the test programme, lessons 11 and 18: the secondary may have arrived first.
+TEST_F(ResolveTest, AMissingPrimaryIsWaitedForWhileItsOwnerLives) {
+  const Writes t = Transfer(7);
+  ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Pending());
+  EXPECT_EQ(Cells("Bob"), "");
+  ASSERT_TRUE(ArrivePrewrite(t, "Bob"));
+  MustCommitPrimary(t, 8);
+  MustRead("Joe", 9, "9");
+}
+
+TEST_F(ResolveTest, AMissingPrimaryOfADeadOwnerIsMarked) {
+  const Writes t = Transfer(7);
+  ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
+  me_.Die();
+  EXPECT_TRUE(Resolve({Met("Joe", 7)}).value());
+  EXPECT_EQ(Cells("Bob"), "rollback@7");
+  EXPECT_EQ(Cells("Joe"), "rollback@7");
+  EXPECT_FALSE(ArrivePrewrite(t, "Bob"));  // its prewrite comes too late
+}
+
+TEST_F(ResolveTest, AMissingPrimaryUnderANewerWriteIsMarked) {
+  const Writes t = Transfer(7);
+  ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
+  MustWrite("Bob", "4", 8, 9);  // so its prewrite is refused for ever
+  me_.Die();
+  EXPECT_TRUE(Resolve({Met("Joe", 7)}).value());
+  EXPECT_EQ(Cells("Bob"), "rollback@7 | write@9 put 4 from 8");
+  EXPECT_EQ(Cells("Joe"), "rollback@7");
+}
+
+// --- Races at the primary (K2). The hooks run between two calls of the resolver.
+
+// The resolver has seen no primary; then its prewrite and commit arrive.
+TEST_F(ResolveTest, APrimaryThatComesWhileItIsMarkedWins) {
+  const Writes t = Transfer(7);
+  ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
+  world_.coordinator.DeclareDead(me_.session());
+  other_.wire().After(1, [&] {
+    ASSERT_TRUE(ArrivePrewrite(t, "Bob"));
+    ASSERT_TRUE(ArriveCommit(t, "Bob", 8));
+  });
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Committed(Timestamp(8)));
+  EXPECT_EQ(Cells("Bob"), "write@8 put 3 from 7");
+}
+
+// The same, with only the prewrite: the lock is rolled back.
+TEST_F(ResolveTest, APrimaryThatIsLockedWhileItIsMarkedIsRolledBack) {
+  const Writes t = Transfer(7);
+  ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
+  world_.coordinator.DeclareDead(me_.session());
+  other_.wire().After(1, [&] { ASSERT_TRUE(ArrivePrewrite(t, "Bob")); });
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::RolledBack());
+  EXPECT_EQ(Cells("Bob"), "rollback@7");
+}
+
+// The resolver has seen the lock; then the owner commits.
+TEST_F(ResolveTest, AnOwnerThatCommitsWhileItIsRolledBackWins) {
+  const Writes t = Transfer(7);
+  MustPrewrite(t);
+  world_.coordinator.DeclareDead(me_.session());
+  for (const size_t call : {1u, 2u}) {  // after the look at the primary, after the look at its row
+    SCOPED_TRACE(call);
+    const Writes again = call == 1 ? t : Transfer(17);
+    if (call == 2) {
+      MustPrewrite(again);
+    }
+    const uint64_t start = again.start_ts.value();
+    other_.wire().CountFromHere();
+    other_.wire().After(call, [&, start] { ASSERT_TRUE(ArriveCommit(again, "Bob", start + 1)); });
+    EXPECT_EQ(DecideBy(other_, Met("Joe", start)).value(), Verdict::Committed(Timestamp(start + 1)));
+    EXPECT_TRUE(Resolve({Met("Joe", start)}).value());
+  }
+  EXPECT_THAT(Locks(), IsEmpty());
+}
+
+TEST_F(ResolveTest, TwoResolversAgree) {
+  const Writes t = Transfer(7);
+  MustPrewrite(t);
+  me_.Die();
+  const MetLock met = Met("Joe", 7);
+  Client third(&world_, Options());
+  other_.wire().After(1, [&] { EXPECT_TRUE(ResolveLocks(third.env(), {met}, Patience::kWhileAlive).value()); });
+  EXPECT_TRUE(Resolve({met}).value());
+  EXPECT_EQ(Cells("Bob"), "rollback@7");
+  EXPECT_EQ(Cells("Joe"), "rollback@7");
+}
+
+// --- What is done to the lock (T13, lesson 21).
+
+TEST_F(ResolveTest, OnlyTheExactLockIsTouched) {
+  const Writes t = Transfer(7);
+  MustPrewrite(t);
+  const MetLock met = Met("Joe", 7);
+  RollBack(t);
+  MustPrewrite(Begin(9, {Put("Joe", "new")}));
+  EXPECT_TRUE(Resolve({met}).value());  // it is out of the way
+  EXPECT_EQ(Cells("Joe"), "lock@9 put new primary | rollback@7");
+}
+
+TEST_F(ResolveTest, AllCellsOfTheRowAreSettledTogether) {
+  const Writes t =
+      Begin(7, {Put("Bob", "3"), Put("Joe", "9"), Put("Joe", std::string(300, 'x')).Of("long"), Del("Joe").Of("old")});
+  MustPrewrite(t);
+  MustCommitPrimary(t, 8);
+  EXPECT_TRUE(Resolve({Met("Joe", 7)}).value());
+  EXPECT_EQ(
+      Cells("Joe"),
+      "write@8 put 9 from 7 | write long@8 put long from 7 | write old@8 delete from 7 | data long@7 (300 bytes)");
+  EXPECT_EQ(other_.env().counters.rolled_forward, 3u);
+}
+
+TEST_F(ResolveTest, ARollbackTakesTheData) {
+  const Writes t = Begin(7, {Put("Bob", std::string(300, 'b')), Put("Joe", std::string(300, 'j'))});
+  MustPrewrite(t);
+  me_.Die();
+  EXPECT_TRUE(Resolve({Met("Joe", 7)}).value());
+  EXPECT_EQ(Cells("Bob"), "rollback@7");
+  EXPECT_EQ(Cells("Joe"), "rollback@7");
+}
+
+// Whoever finishes a transaction leaves the same bytes.
+TEST_F(ResolveTest, RollingForwardLeavesWhatTheOwnerWouldHave) {
+  const auto writes = [this](uint64_t start) {
+    return Begin(start, {Put("Bob", "3"), Put("Joe", ""), Put("Joe", std::string(300, 'x')).Of("long"),
+                         Del("Joe").Of("old"), Relied("Joe", 5).Of("seen")});
+  };
+  const auto bytes = [this] {
+    return world_.store->Read({{kTable, "Joe", {{Family::kWrite}, {Family::kData}}}}).value()[0];
+  };
+  MustCommit(writes(7), 8);
+  const Row by_owner = bytes();
+  world_.store->DropTable(kTable).IgnoreError();
+  ASSERT_THAT(world_.store->CreateTable({kTable, ""}), IsOk());
+  MustPrewrite(writes(7));
+  MustCommitPrimary(writes(7), 8);
+  EXPECT_TRUE(Resolve({Met("Joe", 7)}).value());
+  EXPECT_EQ(bytes(), by_owner);
+}
+
+TEST_F(ResolveTest, ManyLocksOfOneTransactionCostOneLookAtThePrimary) {
+  std::vector<PlannedWrite> planned = {Put("Bob", "3")};
+  std::vector<MetLock> met;
+  for (int i = 0; i < 20; ++i) planned.push_back(Put("row" + std::to_string(i), "x"));
+  const Writes t = Begin(7, planned);
+  MustPrewrite(t);
+  MustCommitPrimary(t, 8);
+  for (int i = 0; i < 20; ++i) met.push_back(Met("row" + std::to_string(i), 7));
+  other_.wire().CountFromHere();
+  EXPECT_TRUE(Resolve(met).value());
+  EXPECT_THAT(Locks(), IsEmpty());
+  EXPECT_EQ(other_.wire().CountOf("read"), 21u);  // the primary, and each row for its locks
+  EXPECT_EQ(other_.wire().CountOf("mutate"), 1u);
+}
+
+TEST_F(ResolveTest, LocksOfSeveralTransactionsAreSettledEachByItsOwnVerdict) {
+  const Writes committed = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
+  const Writes dead = BeginBy(other_, 17, {Put("Ann", "1"), Put("Eve", "2")});
+  MustPrewrite(committed);
+  MustCommitPrimary(committed, 8);
+  MustPrewriteBy(other_, dead);
+  const std::vector<MetLock> met = {Met("Joe", 7), Met("Eve", 17)};
+  other_.Die();
+  EXPECT_TRUE(ResolveLocks(me_.env(), met, Patience::kWhileAlive).value());
+  EXPECT_EQ(Cells("Joe"), "write@8 put 9 from 7");
+  EXPECT_EQ(Cells("Eve"), "rollback@17");
+}
+
+TEST_F(ResolveTest, OneThatLivesDoesNotStopTheOthers) {
+  MustPrewrite(Begin(7, {Put("Joe", "9")}));
+  const Writes committed = BeginBy(other_, 8, {Put("Ann", "1"), Put("Eve", "2")});
+  MustPrewriteBy(other_, committed);
+  ExpectOutcome(CommitPrimary(other_.env(), committed, Timestamp(9), other_.deadline()), Outcome::kCommitted);
+  EXPECT_FALSE(Resolve({Met("Joe", 7), Met("Eve", 8)}).value());
+  EXPECT_EQ(Cells("Joe"), "lock@7 put 9 primary");
+  EXPECT_EQ(Cells("Eve"), "write@9 put 2 from 8");
+}
+
+// --- Who is alive (T14, lessons 22, 30).
+
+TEST_F(ResolveTest, ASessionThatEndedIsDeadAtOnce) {
+  MustPrewrite(Transfer(7));
+  world_.coordinator.DeclareDead(me_.session());
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::RolledBack());
+}
+
+TEST_F(ResolveTest, ALeaseIsLongEnoughAndNotLonger) {
+  MustPrewrite(Transfer(7));
+  world_.oracle.SetNext(7 + kLease);
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Pending());
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::RolledBack());
+}
+
+// Only the primary's refresh counts: the secondary's is never renewed.
+TEST_F(ResolveTest, ARefreshedPrimaryIsAliveHoweverOldTheSecondary) {
+  Writes t = Transfer(7);
+  MustPrewrite(t);
+  PassLease();
+  t.rows[0].cells[0].lock.refreshed = world_.oracle.next();
+  world_.store->Mutate({{kTable,
+                         "Bob",
+                         {},
+                         {Mutation::Set(Family::kLock, kColumn, Timestamp(7), EncodeLock(t.rows[0].cells[0].lock))}}});
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Pending());
+}
+
+// L1: nobody can tell, then age decides.
+TEST_F(ResolveTest, WithoutCoordinatorTheAgeDecides) {
+  MustPrewrite(Transfer(7));
+  world_.coordinator.AnswerWith(absl::UnavailableError("no coordinator"));
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Pending());
+  PassLease();
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::RolledBack());
+}
+
+TEST_F(ResolveTest, WithoutOracleALiveSessionIsNotJudged) {
+  MustPrewrite(Transfer(7));
+  world_.oracle.AnswerWith(absl::UnavailableError("no oracle"));
+  EXPECT_THAT(DecideBy(other_, Met("Joe", 7)), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Locks(), SizeIs(2));
+}
+
+TEST_F(ResolveTest, WithoutPatienceTheLivingAreRolledBackToo) {
+  MustPrewrite(Transfer(7));
+  EXPECT_TRUE(Resolve({Met("Joe", 7)}, Patience::kNone).value());
+  EXPECT_THAT(Locks(), IsEmpty());
+  EXPECT_EQ(other_.env().counters.rolled_back, 1u);
+}
+
+// --- Remembering (K3).
+
+TEST_F(ResolveTest, ADefiniteVerdictIsRemembered) {
+  const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9"), Put("Ann", "1")});
+  MustPrewrite(t);
+  MustCommitPrimary(t, 8);
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Committed(Timestamp(8)));
+  other_.wire().CountFromHere();
+  EXPECT_EQ(DecideBy(other_, Met("Ann", 7)).value(), Verdict::Committed(Timestamp(8)));
+  EXPECT_THAT(other_.wire().calls(), IsEmpty());
+}
+
+TEST_F(ResolveTest, AVerdictThatIsNotDefiniteIsNot) {
+  const Writes t = Transfer(7);
+  MustPrewrite(t);
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Pending());
+  EXPECT_EQ(other_.env().verdicts.Find(Timestamp(7)), std::nullopt);
+  MustCommitPrimary(t, 8);
+  EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Committed(Timestamp(8)));
+}
+
+// The owner asks the store, not its memory: see DecideOwn.
+TEST_F(ResolveTest, TheOwnerIsToldWhatIsThere) {
+  const Writes t = Transfer(7);
+  MustCommit(t, 8);
+  me_.env().verdicts.Remember(Timestamp(7), Verdict::RolledBack());
+  EXPECT_EQ(DecideOwn(me_.env(), Cell("Bob"), Timestamp(7)).value(), Verdict::Committed(Timestamp(8)));
+}
+
+// --- What is wrong with the store, or with what is in it.
+
+TEST_F(ResolveTest, AnUnreachablePrimaryIsNotJudged) {
+  MustPrewrite(Transfer(7));
+  const MetLock met = Met("Joe", 7);
+  me_.Die();
+  other_.wire().FailAt(1, {.kind = Kind::kLoseRequest});
+  EXPECT_THAT(DecideBy(other_, met), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Locks(), SizeIs(2));
+}
+
+TEST_F(ResolveTest, ALostAnswerOfTheRollbackIsAnError) {
+  MustPrewrite(Transfer(7));
+  const MetLock met = Met("Joe", 7);
+  me_.Die();
+  other_.wire().FailAt(3, {.kind = Kind::kLoseReply});
+  EXPECT_THAT(DecideBy(other_, met), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(Cells("Bob"), "rollback@7");
+  EXPECT_EQ(DecideBy(other_, met).value(), Verdict::RolledBack());
+}
+
+// Lesson 22
+TEST_F(ResolveTest, APrimaryThatNamesAnotherIsNoPrimary) {
+  MustPrewrite(Transfer(7));
+  MetLock met = Met("Joe", 7);
+  met.lock.primary = Cell("Joe");  // in truth a secondary
+  EXPECT_THAT(DecideBy(other_, met), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST_F(ResolveTest, DamagedRecordsAreNotGuessed) {
+  MustPrewrite(Transfer(7));
+  const MetLock met = Met("Joe", 7);
+  world_.store->Mutate({{kTable, "Bob", {}, {Mutation::Set(Family::kWrite, kColumn, Timestamp(8), "\x01")}}});
+  EXPECT_THAT(DecideBy(other_, met), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(Locks(), SizeIs(2));
+}
+
+// Garbage collection takes what is old of the primary once all its locks are gone. Who met one of them before, and comes
+// back late, must leave nothing behind that the transaction's owner would take for a verdict (T1, T10).
+TEST_F(ResolveTest, ALateResolverDoesNotTurnACollectedCommitIntoARollback) {
+  const Writes t = Begin(7, {Del("Bob"), Put("Joe", "9")});
+  MustPrewrite(t);
+  MustCommitPrimary(t, 8);
+  const MetLock met = Met("Joe", 7);  // and stalls
+  MustRead("Joe", 9, "9");
+  ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(20)), IsOk());
+  world_.store->Mutate({{kTable, "Bob", {}, {Mutation::Erase(Family::kWrite, kColumn, TimestampRange::All())}}});
+  Client late(&world_, Options());
+  me_.Die();
+  EXPECT_THAT(ResolveLocks(late.env(), {met}, Patience::kWhileAlive), IsOk());
+  MustRead("Joe", 21, "9");
+  const CommitResult told = ResolveOutcome(other_.env(), t.primary(), t.start_ts, other_.deadline());
+  EXPECT_NE(static_cast<int>(told.outcome), static_cast<int>(Outcome::kAborted)) << "it committed at 8";
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,149 @@
+// Snapshots: now, and as of a time.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "percolator/cluster.h"
+#include "tests/txn/world.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Kind = Fault::Kind;
+
+class SnapshotTest : public ClusterTest {
+ protected:
+  std::optional<std::string> ReadAsOf(Timestamp ts, const std::string& row) {
+    absl::StatusOr<Snapshot> snapshot = cluster_->AsOf(ts);
+    EXPECT_THAT(snapshot, IsOk());
+    return Get(*snapshot, row);
+  }
+};
+
+TEST_F(SnapshotTest, NowIsEverythingCommittedBefore) {
+  MustSet({Put("Bob", "1"), Put("Joe", "1")});
+  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  ASSERT_THAT(snapshot, IsOk());
+  MustSet({Put("Bob", "2")});
+  EXPECT_EQ(Get(*snapshot, "Bob"), "1");
+  EXPECT_THAT(snapshot->Get({{kTable, "Joe", kColumn}, {kTable, "Ann", kColumn}}).value(),
+              ElementsAre("1", std::nullopt));
+  EXPECT_EQ(Scanned(*snapshot), "Bob{bal=1} Joe{bal=1}");
+  EXPECT_EQ(Now("Bob"), "2");
+}
+
+TEST_F(SnapshotTest, AsOfATime) {
+  const Timestamp first = MustSet({Put("Bob", "1")});
+  const Timestamp second = MustSet({Put("Bob", "2")});
+  EXPECT_EQ(ReadAsOf(first, "Bob"), "1");
+  EXPECT_EQ(ReadAsOf(Timestamp(second.value() - 1), "Bob"), "1");
+  EXPECT_EQ(ReadAsOf(second, "Bob"), "2");
+  EXPECT_EQ(ReadAsOf(Timestamp(first.value() - 1), "Bob"), std::nullopt);
+  EXPECT_EQ(cluster_->AsOf(first)->timestamp(), first);
+}
+
+// A timestamp is also a time of day: an hour ago is a timestamp.
+TEST_F(SnapshotTest, AsOfAnHourAgo) {
+  world_.runtime.Sleep(std::chrono::hours(10));
+  MustSet({Put("Bob", "old")});
+  world_.runtime.Sleep(std::chrono::hours(1));
+  MustSet({Put("Bob", "new")});
+  const Timestamp now = cluster_->Now()->timestamp();
+  EXPECT_EQ(ReadAsOf(Timestamp(now.value() - 1'800'000'000), "Bob"), "old");
+}
+
+TEST_F(SnapshotTest, TheFutureIsNotKnownAndTheBeginningIsNoTime) {
+  const Timestamp now = cluster_->Now()->timestamp();
+  const absl::Status status = cluster_->AsOf(Timestamp(now.value() + 1'000'000)).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("now"));
+  EXPECT_THAT(cluster_->AsOf(Timestamp()), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(cluster_->AsOf(Timestamp::Infinity()), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(cluster_->AsOf(now), IsOk());
+}
+
+// Nobody can commit into the past of a snapshot that has been read (T8).
+TEST_F(SnapshotTest, WhatWasNotThereWillNeverHaveBeenThere) {
+  Process slow(&world_, Options(false));
+  Transaction t(slow.get());
+  Buffer(t, {Put("Bob", "1")});
+  Timestamp looked_at;
+  slow.wire().Before(kPrewrites, [&] {
+    looked_at = cluster_->Now()->timestamp();
+    EXPECT_EQ(ReadAsOf(looked_at, "Bob"), std::nullopt);
+  });
+  ExpectOutcome(t.Commit(), CommitResult::Outcome::kCommitted);
+  EXPECT_EQ(ReadAsOf(looked_at, "Bob"), std::nullopt);
+}
+
+TEST_F(SnapshotTest, BelowTheSafePointIsTooOld) {
+  const Timestamp first = MustSet({Put("Bob", "1")});
+  const Timestamp second = MustSet({Put("Bob", "2")});
+  ASSERT_THAT(world_.store->RaiseSafePoint(second), IsOk());
+  const absl::Status status = cluster_->AsOf(first).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_TRUE(IsSnapshotTooOld(status));
+  EXPECT_EQ(ReadAsOf(second, "Bob"), "2");
+}
+
+TEST_F(SnapshotTest, ASnapshotThatWasPassedByAnswersNothingMore) {
+  MustSet({Put("Bob", "1")});
+  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  ASSERT_THAT(snapshot, IsOk());
+  EXPECT_EQ(Get(*snapshot, "Bob"), "1");
+  ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(1'000'000)), IsOk());
+  EXPECT_THAT(snapshot->Get(kTable, "Bob", kColumn), StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+// A snapshot may live long: it keeps nothing of what it read.
+TEST_F(SnapshotTest, ReadsAreNotCached) {
+  MustSet({Put("Bob", "1")});
+  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  ASSERT_THAT(snapshot, IsOk());
+  EXPECT_EQ(Get(*snapshot, "Bob"), "1");
+  const uint64_t before = cluster_->stats().store_reads;
+  EXPECT_EQ(Get(*snapshot, "Bob"), "1");
+  EXPECT_EQ(cluster_->stats().store_reads, before + 1);
+}
+
+TEST_F(SnapshotTest, NeitherLocksNorWrites) {
+  MustSet({Put("Bob", "1")});
+  cluster_.wire().CountFromHere();
+  {
+    absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+    ASSERT_THAT(snapshot, IsOk());
+    EXPECT_EQ(Get(*snapshot, "Bob"), "1");
+    EXPECT_EQ(Scanned(*snapshot), "Bob{bal=1}");
+  }
+  EXPECT_EQ(cluster_.wire().CountOf("mutate") + cluster_.wire().CountOf("together"), 0u);
+}
+
+TEST_F(SnapshotTest, MayBeMoved) {
+  MustSet({Put("Bob", "1")});
+  absl::StatusOr<Snapshot> opened = cluster_->Now();
+  ASSERT_THAT(opened, IsOk());
+  Snapshot snapshot = *std::move(opened);
+  EXPECT_EQ(Get(snapshot, "Bob"), "1");
+}
+
+TEST_F(SnapshotTest, WithoutOracleThereIsNoNow) {
+  world_.oracle.AnswerWith(absl::FailedPreconditionError("the oracle has stopped"));
+  EXPECT_THAT(cluster_->Now(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(cluster_->AsOf(Timestamp(1)), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(SnapshotTest, AnOracleThatIsAwayForAMomentIsWaitedFor) {
+  const Timestamp first = MustSet({Put("Bob", "1")});
+  cluster_.wire().CountFromHere();
+  cluster_.wire().FailAt(1, {.kind = Kind::kLoseRequest});
+  EXPECT_THAT(cluster_->Now(), IsOk());
+  cluster_.wire().CountFromHere();
+  EXPECT_THAT(cluster_->AsOf(first), IsOk());
+}
+
+}  // namespace
+}  // namespace percolator

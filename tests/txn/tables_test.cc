@@ -1,0 +1,198 @@
+// Tables, their schemas, and what dropping one does to transactions: src/txn/tables.h, src/cluster/cluster.cc.
+
+#include "src/txn/tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/txn/world.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Kind = Fault::Kind;
+
+class TablesTest : public ClusterTest {
+ protected:
+  Tables tables_{cluster_.wire().store()};
+};
+
+TEST_F(TablesTest, AnyColumnOfATableMayBeWritten) {
+  EXPECT_THAT(tables_.CheckWritable(kTable, "bal"), IsOk());
+  EXPECT_THAT(tables_.CheckWritable(kTable, ""), IsOk());
+  EXPECT_THAT(tables_.CheckWritable(kTable, "\xff"), IsOk());
+}
+
+TEST_F(TablesTest, ReservedNamesMayNot) {
+  const absl::Status status = tables_.CheckWritable(kTable, std::string("\0rollback", 9));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("reserved"));
+}
+
+TEST_F(TablesTest, NotifyOnlyColumnsMayNot) {
+  ASSERT_THAT(world_.store->CreateTable({"docs", EncodeSchema({.notify_only_columns = {"dirty", "hot"}})}), IsOk());
+  EXPECT_THAT(tables_.CheckWritable("docs", "contents"), IsOk());
+  const absl::Status status = tables_.CheckWritable("docs", "hot");
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("notify-only"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("hot"));
+}
+
+TEST_F(TablesTest, AMissingTableIsNotFoundAndSaysWhatToDo) {
+  const absl::Status status = tables_.CheckWritable("nowhere", "bal");
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("CreateTable"));
+}
+
+TEST_F(TablesTest, WhatIsKnownIsNotAskedForAgain) {
+  ASSERT_THAT(tables_.CheckWritable(kTable, "bal"), IsOk());
+  cluster_.wire().CountFromHere();
+  ASSERT_THAT(tables_.CheckWritable(kTable, "name"), IsOk());
+  EXPECT_THAT(cluster_.wire().calls(), IsEmpty());
+  tables_.Forget();
+  ASSERT_THAT(tables_.CheckWritable(kTable, "name"), IsOk());
+  EXPECT_EQ(cluster_.wire().CountOf("tables"), 1u);
+}
+
+// Another process may have made it meanwhile.
+TEST_F(TablesTest, ATableThatWasMadeMeanwhileIsFound) {
+  ASSERT_THAT(tables_.CheckWritable(kTable, "bal"), IsOk());
+  EXPECT_THAT(tables_.CheckWritable("later", "bal"), StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_THAT(world_.store->CreateTable({"later", EncodeSchema({})}), IsOk());
+  EXPECT_THAT(tables_.CheckWritable("later", "bal"), IsOk());
+}
+
+TEST_F(TablesTest, ASchemaOfANewerFormatIsRefused) {
+  ASSERT_THAT(world_.store->CreateTable({"future", "\x02whatever"}), IsOk());
+  EXPECT_THAT(tables_.CheckWritable("future", "bal"), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(TablesTest, AnErrorOfTheStoreIsPassedOn) {
+  cluster_.wire().FailFrom(1, {.kind = Kind::kLoseRequest});
+  EXPECT_THAT(tables_.CheckWritable(kTable, "bal"), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// --- On a cluster.
+
+TEST_F(TablesTest, TablesAreMadeListedAndDropped) {
+  EXPECT_THAT(cluster_->CreateTable("zoo"), IsOk());
+  EXPECT_THAT(cluster_->ListTables().value(), ElementsAre(kTable, "zoo"));
+  EXPECT_THAT(cluster_->CreateTable("zoo"), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(cluster_->CreateTable("bad name"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(cluster_->DropTable("zoo"), IsOk());
+  EXPECT_THAT(cluster_->DropTable("zoo"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(cluster_->ListTables().value(), ElementsAre(kTable));
+}
+
+TEST_F(TablesTest, ADroppedTableIsUnknownAtOnceAndANewOneHasItsOwnSchema) {
+  ASSERT_THAT(cluster_->CreateTable("zoo"), IsOk());
+  MustSet({Put("a", "1").In("zoo")});
+  ASSERT_THAT(cluster_->DropTable("zoo"), IsOk());
+  Transaction t(cluster_.get());
+  EXPECT_THAT(t.Set("zoo", "a", "bal", "2"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(t.Get("zoo", "a", "bal"), StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_THAT(cluster_->CreateTable("zoo", {.notify_only_columns = {"bal"}}), IsOk());
+  EXPECT_THAT(t.Set("zoo", "a", "bal", "2"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(t.Set("zoo", "a", "name", "2"), IsOk());
+}
+
+TEST_F(TablesTest, NotifyOnlyColumnsCannotBeWrittenDeletedOrVerified) {
+  ASSERT_THAT(cluster_->CreateTable("docs", {.notify_only_columns = {"hot"}}), IsOk());
+  Transaction t(cluster_.get());
+  EXPECT_THAT(t.Set("docs", "a", "hot", "1"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(t.Delete("docs", "a", "hot"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(t.Verify("docs", "a", "hot"), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+// A transaction that has a write in a table dropped under it commits nothing anywhere.
+TEST_F(TablesTest, ACommitToADroppedTableAborts) {
+  for (const bool one_step : {true, false}) {
+    Process process(&world_, Options(one_step));
+    ASSERT_THAT(cluster_->CreateTable("zoo"), IsOk());
+    Transaction t(process.get());
+    Buffer(t, {Put("a", "1"), Put("a", "1").In("zoo")});
+    ASSERT_THAT(cluster_->DropTable("zoo"), IsOk());
+    const CommitResult result = t.Commit();
+    ExpectOutcome(result, CommitResult::Outcome::kAborted);
+    EXPECT_THAT(result.status, StatusIs(absl::StatusCode::kNotFound));
+    EXPECT_EQ(Now("a"), std::nullopt);
+  }
+}
+
+// --- DropTable and the locks that it would leave without a verdict.
+
+class DropTableTest : public ClusterTest {
+ protected:
+  DropTableTest() : ClusterTest(Options(false)) { EXPECT_THAT(cluster_->CreateTable("aaa"), IsOk()); }
+
+  // A process dies with the primary in "aaa" and a secondary in "accounts".
+  void Strand(bool committed, bool session_ends = true) {
+    auto dying = std::make_unique<Process>(&world_, Options(false));
+    Transaction t(dying->get());
+    Buffer(t, {Put("p", "1").In("aaa"), Put("Bob", "3"), Put("q", "1").In("aaa")});
+    dying->wire().FailAt(kCommitsPrimary, {.kind = committed ? Kind::kDieAfter : Kind::kDieBefore});
+    (void)t.Commit();
+    ASSERT_TRUE(dying->wire().dead());
+    ASSERT_THAT(AllLocks(world_.store.get()), SizeIs(committed ? 2 : 3));
+    dying->Die(session_ends);
+    dying_ = std::move(dying);
+  }
+
+  std::unique_ptr<Process> dying_;
+};
+
+TEST_F(DropTableTest, ACommittedSecondaryElsewhereIsRolledForwardFirst) {
+  Strand(true);
+  ASSERT_THAT(cluster_->DropTable("aaa"), IsOk());
+  EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
+  EXPECT_EQ(Now("Bob"), "3");
+}
+
+TEST_F(DropTableTest, AnUndecidedOneIsRolledBackAliveOrNot) {
+  Strand(false, false);
+  ASSERT_THAT(cluster_->DropTable("aaa"), IsOk());
+  EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
+  EXPECT_EQ(Now("Bob"), std::nullopt);
+}
+
+// The other way round: the primary is elsewhere, a stranded secondary is dropped.
+TEST_F(DropTableTest, ADroppedSecondaryIsOfNoConcern) {
+  Strand(true);
+  ASSERT_THAT(cluster_->DropTable(kTable), IsOk());
+  EXPECT_THAT(AllLocks(world_.store.get()), ElementsAre(::testing::StartsWith("aaa/q")));
+  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  EXPECT_EQ(snapshot->Get("aaa", "q", kColumn).value(), "1");
+}
+
+TEST_F(DropTableTest, OwnSecondariesUnderWayAreFinishedFirst) {
+  MustSet({Put("p", "1").In("aaa"), Put("Bob", "3")});
+  EXPECT_THAT(AllLocks(world_.store.get()), SizeIs(1));
+  ASSERT_THAT(cluster_->DropTable("aaa"), IsOk());
+  EXPECT_EQ(Now("Bob"), "3");
+}
+
+// A lock that is met after its primary's table is gone belongs to a transaction that did not commit.
+TEST_F(DropTableTest, ALockWhosePrimaryIsDroppedIsRolledBack) {
+  Strand(false);
+  ASSERT_THAT(world_.store->DropTable("aaa"), IsOk());  // as another process would, which did not see the lock
+  EXPECT_EQ(Now("Bob"), std::nullopt);
+  EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
+}
+
+TEST_F(DropTableTest, WhenLocksCannotBeSettledTheTableStays) {
+  Strand(true);
+  cluster_.wire().CountFromHere();
+  cluster_.wire().FailFrom(2, {.kind = Kind::kRefused, .error = absl::DataLossError("I/O error")});
+  EXPECT_THAT(cluster_->DropTable("aaa"), StatusIs(absl::StatusCode::kDataLoss));
+  cluster_.wire().ForgetFaults();
+  EXPECT_THAT(cluster_->ListTables().value(), ElementsAre("aaa", kTable));
+}
+
+}  // namespace
+}  // namespace percolator

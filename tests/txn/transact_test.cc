@@ -1,0 +1,263 @@
+// Cluster::Transact: runs a function until it commits.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "percolator/cluster.h"
+#include "tests/txn/world.h"
+
+namespace percolator {
+namespace {
+
+using std::chrono::seconds;
+using Kind = Fault::Kind;
+
+class TransactTest : public ClusterTest {
+ protected:
+  // A transaction of somebody else that writes the row.
+  void Disturb(const std::string& row) { MustSet({Put(row, "disturbed")}); }
+};
+
+TEST_F(TransactTest, RunsAndCommits) {
+  const absl::StatusOr<Timestamp> committed = cluster_->Transact([](ReadWrite& t) {
+    EXPECT_EQ(Get(t, "Bob"), std::nullopt);
+    return t.Set(kTable, "Bob", kColumn, "3");
+  });
+  ASSERT_THAT(committed, IsOk());
+  EXPECT_GT(*committed, Timestamp());
+  EXPECT_EQ(Now("Bob"), "3");
+  EXPECT_EQ(cluster_->AsOf(*committed)->Get(kTable, "Bob", kColumn).value(), "3");
+}
+
+TEST_F(TransactTest, WhoWritesNothingGetsNoTimestamp) {
+  const absl::StatusOr<Timestamp> committed = cluster_->Transact([](ReadWrite& t) {
+    EXPECT_EQ(Get(t, "Bob"), std::nullopt);
+    return absl::OkStatus();
+  });
+  ASSERT_THAT(committed, IsOk());
+  EXPECT_EQ(*committed, Timestamp());
+}
+
+// T12, lesson 19: what was read is read again; no old write is kept.
+TEST_F(TransactTest, OnAConflictTheFunctionIsRunAgain) {
+  MustSet({Put("Bob", "1"), Put("Joe", "1")});
+  int runs = 0;
+  std::vector<Timestamp> starts;
+  const absl::StatusOr<Timestamp> committed = cluster_->Transact([&](ReadWrite& t) {
+    const std::string bob = *Get(t, "Bob");
+    starts.push_back(t.timestamp());
+    if (++runs == 1) {
+      EXPECT_THAT(t.Set(kTable, "OnlyInTheFirst", kColumn, "x"), IsOk());
+      Disturb("Bob");
+    }
+    return t.Set(kTable, "Bob", kColumn, bob + "+");
+  });
+  ASSERT_THAT(committed, IsOk());
+  EXPECT_EQ(runs, 2);
+  EXPECT_LT(starts[0], starts[1]);
+  EXPECT_EQ(Now("Bob"), "disturbed+");
+  EXPECT_EQ(Now("OnlyInTheFirst"), std::nullopt);
+  EXPECT_EQ(cluster_->stats().conflicts, 1u);
+}
+
+TEST_F(TransactTest, BetweenAttemptsItWaitsLongerAndLonger) {
+  std::vector<Duration> times;
+  EXPECT_THAT(cluster_->Transact(
+                  [&](ReadWrite& t) {
+                    times.push_back(world_.runtime.Elapsed());
+                    EXPECT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+                    Disturb("Bob");
+                    return t.Set(kTable, "Bob", kColumn, "x");
+                  },
+                  {.attempts = 15}),
+              StatusIs(absl::StatusCode::kAborted));
+  ASSERT_EQ(times.size(), 15u);
+  EXPECT_LT(times[1] - times[0], std::chrono::milliseconds(1));
+  for (size_t i = 1; i < times.size(); ++i) {
+    EXPECT_GT(times[i], times[i - 1]);
+    EXPECT_LE(times[i] - times[i - 1], std::chrono::milliseconds(200));
+  }
+  EXPECT_GT(times[14] - times[13], std::chrono::milliseconds(20));
+}
+
+TEST_F(TransactTest, TheLastConflictIsReportedWhenTheAttemptsAreUsedUp) {
+  int runs = 0;
+  const absl::StatusOr<Timestamp> result = cluster_->Transact(
+      [&](ReadWrite& t) {
+        ++runs;
+        EXPECT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+        Disturb("Bob");
+        return t.Set(kTable, "Bob", kColumn, "x");
+      },
+      {.attempts = 3});
+  EXPECT_EQ(runs, 3);
+  ExpectConflict(result.status(), Conflict::Kind::kNewerWrite, "Bob");
+  EXPECT_EQ(Now("Bob"), "disturbed");
+}
+
+TEST_F(TransactTest, OneAttemptIsOne) {
+  int runs = 0;
+  EXPECT_THAT(cluster_->Transact(
+                  [&](ReadWrite& t) {
+                    ++runs;
+                    EXPECT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+                    Disturb("Bob");
+                    return t.Set(kTable, "Bob", kColumn, "x");
+                  },
+                  {.attempts = 1}),
+              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(runs, 1);
+  EXPECT_THAT(cluster_->Transact([](ReadWrite& /*t*/) { return absl::OkStatus(); }, {.attempts = 0}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(TransactTest, TheDeadlineIsForAllAttempts) {
+  int runs = 0;
+  const Duration begun = world_.runtime.Elapsed();
+  EXPECT_THAT(cluster_->Transact(
+                  [&](ReadWrite& t) {
+                    ++runs;
+                    EXPECT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+                    Disturb("Bob");
+                    return t.Set(kTable, "Bob", kColumn, "x");
+                  },
+                  {.attempts = 1'000'000, .deadline = seconds(2)}),
+              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_GT(runs, 10);
+  EXPECT_GE(world_.runtime.Elapsed() - begun, seconds(2));
+  EXPECT_LT(world_.runtime.Elapsed() - begun, seconds(3));
+}
+
+TEST_F(TransactTest, TheLongestDeadlineIsNone) {
+  world_.runtime.Sleep(seconds(1));
+  int runs = 0;
+  EXPECT_THAT(cluster_->Transact(
+                  [&](ReadWrite& t) {
+                    EXPECT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+                    if (++runs == 1) Disturb("Bob");
+                    return t.Set(kTable, "Bob", kColumn, "x");
+                  },
+                  {.deadline = Duration::max()}),
+              IsOk());
+  EXPECT_EQ(runs, 2);
+}
+
+// --- The function's own errors.
+
+TEST_F(TransactTest, AnErrorOfTheFunctionEndsItAndNothingIsCommitted) {
+  int runs = 0;
+  const absl::StatusOr<Timestamp> result = cluster_->Transact([&](ReadWrite& t) {
+    ++runs;
+    EXPECT_THAT(t.Set(kTable, "Bob", kColumn, "x"), IsOk());
+    return absl::PermissionDeniedError("no money");
+  });
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_EQ(std::string(result.status().message()), "no money");
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(Now("Bob"), std::nullopt);
+}
+
+TEST_F(TransactTest, TheFunctionMayAskToBeRunAgain) {
+  int runs = 0;
+  EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) -> absl::Status {
+    if (++runs < 4) return absl::AbortedError("not yet");
+    return t.Set(kTable, "Bob", kColumn, "x");
+  }),
+              IsOk());
+  EXPECT_EQ(runs, 4);
+}
+
+// An error of a call that the function passes on.
+TEST_F(TransactTest, AnErrorOfACallIsTheFunctionsError) {
+  EXPECT_THAT(cluster_->Transact([](ReadWrite& t) { return t.Set("nowhere", "Bob", kColumn, "x"); }),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+// --- Outcomes.
+
+// It may have committed: to run it again could do it twice.
+TEST_F(TransactTest, AnUnknownOutcomeIsNotTriedAgain) {
+  for (const bool one_step : {true, false}) {
+    SCOPED_TRACE(one_step);
+    ClusterOptions options = Options(one_step);
+    options.call_timeout = seconds(1);
+    Process process(&world_, options);
+    const Wire::Place place = one_step ? kCommitsTogether : kCommitsPrimary;
+    process.wire().FailAt(place, {.kind = Kind::kLoseReply});
+    process.wire().After(place, [&] { process.wire().FailFrom(1, {.kind = Kind::kLoseRequest}); });
+    int runs = 0;
+    const absl::StatusOr<Timestamp> result = process->Transact([&](ReadWrite& t) {
+      ++runs;
+      return t.Set(kTable, one_step ? "Bob" : "Joe", kColumn, "once");
+    });
+    EXPECT_TRUE(IsUnknown(result.status())) << result.status();
+    EXPECT_EQ(runs, 1);
+    EXPECT_EQ(Now(one_step ? "Bob" : "Joe"), "once");
+  }
+}
+
+// A lost answer that can be found out is no unknown outcome.
+TEST_F(TransactTest, ALostAnswerIsFoundOut) {
+  for (const bool one_step : {true, false}) {
+    SCOPED_TRACE(one_step);
+    Process process(&world_, Options(one_step));
+    process.wire().FailAt(one_step ? kCommitsTogether : kCommitsPrimary, {.kind = Kind::kLoseReply});
+    int runs = 0;
+    EXPECT_THAT(process->Transact([&](ReadWrite& t) {
+      ++runs;
+      return t.Set(kTable, "Bob", kColumn, "once");
+    }),
+                IsOk());
+    EXPECT_EQ(runs, 1);
+  }
+}
+
+// Somebody took it for dead: it is run again.
+TEST_F(TransactTest, ALostSessionCostsAnAttempt) {
+  Process process(&world_, Options(false));
+  int runs = 0;
+  const absl::StatusOr<Timestamp> result = process->Transact([&](ReadWrite& t) {
+    if (++runs == 1) {
+      process.wire().Before(kCommitsPrimary, [&] {
+        process.LoseSession();
+        EXPECT_EQ(Now("Bob"), std::nullopt);  // rolls it back
+      });
+    }
+    return t.Set(kTable, "Bob", kColumn, "x");
+  });
+  EXPECT_THAT(result, IsOk());
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(Now("Bob"), "x");
+}
+
+// The counter of every textbook: many tasks add, and nothing is lost.
+TEST_F(TransactTest, ManyTasksCountTogether) {
+  for (const bool one_step : {true, false}) {
+    SCOPED_TRACE(one_step);
+    const std::string row = one_step ? "one" : "two";
+    Process process(&world_, Options(one_step));
+    int done = 0;
+    for (int task = 0; task < 10; ++task) {
+      world_.runtime.Start([&] {
+        for (int i = 0; i < 10; ++i) {
+          const absl::StatusOr<Timestamp> result = process->Transact([&](ReadWrite& t) {
+            const std::optional<std::string> value = Get(t, row);
+            world_.runtime.Sleep(std::chrono::microseconds(50));  // others come in between
+            return t.Set(kTable, row, kColumn, std::to_string(std::stoi(value.value_or("0")) + 1));
+          });
+          EXPECT_THAT(result, IsOk());
+        }
+        ++done;
+      });
+    }
+    while (done < 10) world_.runtime.Sleep(seconds(1));
+    EXPECT_EQ(Now(row), "100");
+    EXPECT_GT(process->stats().conflicts, 0u);
+    EXPECT_EQ(process->stats().commits, 100u);
+  }
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,149 @@
+// The wire between one client and the world: its Store and its Oracle, and what can go wrong with the n-th call.
+//
+//     Wire wire(&store, &oracle);
+//     wire.FailAt(3, {.kind = Fault::Kind::kLoseReply});
+//     wire.FailAt({"mutate", 2}, {.kind = Fault::Kind::kDieAfter});
+//
+// counts the calls of both, from 1, and at the third the store does what it is asked but the client does not hear of it;
+// and with its second mutation, the client dies.
+// Death is for ever: from then on nothing that the client does reaches anybody, and what it is told is of no account.
+//
+// A batch of row mutations that is lost or cut off by death may have been applied in part (percolator/store.h); `rows`
+// says which rows.
+
+#ifndef PERCOLATOR_TESTS_TXN_WIRE_H_
+#define PERCOLATOR_TESTS_TXN_WIRE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "percolator/oracle.h"
+#include "percolator/store.h"
+#include "src/base/mutex.h"
+
+namespace percolator {
+
+struct Fault {
+  enum class Kind {
+    kDieBefore,    // the client dies before it sends the request
+    kDieAfter,     // it dies after the request was sent, and it is carried out
+    kLoseRequest,  // the request is lost; the client is told kUnavailable
+    kLoseReply,    // the request is carried out, the reply is lost; the client is told kUnavailable
+    kTwice,        // the request is carried out twice, and the client hears the second answer
+    kEchoLate,     // it is carried out, and a copy of it is on its way until DeliverLate
+    kLate,         // it is on its way until DeliverLate; the client is told kUnavailable
+    kRefused,      // the answer is `error`, and nothing is done
+  };
+  static constexpr uint64_t kAllRows = ~uint64_t{0};
+
+  Kind kind = Kind::kLoseReply;
+  // kDieAfter, kLoseReply of a batch: only the rows whose bit is set are done.
+  uint64_t rows = kAllRows;
+  absl::Status error;
+};
+
+std::string FaultName(Fault::Kind kind);
+
+class Wire {
+ public:
+  // A call as it was made.
+  struct Call {
+    std::string what;  // "read", "scan", "mutate", "together", "safe point", "timestamp", "tables"
+    size_t rows = 0;   // of a mutate
+  };
+
+  Wire(Store* store, Oracle* oracle);
+
+  Store* store() { return &store_; }
+  Oracle* oracle() { return &oracle_; }
+
+  // The n-th call of all, or of those of one kind.
+  struct Place {
+    Place(size_t nth) : n(nth) {}  // NOLINT(google-explicit-constructor): a number is a place
+    Place(std::string kind, size_t nth) : what(std::move(kind)), n(nth) {}
+    friend auto operator<=>(const Place&, const Place&) = default;
+
+    std::string what;
+    size_t n;
+  };
+
+  // Counting begins anew: the next call is the first.
+  void CountFromHere();
+  void FailAt(const Place& place, Fault fault);
+  // All calls from this one on.
+  void FailFrom(size_t call, Fault fault);
+  // Runs when the call there is about to be sent, and when its answer is about to be heard. Once.
+  void Before(const Place& place, std::function<void()> run);
+  void After(const Place& place, std::function<void()> run);
+  void ForgetFaults();
+
+  // What is still on its way arrives.
+  void DeliverLate();
+  bool dead() const;
+  void Die();
+
+  std::vector<Call> calls() const;
+  // How many of them were of this kind.
+  size_t CountOf(const std::string& what) const;
+
+ private:
+  class WiredStore final : public Store {
+   public:
+    WiredStore(Wire* wire, Store* store, Oracle* oracle) : wire_(wire), store_(store), oracle_(oracle) {}
+    absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
+    absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
+    std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+    bool CanMutateTogether() const override { return store_->CanMutateTogether(); }
+    absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
+    absl::Status RaiseSafePoint(Timestamp ts) override;
+    absl::StatusOr<Timestamp> SafePoint() override;
+    absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
+    absl::Status CreateTable(const TableInfo& info) override;
+    absl::Status DropTable(const std::string& name) override;
+    absl::StatusOr<std::vector<TableInfo>> ListTables() override;
+    absl::Status Close() override { return absl::OkStatus(); }
+
+   private:
+    Wire* const wire_;
+    Store* const store_;
+    Oracle* const oracle_;  // of the store, not of the client
+  };
+  class WiredOracle final : public Oracle {
+   public:
+    WiredOracle(Wire* wire, Oracle* oracle) : wire_(wire), oracle_(oracle) {}
+    absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
+
+   private:
+    Wire* const wire_;
+    Oracle* const oracle_;
+  };
+
+  // One call: `run` carries it out, at the store or the oracle, for the rows that it is given.
+  template <typename Answer>
+  Answer Send(const Call& call, const std::function<Answer(uint64_t rows)>& run,
+              const std::function<Answer(const absl::Status&)>& failed);
+  // Counts the call; tells by which two names its place goes, and the fault there.
+  std::vector<Place> Enter(const Call& call, std::optional<Fault>* fault);
+  void RunHook(std::map<Place, std::function<void()>>* hooks, const std::vector<Place>& places);
+
+  mutable Mutex mutex_;
+  bool dead_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Call> calls_ ABSL_GUARDED_BY(mutex_);
+  std::map<Place, Fault> faults_ ABSL_GUARDED_BY(mutex_);
+  std::optional<std::pair<size_t, Fault>> faults_from_ ABSL_GUARDED_BY(mutex_);
+  std::map<Place, std::function<void()>> before_ ABSL_GUARDED_BY(mutex_);
+  std::map<Place, std::function<void()>> after_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::function<void()>> late_ ABSL_GUARDED_BY(mutex_);
+  WiredStore store_;
+  WiredOracle oracle_;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_TXN_WIRE_H_

@@ -1,0 +1,210 @@
+// The world of these tests: a store in memory, an oracle and a coordinator that are cranked by hand, time that is not
+// real; and the vocabulary in which tests of the protocol's steps are written, after figure 4 of the paper:
+//
+//     const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
+//     MustPrewrite(t);
+//     EXPECT_EQ(Cells("Joe"), "lock@7 put 9 of Bob");
+//     MustCommitPrimary(t, 8);
+//     MustRead("Joe", 9, "9");                           // somebody else rolls Joe forward
+//     EXPECT_EQ(Cells("Joe"), "write@8 put 9 from 7");
+//
+// Everything happens in the column "bal" of the table "accounts" unless it is said otherwise.
+
+#ifndef PERCOLATOR_TESTS_TXN_WORLD_H_
+#define PERCOLATOR_TESTS_TXN_WORLD_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "percolator/cluster.h"
+#include "percolator/store.h"
+#include "src/txn/environment.h"
+#include "src/txn/lock.h"
+#include "src/txn/resolve.h"
+#include "src/txn/writes.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/txn/baton_runtime.h"
+#include "tests/txn/hand_cranked.h"
+#include "tests/txn/wire.h"
+
+namespace percolator {
+
+inline constexpr char kTable[] = "accounts";
+inline constexpr char kColumn[] = "bal";
+
+// The calls of a commit in two phases without obstacles, as a Wire counts them.
+inline const Wire::Place kPrewrites("mutate", 1);
+inline const Wire::Place kDrawsCommitTimestamp("timestamp", 2);  // the first was the start
+inline const Wire::Place kCommitsPrimary("mutate", 2);
+inline const Wire::Place kCommitsSecondaries("mutate", 3);
+// And in one.
+inline const Wire::Place kCommitsTogether("together", 1);
+
+struct World {
+  explicit World(const StoreLimits& limits = {});
+
+  BatonRuntime runtime;
+  const std::unique_ptr<Store> store;
+  HandOracle oracle;
+  HandCoordinator coordinator;
+};
+
+// A process that calls the steps of the protocol itself.
+class Client {
+ public:
+  Client(World* world, const ClusterOptions& options);
+
+  Environment& env() { return env_; }
+  Wire& wire() { return wire_; }
+  SessionId session() const { return session_->id(); }
+  Deadline deadline() { return {env_.runtime, env_.options.call_timeout}; }
+
+  // Nothing that it does from now on reaches anybody. Its session is noticed to be gone, or it is not.
+  void Die(bool session_ends = true);
+
+ private:
+  World* const world_;
+  Wire wire_;
+  const std::unique_ptr<Session> session_;
+  Environment env_;
+};
+
+// A process that has a Cluster.
+class Process {
+ public:
+  Process(World* world, const ClusterOptions& options);
+
+  Cluster* operator->() { return cluster_.get(); }
+  Cluster* get() { return cluster_.get(); }
+  Wire& wire() { return wire_; }
+  // See Client.
+  void Die(bool session_ends = true);
+  // L1: its session is declared dead, though it lives.
+  void LoseSession();
+
+ private:
+  World* const world_;
+  Wire wire_;
+  SessionId session_ = 0;
+  std::unique_ptr<Cluster> cluster_;
+};
+
+// --- What a transaction writes.
+
+struct PlannedWrite {
+  std::string row;
+  WriteKind kind = WriteKind::kPut;
+  std::string value;
+  Timestamp verified;
+  std::string column = kColumn;
+  std::string table = kTable;
+
+  PlannedWrite In(std::string other_table) const;
+  PlannedWrite Of(std::string other_column) const;
+};
+PlannedWrite Put(std::string row, std::string value);
+PlannedWrite Del(std::string row);
+PlannedWrite Relied(std::string row, uint64_t verified);  // a verify of the version committed then
+
+// --- What is in the store, as text.
+
+// The row's cells, separated by " | ": locks, then records and markers, then data, by column and newest first. For
+// example "lock@7 put 3 primary", "lock@7 delete of Bob", "write@8 put 3 from 7", "write@8 verify 6 from 7",
+// "rollback@7", "data@7 (300 bytes)"; of another column "lock x@7 ...".
+std::string CellsOf(Store* store, const std::string& row, const std::string& table = kTable);
+// Every lock there is, in all tables: "accounts/Bob/bal@7".
+std::vector<std::string> AllLocks(Store* store);
+
+// --- Matchers and small checks.
+
+// A conflict with this evidence. Zero: whatever it says.
+void ExpectConflict(const absl::Status& status, Conflict::Kind kind, const std::string& row, uint64_t other_start = 0,
+                    uint64_t other_commit = 0);
+void ExpectOutcome(const CommitResult& result, CommitResult::Outcome outcome);
+
+// --- Fixtures.
+
+// Steps called one by one, by `me_`; `other_` is somebody else. Leases are short, 100 microseconds, so that timestamps are
+// small numbers.
+class StepsTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kLease = 100;
+  static ClusterOptions Options();
+
+  StepsTest();
+
+  // Timestamps that a test names count as handed out: the oracle goes on from there, if it is not further already.
+  void PassTimestamp(uint64_t ts);
+
+  Writes Begin(uint64_t start_ts, const std::vector<PlannedWrite>& writes) { return BeginBy(me_, start_ts, writes); }
+  Writes BeginBy(Client& client, uint64_t start_ts, const std::vector<PlannedWrite>& writes);
+
+  void MustPrewrite(const Writes& writes) { MustPrewriteBy(me_, writes); }
+  void MustPrewriteBy(Client& client, const Writes& writes);
+  absl::Status TryPrewrite(const Writes& writes) { return TryPrewriteBy(me_, writes); }
+  absl::Status TryPrewriteBy(Client& client, const Writes& writes);
+  // The request for one row alone arrives at the store, whoever has sent it: whether it is applied.
+  bool ArrivePrewrite(const Writes& writes, const std::string& row);
+  bool ArriveCommit(const Writes& writes, const std::string& row, uint64_t commit_ts);
+
+  void MustCommitPrimary(const Writes& writes, uint64_t commit_ts);
+  CommitResult TryCommitPrimary(const Writes& writes, uint64_t commit_ts);
+  void MustCommitSecondaries(const Writes& writes, uint64_t commit_ts);
+  // Prewrite and both parts of the commit.
+  void MustCommit(const Writes& writes, uint64_t commit_ts);
+  void MustCommitOneStep(const Writes& writes, uint64_t commit_ts);
+  void RollBack(const Writes& writes);
+
+  // What `other_` reads. Locks in its way are resolved or waited for.
+  void MustRead(const std::string& row, uint64_t at, const std::string& value);
+  void MustReadNothing(const std::string& row, uint64_t at);
+  absl::StatusOr<std::optional<std::string>> Read(Client& client, const CellName& cell, uint64_t at);
+  // A write to the row by `other_`, as whole transaction.
+  void MustWrite(const std::string& row, const std::string& value, uint64_t start_ts, uint64_t commit_ts);
+
+  std::string Cells(const std::string& row, const std::string& table = kTable) {
+    return CellsOf(world_.store.get(), row, table);
+  }
+  std::vector<std::string> Locks() { return AllLocks(world_.store.get()); }
+  // The lock in a cell, as somebody meets it.
+  MetLock Met(const std::string& row, uint64_t start_ts, const std::string& table = kTable);
+  static CellName Cell(const std::string& row) { return {kTable, row, kColumn}; }
+
+  // All locks are too old by now.
+  void PassLease() { world_.oracle.Advance(kLease + 1); }
+
+  World world_;
+  Client me_;
+  Client other_;
+};
+
+// Whole transactions on a Cluster, with time that is not real. Options are the defaults, but garbage is collected only
+// when asked.
+class ClusterTest : public ::testing::Test {
+ protected:
+  static ClusterOptions Options(bool one_step = true);
+
+  explicit ClusterTest(const ClusterOptions& options = Options(), const StoreLimits& limits = {});
+
+  // Sets cells in one transaction.
+  Timestamp MustSet(const std::vector<PlannedWrite>& writes);
+  // What a new snapshot of `cluster_` says.
+  std::optional<std::string> Now(const std::string& row, const std::string& column = kColumn);
+  // Buffers writes.
+  static void Buffer(ReadWrite& t, const std::vector<PlannedWrite>& writes);
+  static std::optional<std::string> Get(ReadView& view, const std::string& row, const std::string& column = kColumn);
+  // The rows of a scan: "Bob{bal=3 name=Bob} Joe{bal=9}".
+  static std::string Scanned(ReadView& view, const ScanOptions& options = {.table = kTable});
+
+  World world_;
+  Process cluster_;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_TXN_WORLD_H_
