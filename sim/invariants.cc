@@ -93,10 +93,6 @@ Invariants::RowDelta Invariants::Apply(const RowMutation& mutation) {
       ApplyErase(m, row, &delta);
     }
   }
-  // A lock that comes and goes in one mutation was never there: only the store's rule about the safe point saw it (G4).
-  for (auto& [column, cell] : delta.cells) {
-    std::erase_if(cell.locked, [&](Timestamp ts) { return cell.unlocked.erase(ts) > 0; });
-  }
   return delta;
 }
 
@@ -134,7 +130,7 @@ void Invariants::ApplyErase(const Mutation& mutation, RowShadow* row, RowDelta* 
   CellShadow& cell = row->cells[mutation.column];
   CellDelta& changed = delta->cells[mutation.column];
   if (mutation.family == Family::kLock) {
-    // A lock that the same mutation has set was never there.
+    // A lock that comes and goes in one mutation was never there: only the store's rule about the safe point saw it (G4).
     std::erase_if(changed.locked,
                   [&](Timestamp ts) { return mutation.range.Contains(ts) && cell.locks.erase(ts) > 0; });
     MoveRange(mutation.range, &cell.locks, &changed.unlocked);

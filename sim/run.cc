@@ -107,8 +107,11 @@ std::shared_ptr<Program> Run::StartProgram(Client* client, const ClusterOptions&
   if (plan_.batching_store) parts.store = &program->front.emplace(client->store(), &client->process());
   for (;;) {
     absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Assemble(parts, options);
-    if (cluster.ok()) program->cluster = *std::move(cluster);
-    if (cluster.ok() || client->process().crashed() || scene_.failed()) return program;
+    if (cluster.ok()) {
+      program->cluster = *std::move(cluster);
+      return program;
+    }
+    if (client->process().crashed() || scene_.failed()) return program;
     client->process().Sleep(plan_.faults.latency_max);
   }
 }
@@ -247,7 +250,7 @@ void Run::ReadEverything(Actor& actor) {
       const auto found = t.Scan({.table = table, .rows = {}, .columns = {}});
       if (!found.ok()) return found.status();
     }
-    const absl::Status status = t.Get(scene_.cells).status();
+    absl::Status status = t.Get(scene_.cells).status();
     read = status.ok();
     final_read_ = t.id();
     return status;

@@ -103,7 +103,7 @@ TEST(Runner, StopsAtTheSmallestSeedThatFails) {
   };
   const Summary summary =
       RunSeeds({.first = 1, .seeds = 1000, .jobs = 2, .until_failure = true, .scenario = crash_from_6});
-  EXPECT_LT(summary.seeds, 100U);
+  EXPECT_LE(summary.seeds, 7U);  // 1 to 6, and 7 if the other job came to it first
   ASSERT_TRUE(summary.first_failure.has_value());
   EXPECT_EQ(summary.first_failure->seed, 6U);
 }

@@ -98,7 +98,11 @@ class Runner {
 
  private:
   uint64_t step() const { return workers_.size(); }
-  uint64_t end() const { return options_.time > Duration(0) ? UINT64_MAX / 2 : options_.first + options_.seeds; }
+  // Seeds from here on are not run. Who looks for the smallest that fails needs none above one that did.
+  uint64_t end() const {
+    if (options_.until_failure && summary_.first_failure.has_value()) return summary_.first_failure->seed;
+    return options_.time > Duration(0) ? UINT64_MAX / 2 : options_.first + options_.seeds;
+  }
   Duration Elapsed() const { return Runtime::Real()->Elapsed() - began_; }
 
   bool AnyAtWork() const {

@@ -153,8 +153,7 @@ void Actor::Failed(HistoryRecorder::Handle handle, Timestamp start_ts) {
   scene_.invariants.OnAborted(start_ts);
 }
 
-void Actor::Ended(const HistoryRecorder::Handle& ended, const CommitResult& result) {
-  HistoryRecorder::Handle handle = ended;
+void Actor::Ended(HistoryRecorder::Handle handle, const CommitResult& result) {
   if (result.start_ts != Timestamp()) handle.Started(result.start_ts);
   if (!alive()) return;
   switch (result.outcome) {

@@ -130,7 +130,7 @@ class Actor {
 
  private:
   TransactionOptions Options();
-  void Ended(const HistoryRecorder::Handle& handle, const CommitResult& result);
+  void Ended(HistoryRecorder::Handle handle, const CommitResult& result);
   void Failed(HistoryRecorder::Handle handle, Timestamp start_ts);
   void LookAt(HistoryRecorder::Handle handle, absl::StatusOr<Snapshot> snapshot, const Body& body);
   void Saw(Timestamp ts);

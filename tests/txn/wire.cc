@@ -143,7 +143,7 @@ Answer Wire::Send(const Call& call, const std::function<Answer(uint64_t rows)>& 
   const std::vector<Place> places = Enter(call, &fault);
   RunHook(&before_, places);
   if (dead()) return failed(Dead());  // the hook may have killed it
-  const auto answer = [&]() -> Answer {
+  auto answer = [&]() -> Answer {
     if (!fault.has_value()) return run(Fault::kAllRows);
     switch (fault->kind) {
       case Fault::Kind::kDieBefore:

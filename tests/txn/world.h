@@ -142,7 +142,7 @@ class StepsTest : public ::testing::Test {
   void PassTimestamp(uint64_t ts);
 
   Writes Begin(uint64_t start_ts, const std::vector<PlannedWrite>& writes) { return BeginBy(me_, start_ts, writes); }
-  Writes BeginBy(Client& client, uint64_t start_ts, const std::vector<PlannedWrite>& writes);
+  Writes BeginBy(Client& client, uint64_t start_ts, const std::vector<PlannedWrite>& planned);
 
   void MustPrewrite(const Writes& writes) { MustPrewriteBy(me_, writes); }
   void MustPrewriteBy(Client& client, const Writes& writes);
