@@ -18,7 +18,10 @@ endfunction()
 
 # percolator_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT seconds])
 #
-# A GoogleTest program; each of its tests becomes a test of CTest, named NAME.Suite.Case.
+# A GoogleTest program. CTest knows it twice, and a run leaves out the one or the other (tools/run_tests.py):
+# - each of its tests by itself, as NAME.Suite.Case with the label "case": to run the few that somebody asks for
+# - in five parts, each a process that runs every fifth of the tests, as NAME.part1 and so on with the label "part": to run
+#   all of them, because a process takes longer to start and to end than most tests do, above all with a sanitizer
 function(percolator_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -27,9 +30,39 @@ function(percolator_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} percolator_flags GTest::gmock GTest::gtest_main)
-  set(properties TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
-  if(ARG_LABELS)
-    list(APPEND properties LABELS "${ARG_LABELS}")
+  percolator_test_code(${name})
+  string(JOIN "-" case_label case ${ARG_LABELS})  # one label, such as case-slow: gtest_discover_tests takes no list
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST PROPERTIES
+    TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]" LABELS ${case_label})
+  set(cost 0)
+  if("slow" IN_LIST ARG_LABELS)
+    set(cost 1)  # begins first, so that no core waits for it at the end
   endif()
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+  math(EXPR timeout "2 * ${ARG_TIMEOUT}")
+  foreach(part RANGE 1 5)  # five, because the slow ones among tests with parameters are often every second or fourth
+    math(EXPR index "${part} - 1")
+    add_test(NAME ${name}.part${part} COMMAND ${name})
+    set_tests_properties(${name}.part${part} PROPERTIES TIMEOUT ${timeout} LABELS "part;${ARG_LABELS}" COST ${cost}
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=5;GTEST_SHARD_INDEX=${index}")
+  endforeach()
+endfunction()
+
+# percolator_test_code(TARGET): compiles a target that includes GoogleTest as test code is. What is precompiled is there
+# for every source, included or not; the release build is without, so that a missing #include does not go unnoticed.
+function(percolator_test_code target)
+  target_compile_options(${target} PRIVATE ${PERCOLATOR_TEST_OPTIONS})
+  if(NOT PERCOLATOR_PRECOMPILE)
+    return()
+  endif()
+  if(NOT TARGET percolator_precompiled)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cc CONTENT "")
+    add_library(percolator_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cc)
+    target_link_libraries(percolator_precompiled PRIVATE percolator_flags GTest::gmock)
+    target_compile_options(percolator_precompiled PRIVATE ${PERCOLATOR_TEST_OPTIONS} -fpch-preprocess)
+    target_precompile_headers(percolator_precompiled PRIVATE
+      <gmock/gmock.h> <gtest/gtest.h> <functional> <map> <memory> <string> <thread> <vector>
+      <absl/status/status.h> <absl/status/statusor.h>)
+  endif()
+  target_compile_options(${target} PRIVATE -fpch-preprocess)  # without it ccache does not take part
+  target_precompile_headers(${target} REUSE_FROM percolator_precompiled)
 endfunction()

@@ -3,6 +3,7 @@
 option(PERCOLATOR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PERCOLATOR_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(PERCOLATOR_BUILD_BENCH "Build the benchmarks" OFF)
+option(PERCOLATOR_PRECOMPILE "Precompile the headers that most tests include" OFF)
 set(PERCOLATOR_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -26,4 +27,12 @@ if(PERCOLATOR_SANITIZE)
   target_compile_options(percolator_flags INTERFACE
     -fsanitize=${PERCOLATOR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(percolator_flags INTERFACE -fsanitize=${PERCOLATOR_SANITIZE})
+endif()
+
+# Test code is most of the code and runs only once: it is compiled to be compiled quickly, what it tests as always.
+set(PERCOLATOR_TEST_OPTIONS)
+if(PERCOLATOR_SANITIZE)
+  set(PERCOLATOR_TEST_OPTIONS -O0)
+elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(PERCOLATOR_TEST_OPTIONS -O1)
 endif()

@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 JOBS = len(os.sched_getaffinity(0))
 TEST_TIMEOUT_SECONDS = 300
 STAGE_TIMEOUT_SECONDS = 900
+OUTPUT_SIZE = str(64 << 20)  # of one test: bytes of it that CTest keeps
 SANITIZER_ENVIRONMENT = {
     "asan": {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",
              "LSAN_OPTIONS": f'suppressions="{ROOT}/tools/lsan.supp":print_suppressions=0'},
@@ -42,6 +43,10 @@ SANITIZER_ENVIRONMENT = {
 }
 # What CTest says of every test that is well: of no interest while one watches.
 UNEVENTFUL = re.compile(r"\s*(Start\s+\d+: |\d+/\d+ Test\s.* Passed )")
+
+# A process of several tests, and how GoogleTest says that one of them ended; its list of failures has no times.
+PART = re.compile(r"(\w+)\.part\d+")
+END_OF_CASE = r"\[ +{} +\] ([^\s,]+).*\(\d+ ms\)$"
 
 # What the simulator says at its end.
 AMOUNT = re.compile(r"^(?:sim seeds=|mutants caught=).*$", re.MULTILINE)
@@ -87,11 +92,30 @@ def check_tidy(stage):
         stage.failed.append("no sources found")
 
 
+def read_part(name, good, output):
+    """The same as read_junit, of a process of several tests (percolator_test in cmake/PercolatorModule.cmake)."""
+    ends = {end: [f"{name}.{case}" for case in re.findall(END_OF_CASE.format(end), output, re.MULTILINE)]
+            for end in ("OK", "FAILED", "SKIPPED")}
+    ended = {case for cases in ends.values() for case in cases}
+    failed = ends["FAILED"]
+    if not good:  # what ran when the process died, or the process itself
+        failed += [f"{name}.{case}" for case in re.findall(r"\[ RUN      \] (\S+)", output)
+                   if f"{name}.{case}" not in ended]
+        failed = failed or [name]
+    return ends["OK"], failed, ends["SKIPPED"]
+
+
 def read_junit(file):
     """The names of the tests that passed, failed and were skipped, of the file that CTest writes."""
     passed, failed, skipped = [], [], []
     for case in ElementTree.parse(file).getroot().iter("testcase"):
         status, reason = case.get("status"), case.find("skipped")
+        part = PART.fullmatch(case.get("name"))
+        if part:
+            of_part = read_part(part.group(1), status == "run", case.findtext("system-out", ""))
+            for names, more in zip((passed, failed, skipped), of_part):
+                names += more
+            continue
         message = reason.get("message", "") if reason is not None else ""
         if status == "run":
             passed.append(case.get("name"))
@@ -130,7 +154,8 @@ def run_ctest(stage, preset, selection):
     junit = ROOT / "build" / f"{preset}-tests.xml"
     junit.unlink(missing_ok=True)
     command = ["ctest", "--test-dir", str(ROOT / "build" / preset), "--parallel", str(JOBS), "--output-on-failure",
-               "--timeout", str(TEST_TIMEOUT_SECONDS), "--no-tests=error", "--output-junit", str(junit), *selection]
+               "--timeout", str(TEST_TIMEOUT_SECONDS), "--no-tests=error", "--output-junit", str(junit), *selection,
+               "--test-output-size-passed", OUTPUT_SIZE, "--test-output-size-failed", OUTPUT_SIZE]
     # ThreadSanitizer cannot start if addresses are randomised more than it expects.
     if preset == "tsan" and shutil.which("setarch") and subprocess.run(["setarch", "-R", "true"]).returncode == 0:
         command = ["setarch", "-R", *command]
@@ -165,20 +190,23 @@ def ctest_stage(name, preset, *selection):
 
 def choose_stages(options):
     lint = [("format", check_format), ("includes", check_the_includes)]
+    # All tests in few processes, but chosen ones each in its own: see percolator_test in cmake/PercolatorModule.cmake.
     chosen = ["--tests-regex", options.filter] if options.filter else []
+    doubled = "part" if options.filter else "case"
+    selection = [*chosen, "--label-exclude", f"^{doubled}"]
     if options.sim is not None:
         return [("sim", lambda stage: run_simulator(stage, options.sim))]
     if options.quick:
-        return lint + [ctest_stage("dev", "dev", "--label-exclude", "slow", *chosen)]
+        return lint + [ctest_stage("dev", "dev", *chosen, "--label-exclude", f"slow|^{doubled}")]
     stages = lint + [("tidy", check_tidy)] if options.lint else []
     for preset in "asan", "tsan":
         if getattr(options, preset):
-            stages.append(ctest_stage(preset, preset, *chosen))
+            stages.append(ctest_stage(preset, preset, *selection))
     if stages:
         return stages
     if options.filter:
-        return [ctest_stage("dev", "dev", *chosen)]
-    release, asan, tsan = (ctest_stage(preset, preset) for preset in ("release", "asan", "tsan"))
+        return [ctest_stage("dev", "dev", *selection)]
+    release, asan, tsan = (ctest_stage(preset, preset, *selection) for preset in ("release", "asan", "tsan"))
     return lint + [release, ("tidy", check_tidy), asan, tsan]
 
 

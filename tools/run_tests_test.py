@@ -29,6 +29,25 @@ add_test(NAME crashes COMMAND sh -c "kill -SEGV $$")
 add_test(NAME missing COMMAND /no/such/program)
 """
 
+# A process of several GoogleTest cases, in each of the ways it can end.
+PARTS = """
+cmake_minimum_required(VERSION 3.25)
+project(parts NONE)
+enable_testing()
+function(part name code)
+  string(REPLACE "!" "\\\\n" text "${ARGN}")
+  string(REPLACE ";" "" text "${text}")
+  add_test(NAME ${name} COMMAND sh -c "printf '${text}'; exit ${code}")
+endfunction()
+part(good.part1 0 "[ RUN      ] S.A!noise[       OK ] S.A (3 ms)!"
+                  "[ RUN      ] S.B![  SKIPPED ] S.B (0 ms)!1 test![  SKIPPED ] S.B!")
+part(bad.part1 1 "[ RUN      ] S.A![  FAILED  ] S.A, where GetParam() = 7 (3 ms)!"
+                 "[ RUN      ] S.B![       OK ] S.B (0 ms)![  FAILED  ] S.A!")
+part(dies.part2 139 "[ RUN      ] S.A![       OK ] S.A (3 ms)![ RUN      ] S.B!")
+part(leaks.part3 1 "[ RUN      ] S.A![       OK ] S.A (3 ms)!")
+part(empty.part4 0 "")
+"""
+
 
 def options(*arguments):
     return run_tests.parse_arguments(arguments)
@@ -56,6 +75,18 @@ class RunTestsTest(unittest.TestCase):
         self.assertEqual(stage.passed, ["passes"])
         self.assertEqual(stage.failed, ["fails", "hangs", "crashes", "missing"])
         self.assertEqual(stage.skipped, ["skips", "disabled"])
+
+    def test_the_cases_of_a_process_are_counted_one_by_one(self):
+        stage = self.run_ctest(PARTS)
+        self.assertEqual(stage.passed, ["good.S.A", "bad.S.B", "dies.S.A", "leaks.S.A"])
+        self.assertEqual(stage.failed, ["bad.S.A", "dies.S.B", "leaks"])
+        self.assertEqual(stage.skipped, ["good.S.B"])
+
+    def test_no_case_is_lost_if_the_output_is_long(self):
+        long = "seq -f 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa %.0f' 20000"
+        text = "echo '[ RUN      ] S.A'; {}; echo '[       OK ] S.A (1 ms)'; {}".format(long, long)
+        project = PARTS + f'add_test(NAME long.part1 COMMAND sh -c "{text}")\n'
+        self.assertIn("long.S.A", self.run_ctest(project).passed)
 
     def test_no_tests_at_all_is_a_failure(self):
         self.assertEqual(len(self.run_ctest("cmake_minimum_required(VERSION 3.25)\nproject(none NONE)\n").failed), 1)

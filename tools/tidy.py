@@ -5,6 +5,10 @@
 
 A file that was clean is not looked at again until it, a header it includes, its flags or .clang-tidy change:
 build/tidy-cache remembers by a hash of all that.
+
+Most of the time goes into the headers that every file includes. So files of one folder are checked together, as one
+source that includes them all; only if something is found there, be it that two of them use a name for different things,
+they are checked in halves, down to the single file. What is printed is always about a file by itself.
 """
 
 import hashlib
@@ -14,7 +18,9 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 
 from check_includes import SOURCE_FOLDERS
@@ -23,10 +29,11 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "build" / "tidy-cache"
 EXTRA_FLAGS = ["-Wthread-safety", "-Wno-unknown-warning-option"]
 FILE_TIMEOUT_SECONDS = 300
+FILES_TOGETHER = 8
 
 
 def sources(build, parts=()):
-    """The compile commands of our own sources: {path from the root: (folder, arguments without the compiler)}."""
+    """The compile commands of our own sources: {path from the root: (folder, flags)}."""
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = os.path.relpath(os.path.join(entry["directory"], entry["file"]), ROOT)
@@ -34,33 +41,51 @@ def sources(build, parts=()):
             arguments = shlex.split(entry["command"])
             compiler = 1 if os.path.basename(arguments[0]) == "ccache" else 0
             # Sources of the mutants are compiled twice: first as they are.
-            found.setdefault(path, (entry["directory"], arguments[compiler + 1:]))
+            found.setdefault(path, (entry["directory"], arguments[compiler + 1:arguments.index("-o")]))
     return found
 
 
-def fingerprint(folder, arguments, common):
+def fingerprint(path, folder, flags, common):
     """A hash of everything that decides what clang-tidy says; None if the file does not even preprocess."""
-    # Comments stay, because of NOLINT.
-    output = arguments.index("-o")
-    command = ["clang++", *arguments[:output], *arguments[output + 2:], "-w", "-E", "-C"]
+    command = ["clang++", *flags, "-w", "-E", "-C", ROOT / path]  # -C: comments stay, because of NOLINT
     done = subprocess.run(command, cwd=folder, capture_output=True, timeout=FILE_TIMEOUT_SECONDS)
     if done.returncode != 0:
         return None
-    return hashlib.sha256(b"\0".join([common, " ".join(arguments).encode(), done.stdout])).hexdigest()
+    return hashlib.sha256(b"\0".join([common, " ".join(flags).encode(), done.stdout])).hexdigest()
 
 
-def check(build, path, folder, arguments, common):
-    """What clang-tidy finds in one file; an empty text if it is clean."""
-    key = fingerprint(folder, arguments, common)
-    if key and (CACHE / key).exists():
-        return ""
-    command = ["clang-tidy", "-p", str(build), "--quiet", *[f"--extra-arg={flag}" for flag in EXTRA_FLAGS], path]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=FILE_TIMEOUT_SECONDS)
+def run_clang_tidy(source, folder, flags):
+    """What clang-tidy finds in a source; an empty text if it is clean."""
+    command = ["clang-tidy", "--quiet", f"--config-file={ROOT}/.clang-tidy", source, "--", *flags, *EXTRA_FLAGS]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=FILE_TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        return f"{source}: {error}"
     if done.returncode == 0:
-        if key:
-            (CACHE / key).touch()
         return ""
     return re.sub(r"^\d+ warnings? generated\.\n", "", done.stdout + done.stderr, flags=re.MULTILINE)
+
+
+def check(paths, folder, flags):
+    """What clang-tidy finds in files that are compiled alike: {path: findings}, without those that are clean."""
+    if len(paths) == 1:
+        findings = run_clang_tidy(ROOT / paths[0], folder, flags)
+        return {paths[0]: findings} if findings else {}
+    with tempfile.NamedTemporaryFile("w", suffix=".cc", dir=CACHE) as together:
+        together.writelines(f'#include "{ROOT / path}"\n' for path in paths)
+        together.flush()
+        if not run_clang_tidy(together.name, folder, flags):
+            return {}
+    middle = len(paths) // 2
+    return check(paths[:middle], folder, flags) | check(paths[middle:], folder, flags)
+
+
+def batches(found, paths, jobs):
+    """Divides files into lists that are checked together: of one folder and with the same flags, and not too many."""
+    size = max(1, min(FILES_TOGETHER, len(paths) // (2 * jobs)))
+    for _, group in groupby(sorted(paths, key=lambda path: (found[path], path)), key=found.get):
+        group = list(group)
+        yield from (group[start:start + size] for start in range(0, len(group), size))
 
 
 def tidy(build, jobs, parts=()):
@@ -68,21 +93,19 @@ def tidy(build, jobs, parts=()):
     CACHE.mkdir(parents=True, exist_ok=True)
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout
     common = b"\0".join([version, (ROOT / ".clang-tidy").read_bytes(), " ".join(EXTRA_FLAGS).encode()])
-    clean, dirty = [], []
-
-    def check_one(item):
-        path, (folder, arguments) = item
-        try:
-            return path, check(build, path, folder, arguments, common)
-        except subprocess.TimeoutExpired as error:
-            return path, f"{path}: {error}"
-
+    found = sources(build, parts)
+    dirty = {}
     with ThreadPoolExecutor(jobs) as pool:
-        for path, findings in pool.map(check_one, sorted(sources(build, parts).items())):
-            (dirty if findings else clean).append(path)
-            if findings:
-                print(findings.strip(), flush=True)
-    return clean, dirty
+        keys = dict(zip(found, pool.map(lambda path: fingerprint(path, *found[path], common), found)))
+        changed = [path for path in found if not keys[path] or not (CACHE / keys[path]).exists()]
+        for findings in pool.map(lambda paths: check(paths, *found[paths[0]]), batches(found, changed, jobs)):
+            dirty |= findings
+            for text in findings.values():
+                print(text.strip(), flush=True)
+    for path in changed:
+        if keys[path] and path not in dirty:
+            (CACHE / keys[path]).touch()
+    return sorted(set(found) - set(dirty)), sorted(dirty)
 
 
 def main():
