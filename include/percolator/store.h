@@ -286,6 +286,8 @@ struct RocksStoreOptions {
   Durability durability = Durability::kSync;
   // Memory for blocks read from disk.
   size_t block_cache_bytes = size_t{256} << 20;
+  // Memory for the newest versions of cells that were read lately, of the family write. Zero: none are kept.
+  size_t version_cache_bytes = size_t{64} << 20;
   // Memory for writes not yet on disk in sorted form, per large family.
   size_t write_buffer_bytes = size_t{64} << 20;
   StoreLimits limits;

@@ -168,7 +168,7 @@ absl::Status ValidateJointMutation(const JointMutation& mutation, const StoreLim
   size_t bytes = 0;
   for (const RowMutation& row : mutation.rows) {
     if (absl::Status status = ValidateRowMutation(row, limits, AtCommit::kAllowed); !status.ok()) return status;
-    if (!rows.emplace(row.table, row.row).second) {
+    if (mutation.rows.size() > 1 && !rows.emplace(row.table, row.row).second) {
       return absl::InvalidArgumentError(
           StrCat("row \"", absl::CHexEscape(row.row), "\" of table ", row.table, " occurs twice in a joint mutation"));
     }

@@ -102,6 +102,44 @@ void ExpectStateOfACommit(const Row& row, uint64_t acknowledged) {
   ASSERT_GE(write, acknowledged) << "an acknowledged commit is not seen: " << ToText(row);
 }
 
+// Whoever asks for the newest version again and again gets one at least as new as what was acknowledged before, also when
+// the version it got last is erased, and never one that was not written yet.
+TEST_P(StoreTest, TheNewestVersionIsNeverAnOldOne) {
+  constexpr int kRows = 3;
+  struct Progress {
+    std::atomic<uint64_t> begun = 0;
+    std::atomic<uint64_t> acknowledged = 0;
+  };
+  std::array<Progress, kRows> rows;
+  const auto row_key = [](int row) { return "r" + std::to_string(row); };
+  const auto writer = [&](int row) {
+    for (uint64_t n = 1; n <= 100; ++n) {
+      std::vector<Mutation> mutations = {Set("c", n, std::to_string(n), Family::kWrite)};
+      if (n % 3 == 0) mutations.push_back(Erase("c", TimestampRange::Exactly(Timestamp(n - 1)), Family::kWrite));
+      if (n % 7 == 0) mutations.insert(mutations.begin(), Erase("c", {}, Family::kWrite));
+      rows[row].begun = n;
+      Apply(row_key(row), mutations);
+      rows[row].acknowledged = n;
+    }
+  };
+  const auto reader = [&] {
+    for (int row = 0; row < kRows; ++row) {
+      const uint64_t acknowledged = rows[row].acknowledged;
+      const absl::StatusOr<std::vector<Row>> read =
+          store_->Read({{"t", row_key(row), {{Family::kWrite, "c", TimestampRange::All(), 1}}}});
+      const uint64_t begun = rows[row].begun;
+      ASSERT_THAT(read, IsOk());
+      const uint64_t newest = NewestOf(read->front(), Family::kWrite).value_or(0);
+      ASSERT_GE(newest, acknowledged);
+      ASSERT_LE(newest, begun);
+      if (newest > 0) {
+        ASSERT_EQ(read->front().cells[0].value, std::to_string(newest));
+      }
+    }
+  };
+  RunTogether({[&] { writer(0); }, [&] { writer(1); }, [&] { writer(2); }}, {reader, reader});
+}
+
 TEST_P(StoreTest, ACommitMovesTheLockIntoTheWriteInOneStep) {
   std::atomic<uint64_t> acknowledged = 0;
   const auto writer = [&] {

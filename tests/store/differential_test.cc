@@ -31,6 +31,10 @@ namespace {
 constexpr uint64_t kDefaultSeeds = 40;
 constexpr int kOperations = 500;
 
+// A cell that is read and written more often than others.
+constexpr char kHotRow[] = "r";
+constexpr char kHotColumn[] = "c";
+
 // Small, so that random requests exceed every one of them now and then, and scans take many pages.
 StoreLimits SmallLimits() {
   StoreLimits limits;
@@ -54,8 +58,9 @@ class Generator {
 
   std::string Table() { return OneIn(50) ? "nope" : KnownTable(); }
   std::string KnownTable() { return OneIn(4) ? "t-" : "t"; }
-  std::string RowKey() { return OneIn(200) ? Bytes(7, 7) : OneIn(300) ? "" : Bytes(1, 3); }
-  std::string ColumnName() { return OneIn(200) ? Bytes(6, 6) : Bytes(0, 2); }
+  std::string RowKey() { return OneIn(200) ? Bytes(7, 7) : OneIn(300) ? "" : SomeRow(); }
+  std::string SomeRow() { return OneIn(3) ? kHotRow : Bytes(1, 3); }
+  std::string ColumnName() { return OneIn(200) ? Bytes(6, 6) : OneIn(3) ? kHotColumn : Bytes(0, 2); }
   Family AnyFamily() { return static_cast<Family>(Below(kFamilyCount)); }
 
   TimestampRange Range() {
@@ -69,9 +74,18 @@ class Generator {
     }
   }
 
+  // What the store on RocksDB keeps at hand: so such reads come often, and many of the same cells.
+  Selector NewestWrite() {
+    return {Family::kWrite, OneIn(2) ? kHotColumn : ColumnName(), OneIn(3) ? Range() : TimestampRange::All(), 1};
+  }
+
   std::vector<Selector> Selectors() {
     std::vector<Selector> selectors;
     for (uint64_t n = Below(5); n > 0; --n) {
+      if (OneIn(3)) {
+        selectors.push_back(NewestWrite());
+        continue;
+      }
       Selector selector;
       selector.family = AnyFamily();
       if (!OneIn(2)) selector.column = ColumnName();
@@ -104,7 +118,7 @@ class Generator {
     const uint64_t count = Below(5);
     // One bad entry decides the answer of the whole batch, so there may only be one kind of it.
     const std::string table = Table();
-    for (uint64_t i = 0; i < count; ++i) reads.push_back({table, Bytes(1, 3), Selectors()});
+    for (uint64_t i = 0; i < count; ++i) reads.push_back({table, SomeRow(), Selectors()});
     if (table != "nope" && count > 0 && OneIn(20)) reads.push_back({table, OneIn(2) ? "" : Bytes(7, 7), Selectors()});
     return reads;
   }
@@ -246,6 +260,7 @@ class Pair {
     RocksStoreOptions options;
     options.durability = Durability::kNoSync;
     options.block_cache_bytes = 1 << 20;
+    options.version_cache_bytes = 32 << 10;  // for one or two cells in each of its parts
     options.limits = SmallLimits();
     absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir_.path() + "/store", options);
     ASSERT_THAT(store, IsOk());

@@ -59,5 +59,13 @@ TEST(NewestSketchTest, CellsThatShareABucketKeepTheirBoundsAndRarelyMisguide) {
   EXPECT_LT(wrong, right / 50);
 }
 
+TEST(NewestSketchTest, CountsTheChangesOfACell) {
+  NewestSketch sketch(Timestamp(0));
+  const uint64_t before = sketch.Changes(Family::kWrite, "cell");
+  sketch.CountChange(Family::kWrite, "cell");
+  EXPECT_EQ(sketch.Changes(Family::kWrite, "cell"), before + 1);
+  EXPECT_EQ(sketch.Changes(Family::kWrite, "another"), 0U);
+}
+
 }  // namespace
 }  // namespace percolator

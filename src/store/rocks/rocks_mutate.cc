@@ -106,7 +106,7 @@ void RocksStore::ApplyGroup(absl::Span<Entry> group, size_t bytes) {
   for (Entry& entry : group) {
     if (!entry.staged) continue;
     if (written.ok()) {
-      UpdateLocks(&entry, Timestamp());
+      UpdateMemory(&entry, Timestamp());
     } else {
       *entry.result = written;
     }
@@ -199,10 +199,11 @@ absl::StatusOr<std::vector<Timestamp>> RocksStore::VersionsInRange(const Mutatio
   return versions;
 }
 
-void RocksStore::UpdateLocks(Entry* entry, Timestamp at_commit) {
+void RocksStore::UpdateMemory(Entry* entry, Timestamp at_commit) {
   for (const Mutation& m : entry->mutation->mutations) {
-    if (m.family != Family::kLock) continue;
     const std::string_view cell_prefix = entry->keys.GoTo(m.column);
+    if (m.family == Family::kWrite) sketch_->CountChange(m.family, cell_prefix);
+    if (m.family != Family::kLock) continue;
     if (m.kind == Mutation::Kind::kSet) {
       locks_.Set(cell_prefix, TimestampOfSet(m, at_commit), m.value);
     } else {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/store/rocks/no_perf_counters.h"
 #include "src/store/rocks/rocks_store.h"
 #include "src/store/validate.h"
 
@@ -62,18 +63,44 @@ absl::Status RocksStore::ReadPoints(RowKeys* keys, const RowRead& read, PointRea
       locks_.Select(cell_prefix, selector, &out->cells);
       continue;
     }
-    const absl::StatusOr<bool> found = GetLikelyNewest(keys, selector, out);
-    if (!found.ok()) return found.status();
-    if (*found) continue;
-    uint32_t taken = 0;
+    const bool newest_write = selector.family == Family::kWrite && selector.newest == 1;
     absl::Status status =
-        reader->VisitVersions(selector.family, keys, selector.range, [&](Timestamp ts, std::string_view value) {
-          out->cells.push_back(Cell{selector.family, *selector.column, ts, std::string(value)});
-          return ++taken != selector.newest;
-        });
+        newest_write ? ReadNewestWrite(keys, selector, reader, out) : ReadVersions(keys, selector, reader, out);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+// What nearly every read of a transaction asks for: at hand, if it was read lately and nobody has written since. As with
+// all that is read here, it is for the latch's count to tell whether somebody is just writing.
+absl::Status RocksStore::ReadNewestWrite(RowKeys* keys, const Selector& selector, PointReader* reader, Row* out) {
+  const uint64_t changes = sketch_->Changes(selector.family, keys->cell_prefix());
+  Cell& cell = out->cells.emplace_back();
+  if (versions_.Find(keys->cell_prefix(), changes, selector.range, &cell)) {
+    cell.family = selector.family;
+    cell.column = *selector.column;
+    return absl::OkStatus();
+  }
+  out->cells.pop_back();
+  const size_t before = out->cells.size();
+  if (absl::Status s = ReadVersions(keys, selector, reader, out); !s.ok()) return s;
+  // It is the newest of all, and not only of the range, if nothing is newer than the range.
+  if (out->cells.size() > before && !sketch_->MayHaveFrom(selector.family, keys->cell_prefix(), selector.range.until)) {
+    versions_.Fill(keys->cell_prefix(), changes, out->cells.back().timestamp, out->cells.back().value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RocksStore::ReadVersions(RowKeys* keys, const Selector& selector, PointReader* reader, Row* out) {
+  const NoPerfCounters no_counters;
+  const absl::StatusOr<bool> found = GetLikelyNewest(keys, selector, out);
+  if (!found.ok()) return found.status();
+  if (*found) return absl::OkStatus();
+  uint32_t taken = 0;
+  return reader->VisitVersions(selector.family, keys, selector.range, [&](Timestamp ts, std::string_view value) {
+    out->cells.push_back(Cell{selector.family, *selector.column, ts, std::string(value)});
+    return ++taken != selector.newest;
+  });
 }
 
 // True: the newest version was asked for and has been found by a guess. No version is newer than the guess,

@@ -10,6 +10,7 @@
 #include "src/base/strings.h"
 #include "src/store/rocks/cell_key.h"
 #include "src/store/rocks/max_timestamp.h"
+#include "src/store/rocks/no_perf_counters.h"
 #include "src/store/rocks/rocks_options.h"
 #include "src/store/rocks/rocks_status.h"
 #include "src/store/validate.h"
@@ -110,6 +111,7 @@ absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& 
 RocksStore::RocksStore(const RocksStoreOptions& options, std::unique_ptr<StoreFolder> folder)
     : options_(options),
       folder_(std::move(folder)),
+      versions_(options.version_cache_bytes),
       joints_([this](const JointQueue::Group& group) { ApplyTogether(group); }) {}
 
 RocksStore::~RocksStore() { Close().IgnoreError(); }
@@ -259,6 +261,7 @@ void RocksStore::Stop(const absl::Status& reason) {
 }
 
 absl::Status RocksStore::Write(rocksdb::WriteBatch* batch, bool sync) {
+  const NoPerfCounters no_counters;
   rocksdb::WriteOptions options;
   options.sync = sync;
   absl::Status status = FromRocks(db_->Write(options, batch), "writing");

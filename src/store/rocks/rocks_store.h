@@ -7,8 +7,9 @@
 //   rocks_mutate.cc   Mutate: latch, check, write one batch
 //   rocks_together.cc MutateTogether: the same for the rows of a transaction in one step, with a timestamp drawn in it
 //
-// State of a row outside RocksDB: locks_ (a copy of the lock family) and sketch_ (a bound on the newest
-// timestamps). Both change only under the row's latch and can be rebuilt from RocksDB, which is done on open.
+// State of a row outside RocksDB: locks_ (a copy of the lock family), sketch_ (a bound on the newest timestamps, and a
+// count of changes) and versions_ (newest versions read lately). The first two change only under the row's latch, and are
+// rebuilt from RocksDB on open; the third is filled by reading.
 
 #ifndef PERCOLATOR_STORE_ROCKS_ROCKS_STORE_H_
 #define PERCOLATOR_STORE_ROCKS_ROCKS_STORE_H_
@@ -41,6 +42,7 @@
 #include "src/store/rocks/newest_sketch.h"
 #include "src/store/rocks/point_reader.h"
 #include "src/store/rocks/scan_cursor.h"
+#include "src/store/rocks/version_cache.h"
 
 namespace percolator {
 
@@ -94,6 +96,8 @@ class RocksStore : public Store {
   // rocks_read.cc
   absl::Status ReadRow(const Table& table, const RowRead& read, PointReader* reader, Row* out);
   absl::Status ReadPoints(RowKeys* keys, const RowRead& read, PointReader* reader, Row* out);
+  absl::Status ReadNewestWrite(RowKeys* keys, const Selector& selector, PointReader* reader, Row* out);
+  absl::Status ReadVersions(RowKeys* keys, const Selector& selector, PointReader* reader, Row* out);
   absl::StatusOr<bool> GetLikelyNewest(RowKeys* keys, const Selector& selector, Row* out);
   absl::Status ReadRowAtSnapshot(std::string_view row_prefix, const RowRead& read, Row* out);
 
@@ -111,7 +115,8 @@ class RocksStore : public Store {
   absl::Status StageRow(Entry* entry, Timestamp at_commit, PointReader* reader, rocksdb::WriteBatch* batch);
   absl::StatusOr<std::vector<Timestamp>> VersionsInRange(const Mutation& erase, RowKeys* keys,
                                                          PointReader* reader) const;
-  void UpdateLocks(Entry* entry, Timestamp at_commit);
+  // Says in memory what was written. REQUIRES: the latch's count says that the write is under way.
+  void UpdateMemory(Entry* entry, Timestamp at_commit);
 
   // rocks_together.cc
   absl::Status MakeJoint(const JointMutation& mutation, Oracle* oracle, Joint* joint) const;
@@ -146,6 +151,7 @@ class RocksStore : public Store {
   Catalog catalog_;
   LatchTable latches_;
   LockTable locks_;
+  VersionCache versions_;
   IteratorPools pools_;
   JointQueue joints_;
   // Of whoever leads the queue.

@@ -146,7 +146,7 @@ void RocksStore::Finish(const absl::Status& written, Joint* joint) {
     for (const Entry& row : joint->rows) rows_closed_.emplace(row.keys.row_prefix());
   } else {
     if (joint->staged) {
-      for (Entry& row : joint->rows) UpdateLocks(&row, joint->result->timestamp);
+      for (Entry& row : joint->rows) UpdateMemory(&row, joint->result->timestamp);
     }
     joint->latches->Open();
   }

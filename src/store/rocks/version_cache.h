@@ -1,0 +1,103 @@
+// The newest versions of cells that were read lately, of the family write: a read that finds its cell here needs nothing
+// of RocksDB.
+//
+// Writers do not come here. Each write to a cell is counted (NewestSketch::Changes) while the latch's count says that a
+// write is under way, and an entry has the number of changes that its reader found before it read. So an entry is what a
+// reader would find now if the number is still the same and no write is under way; an entry with another number is
+// outdated and counts as absent. What the latch's count says, before and after, is the reader's to check
+// (rocks_read.cc): an entry is trusted under the same rule as all that is read.
+//
+// Bounded in bytes, by shard. What goes first is what came first, unless it was read since: then it has a second chance.
+//
+// THREADS  All of it may be called from any thread.
+
+#ifndef PERCOLATOR_STORE_ROCKS_VERSION_CACHE_H_
+#define PERCOLATOR_STORE_ROCKS_VERSION_CACHE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "percolator/store.h"
+#include "src/base/mutex.h"
+
+namespace percolator {
+
+class VersionCache {
+ public:
+  static constexpr size_t kShards = 64;
+
+  // Keeps about so many bytes at most; zero: nothing.
+  explicit VersionCache(size_t capacity_bytes) : shard_capacity_(capacity_bytes / kShards) {}
+  VersionCache(const VersionCache&) = delete;
+  VersionCache& operator=(const VersionCache&) = delete;
+
+  // If the newest version of the cell after `changes` changes is here and in the range, puts its timestamp and value into
+  // `out`.
+  bool Find(std::string_view cell_prefix, uint64_t changes, const TimestampRange& range, Cell* out);
+
+  // Adds the newest version of the cell after `changes` changes, in the place of any other.
+  void Fill(std::string_view cell_prefix, uint64_t changes, Timestamp ts, std::string_view value);
+
+  // What the entries take.
+  size_t bytes() const;
+
+ private:
+  struct Entry {
+    std::string bytes;  // the cell's prefix, then the value
+    uint32_t prefix_bytes = 0;
+    bool used = false;  // since it came, or since it had its second chance
+    uint64_t changes = 0;
+    Timestamp timestamp;
+
+    std::string_view cell_prefix() const { return std::string_view(bytes).substr(0, prefix_bytes); }
+    std::string_view value() const { return std::string_view(bytes).substr(prefix_bytes); }
+  };
+  using Entries = std::list<Entry>;
+
+  static std::string_view PrefixOf(std::string_view cell_prefix) { return cell_prefix; }
+  static std::string_view PrefixOf(Entries::iterator entry) { return entry->cell_prefix(); }
+  struct Hash {
+    using is_transparent = void;
+    template <typename T>
+    size_t operator()(const T& x) const {
+      return absl::HashOf(PrefixOf(x));
+    }
+  };
+  struct Equal {
+    using is_transparent = void;
+    template <typename T, typename U>
+    bool operator()(const T& x, const U& y) const {
+      return PrefixOf(x) == PrefixOf(y);
+    }
+  };
+  using Index = absl::flat_hash_set<Entries::iterator, Hash, Equal>;
+
+  struct alignas(64) Shard {
+    mutable Mutex mutex;
+    Entries entries ABSL_GUARDED_BY(mutex);  // in the order in which they go
+    Index index ABSL_GUARDED_BY(mutex);
+    size_t bytes ABSL_GUARDED_BY(mutex) = 0;
+  };
+
+  // With what the list, the index and the heap need beside.
+  static size_t BytesFor(size_t bytes) {
+    constexpr size_t kBeside = 80;
+    return sizeof(Entry) + bytes + kBeside;
+  }
+
+  Shard& ShardOf(std::string_view cell_prefix) { return shards_[absl::HashOf(cell_prefix) >> 58]; }
+  void MakeRoom(Shard* shard) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
+
+  const size_t shard_capacity_;
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_STORE_ROCKS_VERSION_CACHE_H_
