@@ -28,6 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/coordinator.h"
+#include "percolator/observer.h"
 #include "percolator/options.h"
 #include "percolator/oracle.h"
 #include "percolator/store.h"
@@ -94,6 +95,9 @@ class Cluster {
   // kOutOfRange: it is so old that garbage collection has taken the answer. kNotFound: the table of its primary is dropped.
   absl::StatusOr<CommitResult> Resolve(const CommitResult& unknown);
 
+  // The cells that have notifications, counted up to `most`.
+  absl::StatusOr<Backlog> NotificationBacklog(size_t most = 1'000'000);
+
   // Collects garbage now; returns the safe point: everything older is gone but the newest version of each cell.
   absl::StatusOr<Timestamp> CollectGarbage();
 
@@ -104,10 +108,12 @@ class Cluster {
   absl::Status Close();
 
  private:
+  friend class Loader;
   friend class Transaction;
   friend class Worker;
   class Impl;
   explicit Cluster(std::unique_ptr<Impl> impl);
+  static absl::StatusOr<std::unique_ptr<Cluster>> Made(std::unique_ptr<Cluster> cluster);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -10,15 +10,24 @@
 // STRONG  (the default) After a write to the column commits, the observer runs in a transaction of its own. For each
 //         change at most one such transaction commits; several changes may be seen by one run. A deletion is a change.
 //         Nothing is lost, whatever dies and when.
-// WEAK    The column is declared notify-only: it can't be written, only notified, which never conflicts. After a
-//         notification an observer runs at least once; several runs may commit, so it must be idempotent over the state
-//         it finds.
+// WEAK    The column is declared notify-only (TableSchema): it can't be written, only notified (ReadWrite::Notify), which
+//         never conflicts. After a notification the observer runs at least once; several runs may commit, so it must be
+//         idempotent over the state it finds.
 //
-// An observer may be run many times and commits at most once: it must have no effects but through its transaction.
+// An observer may be run many times and commits at most once for a change: it must have no effects but through its
+// transaction. Effects outside go through an export queue (percolator/export_queue.h).
+//
+// WHO OBSERVES  The observers of a cluster are those of the worker that was started last, and are kept in the cluster: so
+//         changes are notified also while no worker runs, and by processes that have none. All workers of a cluster have
+//         the same observers, as a rule; WorkerOptions::add_only is for others. What a process writes is notified
+//         according to the observers it knows: those of its own workers at once, those that a worker in another process
+//         has brought when it opens the cluster and, later, within half of ClusterOptions::lock_lease.
 
 #ifndef PERCOLATOR_OBSERVER_H_
 #define PERCOLATOR_OBSERVER_H_
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,6 +39,7 @@
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
 #include "percolator/status.h"
+#include "percolator/timestamp.h"
 #include "percolator/transaction.h"
 
 namespace percolator {
@@ -42,7 +52,8 @@ struct Notification {
   Timestamp commit_ts;
 };
 
-// OK: commit what was written to `t`. kAborted: run again. Any other error: run again after a while, and after
+// OK: commit what was written to `t`. kAborted: run again. kUnavailable, kDeadlineExceeded: something that the observer
+// needs can't be reached, run again after a while, for ever. Any other error: run again after a while, and after
 // ObserverSpec::attempts of them put the notification into quarantine.
 using ObserverFunction = std::function<absl::Status(ReadWrite& t, const Notification& notification)>;
 
@@ -59,22 +70,54 @@ struct ObserverSpec {
 };
 
 struct WorkerOptions {
-  int threads = 4;       // that run observers
-  int scanners = 1;      // that look for notifications nobody hinted at
-  int max_chain = 1000;  // a chain of notifications longer than this is reported as a cycle
+  int threads = 4;   // that run observers
+  int scanners = 1;  // that look for notifications nobody hinted at
+  // Between two looks at tables in which nothing was found: at first a hundredth of it, and growing.
+  Duration scan_period = std::chrono::seconds(1);
+  // Cells that wait to be observed, at most, but one for each observer; more are left where they are, for the scanners.
+  size_t queue = 10'000;
+  // Between a failure of an observer and its next attempt: doubling, from the first to the last.
+  Duration first_retry = std::chrono::milliseconds(10);
+  Duration last_retry = std::chrono::seconds(10);
+  // A notification at the end of a longer chain, each made by the observer that the one before had run, goes to quarantine:
+  // it is taken for a cycle. A weak observer that notifies its own cell, to go on with its work later, makes no chain longer.
+  uint32_t max_chain = 1000;
+  // Keep observers that other workers have brought and this one does not have. Else they are removed.
+  bool add_only = false;
+  // Called after a run of an observer has committed, by the thread that ran it. For tests and measurements: a process that
+  // dies in between does not call it. What it throws is ignored.
+  std::function<void(std::string_view observer, const Notification& notification, Timestamp commit_ts)> on_commit;
+  // For measuring what they are worth: run observers as soon as a commit tells of a change; keep out of each other's way by
+  // claims; go elsewhere on meeting another worker.
+  bool hints = true;
+  bool claims = true;
+  bool teleport = true;
 };
 
 struct ObserverMetrics {
   std::string name;
-  int64_t runs = 0;
-  int64_t commits = 0;
-  int64_t conflicts = 0;
-  int64_t failures = 0;
+  int64_t runs = 0;       // of the function
+  int64_t commits = 0;    // of those
+  int64_t conflicts = 0;  // runs whose commit lost against another transaction
+  int64_t failures = 0;   // runs that returned an error
+  int64_t troubles = 0;   // runs that the store, the oracle or locks stood in the way of: tried again, never given up
+  int64_t cycles = 0;     // notifications at the end of too long a chain
   int64_t quarantined = 0;
-  int64_t pending = 0;
-  Duration oldest{0};       // age of the oldest notification not yet acted on
-  Duration latency_p50{0};  // from commit to observed
+  int64_t pending = 0;      // cells waiting in this worker
+  Duration oldest{0};       // age of the oldest of them
+  Duration latency_p50{0};  // from the commit of a change to the commit that observed it
   Duration latency_p99{0};
+  struct Bucket {
+    Duration up_to;
+    int64_t count;
+  };
+  std::vector<Bucket> latency;  // the same as a histogram; only buckets that have something in them
+};
+
+// What all notifications of a cluster together wait for.
+struct Backlog {
+  size_t cells = 0;    // with notifications; no more are counted than was asked for
+  Duration oldest{0};  // age of the oldest of these
 };
 
 // A notification whose observer kept failing.
@@ -83,10 +126,12 @@ struct Quarantined {
   CellName cell;
   int attempts = 0;
   std::string error;
+  Timestamp since;  // the run that gave it up
 };
 
 class Worker {
  public:
+  // The cluster must outlive the worker, or be closed after Stop.
   explicit Worker(Cluster* cluster, const WorkerOptions& options = {});
   // Stops, if Stop was not called.
   ~Worker();
@@ -94,25 +139,33 @@ class Worker {
   // REQUIRES: not started.
   Worker& Observe(ObserverSpec spec);
 
-  // Checks the observers (tables exist, names are distinct, kinds fit the columns) and starts running them.
+  // Checks the observers, makes them known to the cluster, and starts running them. kInvalidArgument: one has a bad or
+  // used name, no function, or a kind that does not fit its column. kNotFound: a table does not exist.
   absl::Status Start();
-  // Finishes the observers that are running, and takes up no others.
+  // Finishes the observers that are running, and takes up no others: they wait in the cluster for the next worker.
+  // REQUIRES: not called by an observer.
   void Stop();
+  // Takes up no others, until Resume.
   void Pause();
   void Resume();
 
-  // Returns when there is nothing left to do: no notification anywhere, none made meanwhile.
+  // Returns when there is nothing left to do: no notification anywhere, none made meanwhile. What is in quarantine is not
+  // waited for. kDeadlineExceeded: there still was something after `timeout`; the text says what.
   absl::Status WaitUntilIdle(Duration timeout);
 
-  // Marks every existing value of the observer's column as changed: for an observer that is new to old data.
+  // Marks every existing value of the observer's column as changed: for an observer that is new to old data. Where it has
+  // seen the value before, it does not run again.
   absl::Status Backfill(std::string_view observer);
 
   std::vector<ObserverMetrics> Metrics() const;
-  // The observers and what they observe, for a person to read.
+  // The observers, what they observe, and which observed columns they have been seen to write: for a person to read.
   std::string DescribeGraph() const;
 
   absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
+  // The observer runs again for that cell. kNotFound: it is not in quarantine any more. kFailedPrecondition: the cluster has
+  // no such observer of that column now; the entry stays.
   absl::Status Replay(const Quarantined& entry);
+  // Forgets it. The next change of the cell is observed as ever.
   absl::Status Drop(const Quarantined& entry);
 
  private:

@@ -8,7 +8,7 @@
 // Three types, each allowed to do more:
 //
 //     ReadView      reads                              a Snapshot is one
-//     ReadWrite     + Set, Delete, Verify              what observers and Transact functions get: they can't commit
+//     ReadWrite     + Set, Delete, Verify, Notify      what observers and Transact functions get: they can't commit
 //     Transaction   + Commit                           for those who run transactions by hand
 //
 // A transaction or snapshot is used by one thread at a time. Writes are kept in memory until Commit.
@@ -78,6 +78,7 @@ class ReadView {
 
  protected:
   friend class Cluster;
+  friend class Loader;
   explicit ReadView(std::unique_ptr<TransactionCore> core);
   ReadView(ReadView&&) noexcept;
   std::unique_ptr<TransactionCore> core_;
@@ -97,6 +98,10 @@ class Snapshot : public ReadView {
 // Reads see the writes made before in the same transaction, also in scans.
 class ReadWrite : public ReadView {
  public:
+  // Draws the start timestamp, if it is not there yet, and returns it. No other transaction has the same, so it is also a
+  // name for what this one writes.
+  absl::StatusOr<Timestamp> Start();
+
   // Errors are of the call itself: a limit, an unknown table, a reserved or notify-only column. Conflicts show at commit.
   absl::Status Set(std::string_view table, std::string_view row, std::string_view column, std::string_view value);
   absl::Status Delete(std::string_view table, std::string_view row, std::string_view column);
@@ -104,6 +109,9 @@ class ReadWrite : public ReadView {
   // Makes the commit fail if anyone else writes the cell between this transaction's start and its commit, as if this
   // transaction had written it: what was read of it is then true at the commit timestamp too.
   absl::Status Verify(std::string_view table, std::string_view row, std::string_view column);
+
+  // Notifies the observers of a notify-only column (TableSchema), if the transaction commits. Never conflicts.
+  absl::Status Notify(std::string_view table, std::string_view row, std::string_view column);
 
  protected:
   using ReadView::ReadView;

@@ -48,7 +48,26 @@ namespace percolator {
   M(ScanSkipsLockedRows, "a scan leaves out a row whose lock it can't resolve at once")           \
   M(ScanIgnoresOwnWrites, "a scan does not see what its own transaction wrote")                   \
   M(OracleRestartsLow, "an oracle that restarts begins below its durable bound")                  \
-  M(OraclePrefetches, "the front of the oracle hands out timestamps drawn earlier")
+  M(OraclePrefetches, "the front of the oracle hands out timestamps drawn earlier")               \
+  M(MarkOnlyAtCommit, "an observed cell is marked when it is committed, not when it is locked")   \
+  M(MarkOnlyAtPrewrite, "an observed cell is marked when it is locked, not when it is committed") \
+  M(MarkAtStart, "a mark has the start timestamp of its transaction")                             \
+  M(RollbackLeavesMark, "a rollback leaves the pending mark")                                     \
+  M(ResolverForgetsMark, "a resolver rolls forward without a mark")                               \
+  M(OneStepForgetsMark, "a one-step commit leaves no mark")                                       \
+  M(DeleteLeavesNoMark, "deleting an observed cell leaves no mark")                               \
+  M(RemoveUnbounded, "an observer's commit removes all marks, newer ones too")                    \
+  M(RemoveBeforeCommit, "marks are removed before the observer commits")                          \
+  M(RemoveForFirst, "marks are removed when the first of several observers is done")              \
+  M(NoAck, "an observer's commit writes no acknowledgement")                                      \
+  M(AckAfterCommit, "the acknowledgement is written in a transaction of its own, afterwards")     \
+  M(AckIsForever, "a cell that has been acknowledged once is never dirty again")                  \
+  M(DirtyByAckCommit, "a change counts as seen if it is older than the acknowledgement's commit") \
+  M(PendingDropped, "a scanner removes old pending marks without resolving their locks")          \
+  M(WeakMarkAfterCommit, "weak notifications are written after the commit")                       \
+  M(WeakMarkAtStart, "a weak notification has the start timestamp of its transaction")            \
+  M(GcDropsNotifiedDelete, "a deletion that is not yet observed is collected")                    \
+  M(GcDropsAck, "acknowledgements are collected")
 
 enum class Mutant {
   kNone,

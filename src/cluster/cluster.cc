@@ -9,6 +9,10 @@
 #include "src/base/runtime.h"
 #include "src/base/strings.h"
 #include "src/cluster/embedded.h"
+#include "src/observe/loader_core.h"
+#include "src/observe/registry.h"
+#include "src/observe/worker_impl.h"
+#include "src/txn/columns.h"
 #include "src/txn/commit.h"
 #include "src/txn/engine.h"
 #include "src/txn/gc.h"
@@ -62,6 +66,10 @@ absl::Status CheckOptions(const ClusterOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status Reserved() {
+  return absl::InvalidArgumentError(StrCat("the name ", kSystemTable, " is reserved for Percolator's own table"));
+}
+
 }  // namespace
 
 class Cluster::Impl {
@@ -72,7 +80,10 @@ class Cluster::Impl {
                                          std::move(session), options)) {
     collected_ = parts.runtime->NewWaitQueue();
     const Duration report_period = std::max<Duration>(options.lock_lease / 2, Duration(1));
-    reporter_ = std::make_unique<Periodic>(parts.runtime, report_period, [this] { ReportOldestSnapshot(); });
+    reporter_ = std::make_unique<Periodic>(parts.runtime, report_period, [this] {
+      ReportOldestSnapshot();
+      LoadObservers(engine_.get()).IgnoreError();  // until then, with those that were known
+    });
     if (options.gc_period > Duration(0)) {
       gc_ = std::make_unique<Periodic>(parts.runtime, options.gc_period, [this] { CollectInBackground(); });
     }
@@ -169,8 +180,8 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Open(std::string_view address,
   absl::StatusOr<std::unique_ptr<Session>> session = parts->coordinator->OpenSession();
   if (!session.ok()) return session.status();
   const ClusterParts refs{parts->store.get(), parts->oracle.get(), parts->coordinator.get(), Runtime::Real()};
-  return std::unique_ptr<Cluster>(
-      new Cluster(std::make_unique<Impl>(*std::move(parts), refs, *std::move(session), options)));
+  return Made(std::unique_ptr<Cluster>(
+      new Cluster(std::make_unique<Impl>(*std::move(parts), refs, *std::move(session), options))));
 }
 
 absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Assemble(const ClusterParts& parts, const ClusterOptions& options) {
@@ -179,13 +190,21 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Assemble(const ClusterParts& p
   if (refs.runtime == nullptr) refs.runtime = Runtime::Real();
   absl::StatusOr<std::unique_ptr<Session>> session = refs.coordinator->OpenSession();
   if (!session.ok()) return session.status();
-  return std::unique_ptr<Cluster>(
-      new Cluster(std::make_unique<Impl>(EmbeddedParts{}, refs, *std::move(session), options)));
+  return Made(std::unique_ptr<Cluster>(
+      new Cluster(std::make_unique<Impl>(EmbeddedParts{}, refs, *std::move(session), options))));
+}
+
+// What is observed has to be known before the first write.
+absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Made(std::unique_ptr<Cluster> cluster) {
+  const absl::Status loaded = LoadObservers(cluster->impl_->engine()).status();
+  if (!loaded.ok()) return loaded;
+  return cluster;
 }
 
 absl::Status Cluster::CreateTable(std::string_view name, const TableSchema& schema) {
   const absl::StatusOr<Engine*> use = impl_->Use();
   if (!use.ok()) return use.status();
+  if (name == kSystemTable) return Reserved();
   Engine* const engine = *use;
   absl::Status status = engine->env.store->CreateTable({std::string(name), EncodeSchema(schema)});
   engine->tables.Forget();
@@ -197,6 +216,7 @@ absl::Status Cluster::CreateTable(std::string_view name, const TableSchema& sche
 absl::Status Cluster::DropTable(std::string_view name) {
   const absl::StatusOr<Engine*> use = impl_->Use();
   if (!use.ok()) return use.status();
+  if (name == kSystemTable) return Reserved();
   Engine* const engine = *use;
   engine->secondaries.Drain();
   const absl::StatusOr<std::vector<TableInfo>> tables = engine->env.store->ListTables();
@@ -219,7 +239,9 @@ absl::StatusOr<std::vector<std::string>> Cluster::ListTables() {
   const absl::StatusOr<std::vector<TableInfo>> infos = (*use)->env.store->ListTables();
   if (!infos.ok()) return infos.status();
   std::vector<std::string> names;
-  for (const TableInfo& info : *infos) names.push_back(info.name);
+  for (const TableInfo& info : *infos) {
+    if (info.name != kSystemTable) names.push_back(info.name);
+  }
   return names;
 }
 
@@ -290,6 +312,12 @@ absl::StatusOr<CommitResult> Cluster::Resolve(const CommitResult& unknown) {
   return FromVerdict(*verdict, unknown.primary, unknown.start_ts);
 }
 
+absl::StatusOr<Backlog> Cluster::NotificationBacklog(size_t most) {
+  const absl::StatusOr<Engine*> use = impl_->Use();
+  if (!use.ok()) return use.status();
+  return CountBacklog(*use, most);
+}
+
 absl::StatusOr<Timestamp> Cluster::CollectGarbage() { return impl_->Collect(); }
 
 ClusterStats Cluster::stats() const {
@@ -311,5 +339,24 @@ absl::Status Cluster::Close() { return impl_->Close(); }
 
 Transaction::Transaction(Cluster* cluster, const TransactionOptions& options)
     : ReadWrite(std::make_unique<TransactionCore>(cluster->impl_->engine(), options)) {}
+
+Worker::Worker(Cluster* cluster, const WorkerOptions& options)
+    : impl_(std::make_unique<Impl>(cluster->impl_->engine(), options)) {}
+
+Loader::Loader(Cluster* cluster, LoaderOptions options) {
+  Engine* const engine = cluster->impl_->engine();
+  LoaderSeams seams;
+  seams.runtime = engine == nullptr ? Runtime::Real() : engine->env.runtime;
+  seams.transact = [cluster](const Function& load, const TransactOptions& how, size_t* marks) {
+    const auto counted = [&](ReadWrite& t) {
+      absl::Status status = load(t);
+      *marks = status.ok() ? t.core_->CountMarks() : 0;
+      return status;
+    };
+    return cluster->Transact(counted, how).status();
+  };
+  seams.backlog = [cluster](size_t most) { return cluster->NotificationBacklog(most); };
+  core_ = std::make_unique<LoaderCore>(std::move(seams), std::move(options));
+}
 
 }  // namespace percolator

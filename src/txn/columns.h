@@ -3,8 +3,11 @@
 #ifndef PERCOLATOR_TXN_COLUMNS_H_
 #define PERCOLATOR_TXN_COLUMNS_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "src/base/coding.h"
 
 namespace percolator {
 
@@ -17,6 +20,38 @@ inline const std::string& RollbackColumn() {
   static const std::string* const name = new std::string(std::string_view("\0rollback", 9));
   return *name;
 }
+
+// Family notify, at start_ts: a mark that lives and dies with the lock of `column` at start_ts. It has a column of its own,
+// so that whoever removes final marks of `column` up to a timestamp leaves it alone.
+inline std::string PendingColumn(std::string_view column) {
+  std::string name(std::string_view("\0p", 2));
+  name.append(column);
+  return name;
+}
+// And back; absent: it is no such column.
+inline std::optional<std::string_view> ColumnOfPending(std::string_view pending) {
+  if (!pending.starts_with(std::string_view("\0p", 2))) return std::nullopt;
+  return pending.substr(2);
+}
+
+// An ordinary cell beside the observed one: what `observer` has seen of `column` (src/observe/run.h).
+inline std::string AckColumn(std::string_view column, std::string_view observer) {
+  std::string name(std::string_view("\0ack", 4));
+  AppendOrderedString(&name, column);
+  name.append(observer);
+  return name;
+}
+// The observed column of an acknowledgement; absent: it is none.
+inline std::optional<std::string> ColumnOfAck(std::string_view ack) {
+  if (!ack.starts_with(std::string_view("\0ack", 4))) return std::nullopt;
+  ack.remove_prefix(4);
+  std::string column;
+  if (!ConsumeOrderedString(&ack, &column)) return std::nullopt;
+  return column;
+}
+
+// Not a user's: holds what belongs to the cluster as a whole (src/observe).
+inline constexpr std::string_view kSystemTable = "_percolator";
 
 }  // namespace percolator
 

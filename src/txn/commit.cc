@@ -91,11 +91,12 @@ bool CertainlyNotApplied(const absl::Status& status) {
 
 CommitResult CommitPrimary(Environment& env, const Writes& writes, Timestamp commit_ts, const Deadline& deadline) {
   const CellName primary = writes.primary();
-  RowMutation mutation = CommitRow(writes.rows[0], writes.start_ts, commit_ts);
-  if (MutantOn(Mutant::kCommitPrimaryUnconditional)) mutation.condition = {};
+  std::vector<RowMutation> mutations;
+  mutations.push_back(CommitPrimaryRow(writes, commit_ts));
+  if (MutantOn(Mutant::kCommitPrimaryUnconditional)) mutations[0].condition = {};
   bool may_be_applied = false;
   for (Backoff backoff(env.runtime);; backoff.Wait()) {
-    const absl::StatusOr<MutateResult> result = env.store->Mutate({mutation})[0];
+    const absl::StatusOr<MutateResult> result = env.store->Mutate(mutations)[0];
     if (result.ok() && *result == MutateResult::kApplied) return CommittedAt(primary, writes.start_ts, commit_ts);
     if (result.ok())
       return ResolveOutcome(env, primary, writes.start_ts, deadline);  // the lock is gone, or was replaced

@@ -16,6 +16,8 @@ Engine::Engine(Store* store, Oracle* oracle, Coordinator* coordinator, Runtime* 
           .counters = {}},
       tables(store),
       session(std::move(its_session)),
+      claims(coordinator, session.get()),
+      hints(coordinator),
       secondaries(&env, options.background_commits),
       keeper(&env) {}
 

@@ -8,6 +8,8 @@
 #include "absl/status/statusor.h"
 #include "percolator/coordinator.h"
 #include "percolator/options.h"
+#include "src/coord/hint_fan.h"
+#include "src/coord/row_claims.h"
 #include "src/txn/background.h"
 #include "src/txn/environment.h"
 #include "src/txn/predictor.h"
@@ -26,6 +28,9 @@ struct Engine {
   Predictor predictor;
   Tables tables;
   const std::unique_ptr<Session> session;
+  // Of the workers.
+  RowClaims claims;
+  HintFan hints;
   // Last: their tasks use what is above.
   SecondaryQueue secondaries;
   LockKeeper keeper;

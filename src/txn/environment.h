@@ -14,6 +14,7 @@
 #include "percolator/status.h"
 #include "percolator/store.h"
 #include "src/base/runtime.h"
+#include "src/txn/observed.h"
 #include "src/txn/verdict.h"
 
 namespace percolator {
@@ -43,8 +44,12 @@ struct Environment {
   Runtime* runtime = nullptr;
   SessionId session = 0;
   ClusterOptions options;
+  ObservedColumns observed;
   VerdictCache verdicts;
   Counters counters;
+  // Commits that make marks: how many have begun, and how many of these have come to their end.
+  std::atomic<uint64_t> marks_begun{0};
+  std::atomic<uint64_t> marks_ended{0};
 };
 
 // Long enough for everybody, and can be added to a time without overflow.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -67,7 +70,11 @@ absl::Status UnlessDropped(Environment& env, const std::string& table, absl::Sta
 // Collects the versions of one column, which come newest first, all at or below the safe point.
 class ColumnCollector {
  public:
-  explicit ColumnCollector(std::vector<Mutation>* erases) : erases_(erases) {}
+  // `notified`: observers have not yet seen all of the column.
+  ColumnCollector(bool notified, std::vector<Mutation>* erases) : notified_(notified), erases_(erases) {}
+
+  // Whether a version is left.
+  bool keeps() const { return keeps_; }
 
   absl::Status Visit(const Cell& cell) {
     const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
@@ -75,8 +82,10 @@ class ColumnCollector {
     const bool is_version = record->kind == WriteKind::kPut || record->kind == WriteKind::kDelete;
     if (is_version && !newest_seen_) {
       newest_seen_ = true;
-      // G1: the newest stays, unless it says that there is nothing, which nothing says as well.
-      if (record->kind == WriteKind::kPut && !MutantOn(Mutant::kGcDropsNewest)) return absl::OkStatus();
+      // G1: the newest stays, unless it says that there is nothing, which nothing says as well; but not to an observer
+      // (N1).
+      keeps_ = record->kind == WriteKind::kPut || notified_;
+      if (keeps_ && !MutantOn(Mutant::kGcDropsNewest)) return absl::OkStatus();
     }
     Erase(cell, *record);
     return absl::OkStatus();
@@ -90,19 +99,47 @@ class ColumnCollector {
     }
   }
 
+  const bool notified_;
   std::vector<Mutation>* const erases_;
   bool newest_seen_ = false;
+  bool keeps_ = false;
 };
+
+// Columns with marks, pending ones too.
+std::set<std::string_view> NotifiedColumns(const Row& row) {
+  std::set<std::string_view> columns;
+  for (const Cell& cell : row.cells) {
+    if (cell.family == Family::kNotify) columns.insert(ColumnOfPending(cell.column).value_or(cell.column));
+  }
+  if (MutantOn(Mutant::kGcDropsNotifiedDelete)) columns.clear();
+  return columns;
+}
 
 // What is to be erased of a row, the oldest versions of each column first.
 absl::StatusOr<std::vector<Mutation>> GarbageOf(const Row& row) {
+  const std::set<std::string_view> notified = NotifiedColumns(row);
   std::vector<Mutation> erases;
+  std::set<std::string_view> kept;                 // columns that have a version left
+  std::vector<std::pair<std::string, Cell>> acks;  // with the column that they are of
   for (size_t i = 0; i < row.cells.size();) {
     const std::string& column = row.cells[i].column;
-    ColumnCollector collector(&erases);
-    for (; i < row.cells.size() && row.cells[i].column == column; ++i) {
+    if (row.cells[i].family == Family::kNotify) {
+      ++i;
+      continue;
+    }
+    ColumnCollector collector(notified.contains(column), &erases);
+    const std::optional<std::string> observed = ColumnOfAck(column);
+    if (observed.has_value()) acks.emplace_back(*observed, row.cells[i]);
+    for (; i < row.cells.size() && row.cells[i].column == column && row.cells[i].family == Family::kWrite; ++i) {
       if (absl::Status s = collector.Visit(row.cells[i]); !s.ok()) return s;
     }
+    if (collector.keeps()) kept.insert(column);
+  }
+  // An acknowledgement of what is not there any more. Whatever is written later is newer than it. So is what a collection
+  // with a later safe point has left, if it took what this one would have kept.
+  for (const auto& [column, ack] : acks) {
+    if ((kept.contains(column) || notified.contains(column)) && !MutantOn(Mutant::kGcDropsAck)) continue;
+    erases.push_back(Mutation::Erase(Family::kWrite, ack.column, TimestampRange::Exactly(ack.timestamp)));
   }
   std::reverse(erases.begin(), erases.end());
   return erases;
@@ -147,7 +184,10 @@ absl::Status DropPage(Environment& env, const std::string& table, const ScanPage
 // nothing needs to be checked when the row is changed.
 absl::Status DropVersions(Environment& env, const std::string& table, Timestamp safe_point,
                           const std::function<bool()>& stop) {
-  ScanRequest request{table, RowRange::All(), {{Family::kWrite, std::nullopt, TimestampRange::UpTo(safe_point)}}};
+  ScanRequest request{table,
+                      RowRange::All(),
+                      {{Family::kWrite, std::nullopt, TimestampRange::UpTo(safe_point)},
+                       {Family::kNotify, std::nullopt, TimestampRange::All(), 1}}};
   absl::Status bad_row;
   const absl::Status scanned = ForEachPage(env, std::move(request), stop,
                                            [&](const ScanPage& page) { return DropPage(env, table, page, &bad_row); });

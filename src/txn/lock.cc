@@ -33,6 +33,7 @@ std::string EncodeLock(const Lock& lock) {
   }
   AppendFixed64(&out, lock.session);
   AppendFixed64(&out, lock.refreshed.value());
+  if (lock.observed) AppendFixed32(&out, lock.depth);
   if (lock.kind == WriteKind::kVerify) AppendFixed64(&out, lock.verified.value());
   if (lock.value.has_value()) out.append(*lock.value);
   return out;
@@ -52,6 +53,7 @@ absl::StatusOr<Lock> DecodeLock(std::string_view bytes) {
   lock.observed = (flags & kObserved) != 0;
   if ((flags & kIsPrimary) == 0 && !ConsumePrimary(&bytes, &lock.primary.emplace())) return CorruptRecord(kWhat);
   if (!ConsumeFixed64(&bytes, &lock.session) || !ConsumeTimestamp(&bytes, &lock.refreshed)) return CorruptRecord(kWhat);
+  if (lock.observed && !ConsumeFixed32(&bytes, &lock.depth)) return CorruptRecord(kWhat);
   if (lock.kind == WriteKind::kVerify && !ConsumeTimestamp(&bytes, &lock.verified)) return CorruptRecord(kWhat);
   if ((flags & kHasValue) != 0) {
     if (lock.kind != WriteKind::kPut) return CorruptRecord(kWhat);

@@ -1,11 +1,12 @@
 // The lock record: a cell whose transaction is not decided yet. Family lock, at the start timestamp.
 //
-//   lock     := version kind flags [primary] session refreshed [verified] [value]
+//   lock     := version kind flags [primary] session refreshed [depth] [verified] [value]
 //   version  := 01                         a larger number: written by a newer Percolator, refused
 //   kind     := 01 put | 02 delete | 03 verify
 //   flags    := sum of 01: a value follows, inline; 02: this cell is the primary; 04: observed
 //   primary  := table row column           each an ordered string; absent if this cell is the primary
 //   session, refreshed := fixed64
+//   depth    := fixed32                    observed only: of the marks (mark.h)
 //   verified := fixed64                    kind verify only: see write_record.h
 //   value    := the rest
 //
@@ -14,6 +15,7 @@
 #ifndef PERCOLATOR_TXN_LOCK_H_
 #define PERCOLATOR_TXN_LOCK_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +36,7 @@ struct Lock {
   // When its owner was last known to be alive, by the oracle's time.
   Timestamp refreshed;
   bool observed = false;
+  uint32_t depth = 0;  // observed only
   Timestamp verified;
   std::optional<std::string> value;
 

@@ -75,12 +75,13 @@ TEST(LockTest, GoldenBytesOfASecondary) {
 }
 
 TEST(LockTest, GoldenBytesOfAnObservedDelete) {
-  EXPECT_EQ(Hex({.kind = WriteKind::kDelete, .session = 5, .refreshed = Timestamp(7), .observed = true}),
+  EXPECT_EQ(Hex({.kind = WriteKind::kDelete, .session = 5, .refreshed = Timestamp(7), .observed = true, .depth = 3}),
             "01"
             "02"
             "06"
             "0000000000000005"
-            "0000000000000007");
+            "0000000000000007"
+            "00000003");
 }
 
 TEST(LockTest, GoldenBytesOfAVerify) {

@@ -4,6 +4,7 @@
 
 #include "src/base/mutant.h"
 #include "src/txn/commit.h"
+#include "src/txn/mark.h"
 #include "src/txn/prewrite.h"
 
 namespace percolator {
@@ -19,6 +20,10 @@ RowMutation WholeRow(const RowWrites& row, Timestamp start_ts) {
     }
     mutation.mutations.push_back(
         Mutation::Set(Family::kWrite, cell.column, JointMutation::AtCommit(), EncodeRecordOf(cell.lock, start_ts)));
+    // N1: with the record, in the same step. There was no time for a pending one.
+    if (!cell.lock.observed || MutantOn(Mutant::kOneStepForgetsMark)) continue;
+    mutation.mutations.push_back(
+        Mutation::Set(Family::kNotify, cell.column, JointMutation::AtCommit(), EncodeMark({cell.lock.depth})));
   }
   return mutation;
 }
@@ -29,6 +34,8 @@ CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadl
   JointMutation mutation{writes.start_ts, {}};
   mutation.rows.reserve(writes.rows.size());
   for (const RowWrites& row : writes.rows) mutation.rows.push_back(WholeRow(row, writes.start_ts));
+  AddMarks(writes, JointMutation::AtCommit(), &mutation.rows);
+  AddRemoval(writes, &mutation.rows);
   for (Backoff backoff(env.runtime);; backoff.Wait()) {
     const absl::StatusOr<JointResult> result = env.store->MutateTogether(mutation, env.oracle);
     if (result.ok() && result->applied) return CommittedAt(writes.primary(), writes.start_ts, result->timestamp);

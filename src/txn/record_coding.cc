@@ -9,19 +9,26 @@ absl::Status CorruptRecord(std::string_view what) {
   return absl::DataLossError(StrCat("a ", what, " can't be understood: its bytes are damaged"));
 }
 
-absl::Status ConsumeRecordHead(std::string_view what, uint8_t allowed_flags, std::string_view* in, uint8_t* kind,
-                               uint8_t* flags) {
+absl::Status ConsumeRecordVersion(std::string_view what, std::string_view* in) {
   if (in->empty()) return CorruptRecord(what);
-  const auto version = static_cast<uint8_t>((*in)[0]);
+  const auto version = static_cast<uint8_t>(in->front());
   if (version > kRecordVersion) {
     return absl::FailedPreconditionError(StrCat("a ", what, " has format ", version, ", this program knows up to ",
                                                 kRecordVersion, ": use a newer one"));
   }
-  if (version != kRecordVersion || in->size() < 3) return CorruptRecord(what);
-  *kind = static_cast<uint8_t>((*in)[1]);
-  *flags = static_cast<uint8_t>((*in)[2]);
+  if (version != kRecordVersion) return CorruptRecord(what);
+  in->remove_prefix(1);
+  return absl::OkStatus();
+}
+
+absl::Status ConsumeRecordHead(std::string_view what, uint8_t allowed_flags, std::string_view* in, uint8_t* kind,
+                               uint8_t* flags) {
+  if (absl::Status s = ConsumeRecordVersion(what, in); !s.ok()) return s;
+  if (in->size() < 2) return CorruptRecord(what);
+  *kind = static_cast<uint8_t>((*in)[0]);
+  *flags = static_cast<uint8_t>((*in)[1]);
   if ((*flags & ~allowed_flags) != 0) return CorruptRecord(what);
-  in->remove_prefix(3);
+  in->remove_prefix(2);
   return absl::OkStatus();
 }
 

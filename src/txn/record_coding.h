@@ -14,6 +14,8 @@ namespace percolator {
 inline constexpr uint8_t kRecordVersion = 1;
 inline constexpr uint8_t kHasValue = 1;
 
+// Takes the version off the front.
+absl::Status ConsumeRecordVersion(std::string_view what, std::string_view* in);
 // Takes the version, kind and flags off the front. `what` names the record in errors.
 absl::Status ConsumeRecordHead(std::string_view what, uint8_t allowed_flags, std::string_view* in, uint8_t* kind,
                                uint8_t* flags);

@@ -15,6 +15,12 @@ bool HasLock(const std::vector<ColumnState>& columns) {
   return std::any_of(columns.begin(), columns.end(), [](const ColumnState& c) { return c.lock.has_value(); });
 }
 
+// The columns of a row that are the user's.
+absl::StatusOr<std::vector<ColumnState>> ParseUserColumns(const std::string& table, Row row) {
+  std::erase_if(row.cells, [](const Cell& cell) { return IsReservedColumn(cell.column); });
+  return ParseRow(table, std::move(row));
+}
+
 }  // namespace
 
 SnapshotScan::SnapshotScan(Environment* env, Timestamp ts, ScanOptions options)
@@ -54,7 +60,7 @@ absl::Status SnapshotScan::FetchPage(const Deadline& deadline) {
   rows.reserve(page->rows.size());
   for (Row& row : page->rows) {
     std::string key = row.key;
-    absl::StatusOr<std::vector<ColumnState>> columns = ParseRow(table_, std::move(row));
+    absl::StatusOr<std::vector<ColumnState>> columns = ParseUserColumns(table_, std::move(row));
     if (!columns.ok()) return columns.status();
     rows.push_back({std::move(key), *std::move(columns)});
   }
@@ -90,7 +96,7 @@ absl::Status SnapshotScan::ResolveRows(std::vector<RowStates>* rows, const Deadl
     absl::StatusOr<std::vector<Row>> again = ReadAt(*env_, ts_, reads, deadline);
     if (!again.ok()) return again.status();
     for (size_t i = 0; i < locked.size(); ++i) {
-      absl::StatusOr<std::vector<ColumnState>> columns = ParseRow(table_, std::move((*again)[i]));
+      absl::StatusOr<std::vector<ColumnState>> columns = ParseUserColumns(table_, std::move((*again)[i]));
       if (!columns.ok()) return columns.status();
       locked[i]->columns = *std::move(columns);
     }
@@ -103,7 +109,6 @@ absl::Status SnapshotScan::FinishSomeRows(const Deadline& deadline) {
 
   std::vector<std::pair<CellName, ColumnState*>> verified;
   for (RowStates& row : rows) {
-    std::erase_if(row.columns, [](const ColumnState& c) { return IsReservedColumn(c.column); });
     for (ColumnState& column : row.columns) {
       if (column.record->kind == WriteKind::kVerify)
         verified.emplace_back(CellName{table_, row.key, column.column}, &column);

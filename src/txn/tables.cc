@@ -18,13 +18,6 @@ std::string Quoted(std::string_view name) {
   return StrCat("\"", absl::CHexEscape(absl::string_view(name.data(), name.size())), "\"");
 }
 
-absl::Status CheckAgainst(const TableSchema& schema, std::string_view table, std::string_view column) {
-  const std::vector<std::string>& notify_only = schema.notify_only_columns;
-  if (std::find(notify_only.begin(), notify_only.end(), column) == notify_only.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat("column ", Quoted(column), " of table ", table, " is declared notify-only: it can't be written"));
-}
-
 }  // namespace
 
 std::string EncodeSchema(const TableSchema& schema) {
@@ -70,7 +63,7 @@ absl::Status Tables::Load() {
   return absl::OkStatus();
 }
 
-absl::Status Tables::CheckWritable(std::string_view table, std::string_view column) {
+absl::StatusOr<bool> Tables::IsNotifyOnly(std::string_view table, std::string_view column) {
   if (IsReservedColumn(column)) {
     return absl::InvalidArgumentError(
         StrCat("column ", Quoted(column), " begins with a zero byte: such names are reserved"));
@@ -80,12 +73,29 @@ absl::Status Tables::CheckWritable(std::string_view table, std::string_view colu
     {
       ReaderLock lock(&mutex_);
       const auto it = schemas_.find(table);
-      if (it != schemas_.end()) return CheckAgainst(it->second, table, column);
+      if (it != schemas_.end()) {
+        const std::vector<std::string>& columns = it->second.notify_only_columns;
+        return std::find(columns.begin(), columns.end(), column) != columns.end();
+      }
     }
     if (i == kTries) break;
     if (absl::Status s = Load(); !s.ok()) return s;
   }
   return absl::NotFoundError(StrCat("there is no table ", Quoted(table), ": create it with Cluster::CreateTable"));
+}
+
+absl::Status Tables::CheckWritable(std::string_view table, std::string_view column) {
+  const absl::StatusOr<bool> notify_only = IsNotifyOnly(table, column);
+  if (!notify_only.ok() || !*notify_only) return notify_only.status();
+  return absl::InvalidArgumentError(StrCat("column ", Quoted(column), " of table ", table,
+                                           " is declared notify-only: it can't be written, only notified"));
+}
+
+absl::Status Tables::CheckNotifiable(std::string_view table, std::string_view column) {
+  const absl::StatusOr<bool> notify_only = IsNotifyOnly(table, column);
+  if (!notify_only.ok() || *notify_only) return notify_only.status();
+  return absl::InvalidArgumentError(StrCat("column ", Quoted(column), " of table ", table,
+                                           " is not declared notify-only (TableSchema): it can't be notified"));
 }
 
 void Tables::Forget() {

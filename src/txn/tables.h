@@ -31,11 +31,15 @@ class Tables {
   // says why.
   absl::Status CheckWritable(std::string_view table, std::string_view column);
 
+  // Whether a column of the table may be notified: it has to be declared notify-only. Errors as above.
+  absl::Status CheckNotifiable(std::string_view table, std::string_view column);
+
   // What is known is known no longer.
   void Forget();
 
  private:
   absl::Status Load();
+  absl::StatusOr<bool> IsNotifyOnly(std::string_view table, std::string_view column);
 
   Store* const store_;
   SharedMutex mutex_;

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "src/base/mutant.h"
+#include "src/base/strings.h"
+#include "src/txn/columns.h"
 #include "src/txn/scan.h"
 #include "src/txn/transaction_core.h"
 
@@ -106,6 +108,12 @@ class MergingIterator final : public RowIterator {
   absl::Status status_;
 };
 
+// The system table is written by Percolator itself only, which does not come this way.
+absl::Status CheckUsers(std::string_view table) {
+  if (table != kSystemTable) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("the table ", kSystemTable, " is Percolator's own: it can't be written"));
+}
+
 }  // namespace
 
 ReadView::ReadView(std::unique_ptr<TransactionCore> core) : core_(std::move(core)) {}
@@ -128,17 +136,29 @@ Timestamp ReadView::timestamp() const { return core_->start_ts(); }
 Snapshot::Snapshot(Snapshot&&) noexcept = default;
 Snapshot::~Snapshot() = default;
 
+absl::StatusOr<Timestamp> ReadWrite::Start() {
+  if (absl::Status s = core_->MayRead(); !s.ok()) return s;
+  return core_->start_ts();
+}
+
 absl::Status ReadWrite::Set(std::string_view table, std::string_view row, std::string_view column,
                             std::string_view value) {
+  if (absl::Status s = CheckUsers(table); !s.ok()) return s;
   return core_->Buffer(WriteKind::kPut, table, row, column, value);
 }
 
 absl::Status ReadWrite::Delete(std::string_view table, std::string_view row, std::string_view column) {
+  if (absl::Status s = CheckUsers(table); !s.ok()) return s;
   return core_->Buffer(WriteKind::kDelete, table, row, column, {});
 }
 
 absl::Status ReadWrite::Verify(std::string_view table, std::string_view row, std::string_view column) {
+  if (absl::Status s = CheckUsers(table); !s.ok()) return s;
   return core_->Buffer(WriteKind::kVerify, table, row, column, {});
+}
+
+absl::Status ReadWrite::Notify(std::string_view table, std::string_view row, std::string_view column) {
+  return core_->Notify(table, row, column);
 }
 
 Transaction::~Transaction() = default;

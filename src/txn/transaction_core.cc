@@ -32,7 +32,7 @@ absl::Status CheckNames(std::string_view row, std::string_view column, std::stri
 
 absl::Status ClusterClosed() { return absl::FailedPreconditionError("the cluster is closed"); }
 
-// The first cell; unless its name is long, which every lock repeats: then the one with the shortest name.
+// Of a transaction that is no observer's: the first cell; unless its name is long, which every lock repeats: then the one with the shortest name.
 const CellName& ChoosePrimary(const WriteBuffer& writes) {
   constexpr size_t kLongName = 256;
   const auto bytes = [](const CellName& cell) { return cell.table.size() + cell.row.size() + cell.column.size(); };
@@ -42,6 +42,27 @@ const CellName& ChoosePrimary(const WriteBuffer& writes) {
     if (bytes(cell) < bytes(*primary)) primary = &cell;
   }
   return *primary;
+}
+
+absl::StatusOr<Timestamp> DrawInTime(Environment& env, const Deadline& deadline) {
+  absl::StatusOr<Timestamp> ts = env.oracle->GetTimestamp();
+  for (Backoff backoff(env.runtime); !ts.ok() && WaitAndRetry(ts.status(), deadline, &backoff);) {
+    ts = env.oracle->GetTimestamp();
+  }
+  return ts;
+}
+
+// The marks of weak notifications. To write them again is harmless.
+absl::Status WriteMarks(Environment& env, const Writes& writes, Timestamp commit_ts, const Deadline& deadline) {
+  std::vector<RowMutation> marks;
+  AddMarks(writes, commit_ts, &marks);
+  for (Backoff backoff(env.runtime); !marks.empty();) {
+    absl::Status status;
+    for (const auto& result : env.store->Mutate(marks)) status.Update(result.status());
+    if (status.ok()) break;
+    if (!WaitAndRetry(status, deadline, &backoff)) return status;
+  }
+  return absl::OkStatus();
 }
 
 // What a cell costs in the requests of its row: names occur in conditions and in effects.
@@ -75,14 +96,8 @@ absl::Status TransactionCore::EnsureStarted() {
   if (engine_ == nullptr) return ClusterClosed();
   if (start_ts_ != Timestamp()) return absl::OkStatus();
   Environment& env = engine_->env;
-  absl::StatusOr<Timestamp> ts = env.oracle->GetTimestamp();
-  if (!ts.ok()) {
-    const Deadline deadline = CallDeadline();
-    for (Backoff backoff(env.runtime); !ts.ok() && WaitAndRetry(ts.status(), deadline, &backoff);) {
-      ts = env.oracle->GetTimestamp();
-    }
-    if (!ts.ok()) return ts.status();
-  }
+  const absl::StatusOr<Timestamp> ts = DrawInTime(env, CallDeadline());
+  if (!ts.ok()) return ts.status();
   start_ts_ = *ts;
   started_ = env.runtime->Elapsed();
   slot_ = engine_->snapshots.Add(start_ts_);
@@ -221,6 +236,43 @@ absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std
   return absl::OkStatus();
 }
 
+absl::Status TransactionCore::Notify(std::string_view table, std::string_view row, std::string_view column) {
+  if (engine_ == nullptr) return ClusterClosed();
+  const TransactionLimits& limits = engine_->env.options.limits;
+  if (committed_) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
+  if (absl::Status s = CheckNames(row, column, {}, limits); !s.ok()) return s;
+  if (absl::Status s = engine_->tables.CheckNotifiable(table, column); !s.ok()) return s;
+  if (notified_.size() >= limits.cells) {
+    return TooLarge("notifications in a transaction", notified_.size() + 1, limits.cells);
+  }
+  notified_.insert({std::string(table), std::string(row), std::string(column)});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Version>> TransactionCore::GetVersions(const std::vector<CellName>& cells) {
+  if (absl::Status s = MayRead(); !s.ok()) return s;
+  if (absl::Status s = Fetch(cells); !s.ok()) return s;
+  std::vector<Version> versions;
+  versions.reserve(cells.size());
+  for (const CellName& cell : cells) versions.push_back(cache_.at(cell).version);
+  return versions;
+}
+
+size_t TransactionCore::CountMarks() const {
+  const ObservedColumns& observed = engine_->env.observed;
+  size_t count = 0;
+  for (const CellName& cell : notified_) count += observed.Contains(cell.table, cell.column) ? 1 : 0;
+  for (const auto& [cell, write] : writes_) {
+    if (write.kind != WriteKind::kVerify && observed.Contains(cell.table, cell.column)) ++count;
+  }
+  return count;
+}
+
+void TransactionCore::Acknowledge(CellName ack, std::string value) {
+  writes_.insert_or_assign(ack, BufferedWrite{WriteKind::kPut, std::move(value)});
+  ack_ = std::move(ack);
+}
+
 // Which version of each verified cell this transaction relies on: the one it sees. No newer one can come before its lock
 // (T5), so when it commits that is still the newest.
 absl::Status TransactionCore::FindVerified(std::map<CellName, Timestamp>* verified) {
@@ -248,9 +300,14 @@ absl::StatusOr<Writes> TransactionCore::BuildWrites() {
   if (absl::Status s = FindVerified(&verified); !s.ok()) return s;
   const Duration age = engine_->env.runtime->Elapsed() - started_;
   const Timestamp now(start_ts_.value() + static_cast<uint64_t>(age.count()));
-  Writes writes{start_ts_, {}};
+  Writes writes{
+      .start_ts = start_ts_, .rows = {}, .notified = {}, .depth = depth_, .continued = continued_, .removal = removal_};
+  // Marks are of value only if somebody observes the column.
+  for (const CellName& cell : notified_) {
+    if (engine_->env.observed.Contains(cell.table, cell.column)) writes.notified.push_back(cell);
+  }
   std::optional<CellName> primary;
-  if (writes_.size() > 1) primary = ChoosePrimary(writes_);
+  if (writes_.size() > 1) primary = ack_.has_value() ? *ack_ : ChoosePrimary(writes_);
   size_t primary_row = 0;
   size_t primary_cell = 0;
   while (!writes_.empty()) {
@@ -260,7 +317,12 @@ absl::StatusOr<Writes> TransactionCore::BuildWrites() {
     const bool is_primary = !primary.has_value() || cell == *primary;
     Lock lock{.kind = write.kind, .primary = {}, .session = engine_->env.session, .refreshed = now};
     if (!is_primary) lock.primary = primary;
-    if (write.kind == WriteKind::kVerify) lock.verified = verified[cell];
+    if (write.kind == WriteKind::kVerify) {
+      lock.verified = verified[cell];
+    } else if (engine_->env.observed.Contains(cell.table, cell.column)) {
+      lock.observed = !(MutantOn(Mutant::kDeleteLeavesNoMark) && write.kind == WriteKind::kDelete);
+      lock.depth = lock.observed ? depth_ : 0;
+    }
     const bool is_inline = write.kind == WriteKind::kPut && write.value.size() <= kInlineBytes;
     if (is_inline) lock.value = std::move(write.value);
     if (writes.rows.empty() || writes.rows.back().row != cell.row || writes.rows.back().table != cell.table) {
@@ -273,6 +335,7 @@ absl::StatusOr<Writes> TransactionCore::BuildWrites() {
       primary_cell = cells.size() - 1;
     }
   }
+  if (writes.rows.empty()) return writes;  // nothing but notifications
   std::swap(writes.rows[0], writes.rows[primary_row]);
   std::swap(writes.rows[0].cells[0], writes.rows[0].cells[primary_cell]);
   return writes;
@@ -287,15 +350,86 @@ CommitResult TransactionCore::Commit() {
 
 CommitResult TransactionCore::CommitOnce() {
   if (engine_ == nullptr) return AbortedBy({}, start_ts_, ClusterClosed());
-  if (writes_.empty()) return CommittedAt({}, start_ts_, Timestamp());  // H24: nothing to lock, nothing to decide
+  if (writes_.empty() && notified_.empty()) {
+    return CommittedAt({}, start_ts_, Timestamp());  // H24: nothing to lock, nothing to decide
+  }
   if (absl::Status s = EnsureStarted(); !s.ok()) return AbortedBy({}, start_ts_, s);
+  const uint64_t observed = engine_->env.observed.version();
   WriteBuffer kept;
   if (MutantOn(Mutant::kRetryKeepsWrites)) kept = writes_;
   const absl::StatusOr<Writes> writes = BuildWrites();
   if (MutantOn(Mutant::kRetryKeepsWrites)) writes_ = std::move(kept);
   if (!writes.ok()) return Count(AbortedBy({}, start_ts_, writes.status()));
+  for (const RowWrites& row : writes->rows) {
+    for (const CellWrite& cell : row.cells) {
+      if (cell.lock.observed) triggered_.emplace(row.table, cell.column);
+    }
+  }
+  for (const CellName& cell : writes->notified) triggered_.emplace(cell.table, cell.column);
+  const CommitResult result = triggered_.empty() ? CommitWrites(*writes) : CommitAndTell(*writes);
+  if (result.committed() && engine_->env.observed.version() != observed) MarkLate(*writes, result.commit_ts);
+  return Count(result);
+}
+
+CommitResult TransactionCore::CommitAndTell(const Writes& writes) {
+  engine_->env.marks_begun.fetch_add(1);
+  CommitResult result = CommitWrites(writes);
+  engine_->env.marks_ended.fetch_add(1);
+  if (result.committed()) SendHints(writes);
+  return result;
+}
+
+// A worker of this process has started while the commit was under way, which was built without its observers. They are
+// promised what is committed from then on; and a backfill, whose snapshot may be older than this commit, has not seen it.
+void TransactionCore::MarkLate(const Writes& writes, Timestamp commit_ts) {
+  Environment& env = engine_->env;
+  Writes late{
+      .start_ts = start_ts_, .rows = {}, .notified = {}, .depth = depth_, .continued = continued_, .removal = {}};
+  for (const RowWrites& row : writes.rows) {
+    for (const CellWrite& cell : row.cells) {
+      if (cell.lock.kind == WriteKind::kVerify || cell.lock.observed) continue;
+      if (env.observed.Contains(row.table, cell.column)) late.notified.push_back({row.table, row.row, cell.column});
+    }
+  }
+  for (const CellName& cell : notified_) {
+    const bool marked = std::find(writes.notified.begin(), writes.notified.end(), cell) != writes.notified.end();
+    if (!marked && env.observed.Contains(cell.table, cell.column)) late.notified.push_back(cell);
+  }
+  if (late.notified.empty()) return;
+  env.marks_begun.fetch_add(1);
+  WriteMarks(env, late, commit_ts, CallDeadline()).IgnoreError();  // who dies here leaves it to a backfill
+  env.marks_ended.fetch_add(1);
+  SendHints(late);
+}
+
+CommitResult TransactionCore::CommitWrites(const Writes& writes) {
+  if (writes.rows.empty()) return CommitMarksAlone(writes);
   const bool in_one_step = engine_->env.options.commit_in_one_step && engine_->env.store->CanMutateTogether();
-  return Count(in_one_step ? CommitInOneStep(engine_->env, *writes, CallDeadline()) : CommitInTwoPhases(*writes));
+  if (!in_one_step) return CommitInTwoPhases(writes);
+  CommitResult result = CommitInOneStep(engine_->env, writes, CallDeadline());
+  marks_removed_ = writes.removal.has_value() && result.committed();
+  return result;
+}
+
+// Nothing can conflict with it. If it fails, marks may be there all the same: they cost a run that finds nothing new (N6).
+CommitResult TransactionCore::CommitMarksAlone(const Writes& writes) {
+  Environment& env = engine_->env;
+  const Deadline deadline = CallDeadline();
+  const absl::StatusOr<Timestamp> commit_ts = DrawInTime(env, deadline);
+  if (!commit_ts.ok()) return AbortedBy({}, start_ts_, commit_ts.status());
+  if (absl::Status s = WriteMarks(env, writes, *commit_ts, deadline); !s.ok()) return AbortedBy({}, start_ts_, s);
+  return CommittedAt({}, start_ts_, *commit_ts);
+}
+
+// Whoever runs observers learns of the change at once. A hint that is lost costs a while (N10).
+void TransactionCore::SendHints(const Writes& writes) {
+  Coordinator* const coordinator = engine_->env.coordinator;
+  for (const RowWrites& row : writes.rows) {
+    for (const CellWrite& cell : row.cells) {
+      if (cell.lock.observed) coordinator->SendHint({row.table, row.row, cell.column});
+    }
+  }
+  for (const CellName& cell : writes.notified) coordinator->SendHint(cell);
 }
 
 CommitResult TransactionCore::CommitInTwoPhases(const Writes& writes) {
@@ -312,17 +446,21 @@ CommitResult TransactionCore::CommitInTwoPhases(const Writes& writes) {
   if (MutantOn(Mutant::kCommitTimestampEarly)) early = env.oracle->GetTimestamp().value_or(Timestamp());
   if (absl::Status s = Prewrite(env, writes, deadline); !s.ok()) return abort(s);
   // T6: after the last prewrite was acknowledged. So whoever starts later than this timestamp finds the locks.
-  absl::StatusOr<Timestamp> commit_ts = early.has_value() ? *early : env.oracle->GetTimestamp();
-  for (Backoff backoff(env.runtime); !commit_ts.ok() && WaitAndRetry(commit_ts.status(), deadline, &backoff);) {
-    commit_ts = env.oracle->GetTimestamp();
-  }
+  const absl::StatusOr<Timestamp> commit_ts = early.has_value() ? *early : DrawInTime(env, deadline);
   if (!commit_ts.ok()) return abort(commit_ts.status());
   if (*commit_ts <= start_ts_) return abort(absl::InternalError("the oracle's timestamps went backwards"));
+
+  // N9: before the commit point, so that nobody who dies there leaves them out.
+  if (!MutantOn(Mutant::kWeakMarkAfterCommit)) {
+    if (absl::Status s = WriteMarks(env, writes, *commit_ts, deadline); !s.ok()) return abort(s);
+  }
 
   std::vector<RowMutation> secondaries = CommitSecondaries(writes, *commit_ts);
   if (MutantOn(Mutant::kSecondariesBeforePrimary)) SecondaryQueue::Apply(&env, secondaries);
   CommitResult result = CommitPrimary(env, writes, *commit_ts, deadline);
   if (result.committed()) {
+    if (MutantOn(Mutant::kWeakMarkAfterCommit)) WriteMarks(env, writes, *commit_ts, deadline).IgnoreError();
+    marks_removed_ = RemovesWithPrimary(writes);
     if (!secondaries.empty() && !engine_->secondaries.Add(&secondaries)) {
       SecondaryQueue::Apply(&env, std::move(secondaries));
     }

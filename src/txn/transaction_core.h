@@ -4,9 +4,11 @@
 #ifndef PERCOLATOR_TXN_TRANSACTION_CORE_H_
 #define PERCOLATOR_TXN_TRANSACTION_CORE_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,7 +48,31 @@ class TransactionCore {
   // Set, Delete or Verify.
   absl::Status Buffer(WriteKind kind, std::string_view table, std::string_view row, std::string_view column,
                       std::string_view value);
+  // A weak notification.
+  absl::Status Notify(std::string_view table, std::string_view row, std::string_view column);
   CommitResult Commit();
+
+  // --- For observers (src/observe/run.h).
+
+  // The cells as this transaction's snapshot sees them, each with its commit timestamp.
+  absl::StatusOr<std::vector<Version>> GetVersions(const std::vector<CellName>& cells);
+  // Marks that this transaction makes are so deep.
+  void set_depth(uint32_t depth) { depth_ = depth; }
+  // Except the mark of this notify-only cell: the observer that notifies its own cell only goes on with its work.
+  void set_continued(CellName cell) { continued_ = std::move(cell); }
+  // Writes an acknowledgement: a cell in a reserved column, which becomes the primary.
+  void Acknowledge(CellName ack, std::string value);
+  // Removes marks with the commit. What can't go with it, because the commit has two phases and its primary is in another
+  // row, is not done.
+  void RemoveMarks(MarkRemoval removal) { removal_ = std::move(removal); }
+  // Marks a cell as changed, though it is not written.
+  void MarkCell(CellName cell) { notified_.insert(std::move(cell)); }
+  bool marks_removed() const { return marks_removed_; }
+  // Table and column of what was committed and is observed.
+  const std::set<std::pair<std::string, std::string>>& triggered() const { return triggered_; }
+
+  // How many notifications the commit will make, as far as is known before it.
+  size_t CountMarks() const;
 
   // Zero: not drawn yet.
   Timestamp start_ts() const { return start_ts_; }
@@ -81,7 +107,12 @@ class TransactionCore {
 
   absl::StatusOr<Writes> BuildWrites();
   absl::Status FindVerified(std::map<CellName, Timestamp>* verified);
+  CommitResult CommitWrites(const Writes& writes);
   CommitResult CommitInTwoPhases(const Writes& writes);
+  CommitResult CommitMarksAlone(const Writes& writes);
+  CommitResult CommitAndTell(const Writes& writes);
+  void MarkLate(const Writes& writes, Timestamp commit_ts);
+  void SendHints(const Writes& writes);
   CommitResult Count(CommitResult result);
 
   Engine* const engine_;
@@ -97,6 +128,15 @@ class TransactionCore {
   std::map<CellName, CachedRead> cache_;
   size_t cached_bytes_ = 0;
   std::map<std::pair<std::string, std::string>, RowReads> row_reads_;
+
+  std::set<CellName> notified_;
+  uint32_t depth_ = 0;
+  std::optional<CellName> continued_;
+  std::optional<CellName> ack_;
+  std::optional<MarkRemoval> removal_;
+  bool marks_removed_ = false;
+  std::set<std::pair<std::string, std::string>> triggered_;
+
   bool committed_ = false;  // Commit was called
   CommitResult result_;     // and what it said
 };

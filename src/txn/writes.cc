@@ -1,9 +1,12 @@
 #include "src/txn/writes.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "src/base/mutant.h"
 #include "src/txn/columns.h"
+#include "src/txn/mark.h"
 
 namespace percolator {
 namespace {
@@ -20,6 +23,39 @@ bool LeavesRecord(const Lock& lock) {
 // The exact lock of the transaction, and no other (T13).
 TimestampRange ItsLock(Timestamp start_ts) {
   return MutantOn(Mutant::kResolveAnyLock) ? TimestampRange::All() : TimestampRange::Exactly(start_ts);
+}
+
+Mutation EraseMarks(const MarkRemoval& removal) {
+  const TimestampRange range =
+      MutantOn(Mutant::kRemoveUnbounded) ? TimestampRange::All() : TimestampRange::UpTo(removal.until);
+  return Mutation::Erase(Family::kNotify, removal.cell.column, range);
+}
+
+// Adds effects to the mutations of their rows, or as new ones without a condition.
+class RowMutations {
+ public:
+  explicit RowMutations(std::vector<RowMutation>* rows) : rows_(*rows) {
+    for (size_t i = 0; i < rows_.size(); ++i) index_.emplace(std::pair(rows_[i].table, rows_[i].row), i);
+  }
+
+  void Add(const CellName& cell, Mutation effect) {
+    const auto [it, is_new] = index_.emplace(std::pair(cell.table, cell.row), rows_.size());
+    if (is_new) rows_.push_back({cell.table, cell.row, {}, {}});
+    rows_[it->second].mutations.push_back(std::move(effect));
+  }
+
+ private:
+  std::vector<RowMutation>& rows_;
+  std::map<std::pair<std::string, std::string>, size_t> index_;  // by table and row
+};
+
+// The final mark, in place of the pending one.
+void FinishMark(const std::string& column, const Lock& lock, Timestamp start_ts, Timestamp commit_ts,
+                std::vector<Mutation>* mutations) {
+  mutations->push_back(Mutation::Erase(Family::kNotify, PendingColumn(column), TimestampRange::Exactly(start_ts)));
+  if (MutantOn(Mutant::kMarkOnlyAtPrewrite)) return;
+  const Timestamp at = MutantOn(Mutant::kMarkAtStart) ? start_ts : commit_ts;
+  mutations->push_back(Mutation::Set(Family::kNotify, column, at, EncodeMark({lock.depth})));
 }
 
 // The two functions below take what has a column and a lock: the writer's cells or a resolver's findings.
@@ -42,6 +78,7 @@ RowMutation Commit(const std::string& table, const std::string& row, Timestamp s
   for (const auto& cell : cells) {
     if (!IsLocked(cell.lock)) continue;
     mutation.mutations.push_back(Mutation::Erase(Family::kLock, cell.column, ItsLock(start_ts)));
+    if (cell.lock.observed) FinishMark(cell.column, cell.lock, start_ts, commit_ts, &mutation.mutations);
     if (!LeavesRecord(cell.lock)) continue;
     mutation.mutations.push_back(
         Mutation::Set(Family::kWrite, cell.column, commit_ts, EncodeRecordOf(cell.lock, start_ts)));
@@ -56,6 +93,10 @@ RowMutation RollBack(const std::string& table, const std::string& row, Timestamp
     mutation.mutations.push_back(Mutation::Erase(Family::kLock, cell.column, ItsLock(start_ts)));
     if (HasDataCell(cell.lock)) {
       mutation.mutations.push_back(Mutation::Erase(Family::kData, cell.column, TimestampRange::Exactly(start_ts)));
+    }
+    if (cell.lock.observed && !MutantOn(Mutant::kRollbackLeavesMark)) {
+      mutation.mutations.push_back(
+          Mutation::Erase(Family::kNotify, PendingColumn(cell.column), TimestampRange::Exactly(start_ts)));
     }
   }
   if (!MutantOn(Mutant::kNoRollbackMarker)) {
@@ -94,6 +135,9 @@ RowMutation PrewriteRow(const RowWrites& row, Timestamp start_ts) {
       mutation.mutations.push_back(Mutation::Set(Family::kData, cell.column, start_ts, cell.long_value));
     }
     mutation.mutations.push_back(Mutation::Set(Family::kLock, cell.column, start_ts, EncodeLock(cell.lock)));
+    if (!cell.lock.observed || MutantOn(Mutant::kMarkOnlyAtCommit)) continue;
+    const std::string column = MutantOn(Mutant::kMarkOnlyAtPrewrite) ? cell.column : PendingColumn(cell.column);
+    mutation.mutations.push_back(Mutation::Set(Family::kNotify, column, start_ts, EncodeMark({cell.lock.depth})));
   }
   return mutation;
 }
@@ -104,7 +148,37 @@ RowMutation CommitRow(const RowWrites& row, Timestamp start_ts, Timestamp commit
 
 RowMutation CommitRow(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
                       const std::vector<HeldLock>& locks) {
-  return Commit(table, row, start_ts, commit_ts, locks);
+  if (!MutantOn(Mutant::kResolverForgetsMark)) return Commit(table, row, start_ts, commit_ts, locks);
+  RowMutation mutation = Commit(table, row, start_ts, commit_ts, locks);
+  std::erase_if(mutation.mutations,
+                [](const Mutation& m) { return m.family == Family::kNotify && m.kind == Mutation::Kind::kSet; });
+  return mutation;
+}
+
+bool RemovesWithPrimary(const Writes& writes) {
+  return writes.removal.has_value() && writes.removal->cell.table == writes.rows[0].table &&
+         writes.removal->cell.row == writes.rows[0].row;
+}
+
+RowMutation CommitPrimaryRow(const Writes& writes, Timestamp commit_ts) {
+  const RowWrites& row = writes.rows[0];
+  RowMutation mutation = CommitRow(row, writes.start_ts, commit_ts);
+  if (RemovesWithPrimary(writes)) mutation.mutations.push_back(EraseMarks(*writes.removal));
+  return mutation;
+}
+
+void AddMarks(const Writes& writes, Timestamp commit_ts, std::vector<RowMutation>* rows) {
+  const Timestamp at = MutantOn(Mutant::kWeakMarkAtStart) ? writes.start_ts : commit_ts;
+  if (writes.notified.empty()) return;
+  RowMutations mutations(rows);
+  for (const CellName& cell : writes.notified) {
+    const uint32_t depth = cell == writes.continued ? writes.depth - 1 : writes.depth;
+    mutations.Add(cell, Mutation::Set(Family::kNotify, cell.column, at, EncodeMark({depth})));
+  }
+}
+
+void AddRemoval(const Writes& writes, std::vector<RowMutation>* rows) {
+  if (writes.removal.has_value()) RowMutations(rows).Add(writes.removal->cell, EraseMarks(*writes.removal));
 }
 
 RowMutation RollBackRow(const RowWrites& row, Timestamp start_ts) {

@@ -9,11 +9,13 @@
 //         +-------> rolled back <-----------+
 //
 // Writer and resolver build the last two with the same functions, so that whoever finishes a transaction leaves the same
-// bytes behind. All are idempotent (T11): repeated, late or out of order they find their condition false.
+// bytes behind, marks for observers included (N8: see mark.h). All are idempotent (T11): repeated, late or out of order they find their condition false.
 
 #ifndef PERCOLATOR_TXN_WRITES_H_
 #define PERCOLATOR_TXN_WRITES_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,10 +36,20 @@ struct RowWrites {
   std::vector<CellWrite> cells;
 };
 
+// The marks of a cell up to a timestamp, which an observer's transaction takes away.
+struct MarkRemoval {
+  CellName cell;
+  Timestamp until;
+};
+
 // All rows of one transaction. The first cell of the first row is the primary.
 struct Writes {
   Timestamp start_ts;
   std::vector<RowWrites> rows;
+  std::vector<CellName> notified;     // notify-only cells that get a mark at the commit timestamp (N9)
+  uint32_t depth = 0;                 // of those marks
+  std::optional<CellName> continued;  // one of them whose own observer goes on later: its mark is no deeper than before
+  std::optional<MarkRemoval> removal;  // N4
 
   CellName primary() const { return {rows[0].table, rows[0].row, rows[0].cells[0].column}; }
 };
@@ -63,6 +75,16 @@ struct HeldLock {
 RowMutation CommitRow(const RowWrites& row, Timestamp start_ts, Timestamp commit_ts);
 RowMutation CommitRow(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
                       const std::vector<HeldLock>& locks);
+
+// CommitRow of the primary's row; marks that are to be removed there go with it (N4).
+RowMutation CommitPrimaryRow(const Writes& writes, Timestamp commit_ts);
+// Whether they are.
+bool RemovesWithPrimary(const Writes& writes);
+
+// Adds the marks of the notified cells to the mutations of their rows. Marks have no condition.
+void AddMarks(const Writes& writes, Timestamp commit_ts, std::vector<RowMutation>* rows);
+// Adds the removal of marks.
+void AddRemoval(const Writes& writes, std::vector<RowMutation>* rows);
 
 // If all these locks are there: removes them with their data, and leaves a marker (T3).
 RowMutation RollBackRow(const RowWrites& row, Timestamp start_ts);

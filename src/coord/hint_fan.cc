@@ -1,0 +1,53 @@
+#include "src/coord/hint_fan.h"
+
+#include <utility>
+
+namespace percolator {
+
+void HintFan::Listeners::Tell(const CellName& cell) {
+  ReaderLock lock(&mutex);
+  for (const auto& [unused, listener] : all) listener(cell);
+}
+
+HintFan::HintFan(Coordinator* coordinator) : coordinator_(coordinator), listeners_(std::make_shared<Listeners>()) {}
+
+HintFan::~HintFan() {
+  bool listening = false;
+  {
+    ReaderLock lock(&listeners_->mutex);
+    listening = listeners_->listening;
+  }
+  if (listening) coordinator_->SetHintListener(nullptr);
+}
+
+// Listens to the coordinator from the first listener on, so that a process without workers takes nobody else's place.
+uint64_t HintFan::Add(Coordinator::HintListener listener) {
+  uint64_t id = 0;
+  bool is_first = false;
+  {
+    WriterLock lock(&listeners_->mutex);
+    id = listeners_->next++;
+    listeners_->all.emplace(id, std::move(listener));
+    is_first = !std::exchange(listeners_->listening, true);
+  }
+  if (is_first) {
+    coordinator_->SetHintListener([listeners = listeners_](const CellName& cell) { listeners->Tell(cell); });
+  }
+  return id;
+}
+
+void HintFan::Tell(const CellName& cell) {
+  listeners_->Tell(cell);
+  coordinator_->SendHint(cell);
+}
+
+void HintFan::Remove(uint64_t listener) {
+  Coordinator::HintListener last;  // destroyed after the mutex is released, with what it holds
+  WriterLock lock(&listeners_->mutex);
+  const auto it = listeners_->all.find(listener);
+  if (it == listeners_->all.end()) return;
+  last = std::move(it->second);
+  listeners_->all.erase(it);
+}
+
+}  // namespace percolator

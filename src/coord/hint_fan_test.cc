@@ -1,0 +1,79 @@
+#include "src/coord/hint_fan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace percolator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Keeps the listener that was set, for the test to call.
+class ListeningCoordinator final : public Coordinator {
+ public:
+  absl::StatusOr<std::unique_ptr<Session>> OpenSession() override { return absl::UnimplementedError(""); }
+  absl::StatusOr<bool> IsAlive(SessionId /*session*/) override { return true; }
+  absl::StatusOr<Timestamp> OldestSnapshot() override { return Timestamp::Infinity(); }
+  absl::StatusOr<bool> Campaign(std::string_view /*role*/, const Session& /*session*/) override { return true; }
+  absl::StatusOr<bool> Claim(std::string_view /*table*/, std::string_view /*row*/, const Session& /*s*/) override {
+    return true;
+  }
+  absl::Status Release(std::string_view /*table*/, std::string_view /*row*/, const Session& /*s*/) override {
+    return absl::OkStatus();
+  }
+  void SendHint(const CellName& cell) override { sent.push_back(cell.row); }
+  void SetHintListener(HintListener to) override { listener = std::move(to); }
+
+  HintListener listener;
+  std::vector<std::string> sent;
+};
+
+TEST(HintFanTest, EveryListenerHearsUntilItIsRemoved) {
+  ListeningCoordinator coordinator;
+  HintFan fan(&coordinator);
+  EXPECT_EQ(coordinator.listener, nullptr);  // nobody wants to hear
+  std::vector<std::string> a;
+  std::vector<std::string> b;
+  const uint64_t first = fan.Add([&](const CellName& cell) { a.push_back(cell.row); });
+  fan.Add([&](const CellName& cell) { b.push_back(cell.row); });
+  coordinator.listener({"t", "r1", "c"});
+  fan.Remove(first);
+  coordinator.listener({"t", "r2", "c"});
+  fan.Remove(first);  // no harm
+  EXPECT_THAT(a, ElementsAre("r1"));
+  EXPECT_THAT(b, ElementsAre("r1", "r2"));
+}
+
+TEST(HintFanTest, TellReachesListenersHereAndElsewhere) {
+  ListeningCoordinator coordinator;
+  HintFan fan(&coordinator);
+  std::vector<std::string> heard;
+  fan.Add([&](const CellName& cell) { heard.push_back(cell.row); });
+  fan.Tell({"t", "r", "c"});
+  EXPECT_THAT(heard, ElementsAre("r"));
+  EXPECT_THAT(coordinator.sent, ElementsAre("r"));
+}
+
+TEST(HintFanTest, ALateCallFindsNobody) {
+  ListeningCoordinator coordinator;
+  std::vector<std::string> heard;
+  Coordinator::HintListener late;
+  {
+    HintFan fan(&coordinator);
+    const uint64_t listener = fan.Add([&](const CellName& cell) { heard.push_back(cell.row); });
+    late = coordinator.listener;
+    fan.Remove(listener);
+  }
+  EXPECT_EQ(coordinator.listener, nullptr);
+  late({"t", "r", "c"});
+  EXPECT_THAT(heard, IsEmpty());
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,102 @@
+#include "src/coord/row_claims.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/strings.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class NamedSession final : public Session {
+ public:
+  SessionId id() const override { return 7; }
+  bool alive() const override { return true; }
+  absl::Status ReportOldestSnapshot(Timestamp /*oldest*/) override { return absl::OkStatus(); }
+};
+
+// Writes down what it is asked, and answers as it is told to.
+class ScriptedCoordinator final : public Coordinator {
+ public:
+  absl::StatusOr<std::unique_ptr<Session>> OpenSession() override { return absl::UnimplementedError(""); }
+  absl::StatusOr<bool> IsAlive(SessionId /*session*/) override { return true; }
+  absl::StatusOr<Timestamp> OldestSnapshot() override { return Timestamp::Infinity(); }
+  absl::StatusOr<bool> Campaign(std::string_view /*role*/, const Session& /*session*/) override { return true; }
+  absl::StatusOr<bool> Claim(std::string_view table, std::string_view row, const Session& session) override {
+    calls.push_back(StrCat("claim ", table, " ", row, " ", session.id()));
+    return answer;
+  }
+  absl::Status Release(std::string_view table, std::string_view row, const Session& session) override {
+    calls.push_back(StrCat("release ", table, " ", row, " ", session.id()));
+    return absl::OkStatus();
+  }
+  void SendHint(const CellName& /*cell*/) override {}
+  void SetHintListener(HintListener /*listener*/) override {}
+
+  absl::StatusOr<bool> answer = true;
+  std::vector<std::string> calls;
+};
+
+class RowClaimsTest : public ::testing::Test {
+ protected:
+  ScriptedCoordinator coordinator_;
+  NamedSession session_;
+  RowClaims claims_{&coordinator_, &session_};
+  const int one_ = 0;
+  const int other_ = 0;
+};
+
+TEST_F(RowClaimsTest, TheFirstAsksAndTheLastReleases) {
+  EXPECT_TRUE(claims_.Claim(&one_, "t", "r"));
+  EXPECT_TRUE(claims_.Claim(&one_, "t", "r"));
+  EXPECT_THAT(coordinator_.calls, ElementsAre("claim t r 7"));
+  claims_.Release(&one_, "t", "r");
+  EXPECT_EQ(claims_.size(), 1U);
+  EXPECT_THAT(coordinator_.calls, ElementsAre("claim t r 7"));
+  claims_.Release(&one_, "t", "r");
+  EXPECT_EQ(claims_.size(), 0U);
+  EXPECT_THAT(coordinator_.calls, ElementsAre("claim t r 7", "release t r 7"));
+}
+
+TEST_F(RowClaimsTest, TwoOwnersInAProcessExcludeEachOther) {
+  EXPECT_TRUE(claims_.Claim(&one_, "t", "r"));
+  EXPECT_FALSE(claims_.Claim(&other_, "t", "r"));
+  EXPECT_TRUE(claims_.Claim(&other_, "t", "r2"));
+  EXPECT_TRUE(claims_.Claim(&other_, "t2", "r"));
+  claims_.Release(&other_, "t", "r");  // not its own
+  EXPECT_FALSE(claims_.Claim(&other_, "t", "r"));
+  claims_.Release(&one_, "t", "r");
+  EXPECT_TRUE(claims_.Claim(&other_, "t", "r"));
+}
+
+TEST_F(RowClaimsTest, WhatIsRefusedIsNotHeld) {
+  coordinator_.answer = false;
+  EXPECT_FALSE(claims_.Claim(&one_, "t", "r"));
+  EXPECT_EQ(claims_.size(), 0U);
+  coordinator_.answer = true;
+  EXPECT_TRUE(claims_.Claim(&other_, "t", "r"));
+}
+
+TEST_F(RowClaimsTest, ACoordinatorThatCannotBeReachedRefusesNobody) {
+  coordinator_.answer = absl::UnavailableError("away");
+  EXPECT_TRUE(claims_.Claim(&one_, "t", "r"));
+  EXPECT_FALSE(claims_.Claim(&other_, "t", "r"));
+  coordinator_.calls.clear();
+  claims_.Release(&one_, "t", "r");  // it may have been granted
+  EXPECT_THAT(coordinator_.calls, ElementsAre("release t r 7"));
+}
+
+TEST_F(RowClaimsTest, ReleasingWhatIsNotHeldDoesNothing) {
+  claims_.Release(&one_, "t", "r");
+  EXPECT_THAT(coordinator_.calls, IsEmpty());
+}
+
+}  // namespace
+}  // namespace percolator

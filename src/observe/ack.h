@@ -1,0 +1,30 @@
+// Acknowledgements: how much of a cell an observer has seen.
+//
+// A cell in the observed cell's own row, in a reserved column (src/txn/columns.h), written by the observer's transaction:
+//
+//   ack := start_ts | nothing      fixed64: the run that started then has seen what was committed before; nothing: the
+//                                  observer has to run again, whatever it has seen
+
+#ifndef PERCOLATOR_OBSERVE_ACK_H_
+#define PERCOLATOR_OBSERVE_ACK_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "percolator/status.h"
+#include "percolator/timestamp.h"
+#include "src/observe/registry.h"
+#include "src/txn/get.h"
+
+namespace percolator {
+
+CellName AckCell(const ObserverInfo& observer, const CellName& cell);
+
+std::string EncodeAck(Timestamp start_ts);
+
+// N2: whether the observer has something to do, by what one snapshot sees of the observed cell and of the acknowledgement.
+absl::StatusOr<bool> IsDirty(const Version& observed, const Version& ack);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_OBSERVE_ACK_H_

@@ -1,0 +1,631 @@
+// Dispatch with runs that are made up: what is run when, how often, and what becomes of the marks.
+
+#include "src/observe/dispatch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "src/base/strings.h"
+
+namespace percolator {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+using Kind = RunOutcome::Kind;
+
+bool Eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 5000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return false;
+}
+
+class DispatchTest : public ::testing::Test {
+ protected:
+  using Script = std::function<RunOutcome(const RunRequest&)>;
+
+  static ObserverSpec Spec(const std::string& name, const std::string& column) {
+    return {.name = name, .table = "t", .column = column, .run = [](ReadWrite&, const Notification&) {
+              return absl::OkStatus();
+            }};
+  }
+  static ObserverInfo Info(const std::string& name, const std::string& column) {
+    return {name, "t", column, NotificationKind::kStrong};
+  }
+  static CellName Cell(const std::string& row, const std::string& column) { return {"t", row, column}; }
+
+  static WorkerOptions Options() {
+    WorkerOptions options;
+    options.threads = 2;
+    options.first_retry = milliseconds(2);
+    options.last_retry = milliseconds(8);
+    options.scan_period = milliseconds(40);
+    return options;
+  }
+
+  // Runs answer as `script_[observer]` says; without one: committed, and the marks are removed if that is allowed.
+  void Make(std::vector<ObserverSpec> own, const std::vector<ObserverInfo>& all,
+            const WorkerOptions& options = Options()) {
+    DispatchSteps steps;
+    steps.run = [this](const RunRequest& request) { return Run(request); };
+    steps.remove_marks = [this](const CellName& cell, Timestamp until) {
+      MutexLock lock(&mutex_);
+      removed_.push_back(StrCat(cell.row, "@", until.value()));
+      return absl::OkStatus();
+    };
+    steps.quarantine = [this](const ObserverInfo& observer, const CellName& cell, int attempts,
+                              const absl::Status& error) -> absl::StatusOr<Timestamp> {
+      MutexLock lock(&mutex_);
+      if (quarantine_errors_-- > 0) return absl::UnavailableError("away");
+      quarantined_.push_back(StrCat(observer.name, " ", cell.row, " ", attempts, " ", error.message()));
+      return Timestamp(++clock_);
+    };
+    steps.claim = [this](const CellName& cell) {
+      MutexLock lock(&mutex_);
+      if (refuse_claims_) return false;
+      ++claims_[cell.row];
+      return true;
+    };
+    steps.release = [this](const CellName& cell) {
+      MutexLock lock(&mutex_);
+      --claims_[cell.row];
+    };
+    dispatch_ = std::make_unique<Dispatch>(Runtime::Real(), options, std::move(own), std::move(steps));
+    dispatch_->SetObservers(all);
+    dispatch_->Start();
+  }
+
+  RunOutcome Run(const RunRequest& request) {
+    Script script;
+    {
+      MutexLock lock(&mutex_);
+      runs_.push_back(StrCat(request.observer->name, " ", request.cell.row));
+      if (const auto it = script_.find(request.observer->name); it != script_.end()) script = it->second;
+    }
+    RunOutcome outcome = script == nullptr ? Answer(Kind::kCommitted) : script(request);
+    if (outcome.kind == Kind::kCommitted || outcome.kind == Kind::kClean) {
+      outcome.marks_removed = request.others_done_at.has_value();
+    }
+    return outcome;
+  }
+  RunOutcome Answer(Kind kind) {
+    MutexLock lock(&mutex_);
+    RunOutcome outcome;
+    outcome.kind = kind;
+    outcome.start_ts = Timestamp(++clock_);
+    outcome.change_ts = Timestamp(1);
+    outcome.commit_ts = Timestamp(++clock_);
+    if (kind == Kind::kFailed) outcome.status = absl::InternalError("broken");
+    return outcome;
+  }
+  void Say(const std::string& observer, Script script) {
+    MutexLock lock(&mutex_);
+    script_[observer] = std::move(script);
+  }
+
+  size_t RunsOf(const std::string& run) {
+    MutexLock lock(&mutex_);
+    return static_cast<size_t>(std::count(runs_.begin(), runs_.end(), run));
+  }
+  std::vector<std::string> Runs() {
+    MutexLock lock(&mutex_);
+    return runs_;
+  }
+  std::vector<std::string> Removed() {
+    MutexLock lock(&mutex_);
+    return removed_;
+  }
+  std::vector<std::string> InQuarantine() {
+    MutexLock lock(&mutex_);
+    return quarantined_;
+  }
+  // Claims of all rows together.
+  int Claims() {
+    MutexLock lock(&mutex_);
+    int sum = 0;
+    for (const auto& [row, count] : claims_) sum += count;
+    return sum;
+  }
+  ObserverMetrics MetricsOf(size_t i) { return dispatch_->Metrics()[i]; }
+  bool Ends(const CellName& cell) {
+    return Eventually([&] { return !dispatch_->Has(cell) && dispatch_->running() == 0; });
+  }
+
+  Mutex mutex_;
+  uint64_t clock_ = 100;
+  std::vector<std::string> runs_;
+  std::vector<std::string> removed_;
+  std::vector<std::string> quarantined_;
+  std::map<std::string, int> claims_;
+  bool refuse_claims_ = false;
+  int quarantine_errors_ = 0;
+  std::map<std::string, Script> script_;
+  std::unique_ptr<Dispatch> dispatch_;  // first to go
+};
+
+// Lets a run wait until the test lets it go on.
+class Gate {
+ public:
+  void Pass() {
+    MutexLock lock(&mutex_);
+    ++inside_;
+    most_ = std::max(most_, inside_);
+    while (!open_) changed_.Wait(&mutex_);
+    --inside_;
+  }
+  void Open() {
+    MutexLock lock(&mutex_);
+    open_ = true;
+    changed_.NotifyAll();
+  }
+  int inside() {
+    MutexLock lock(&mutex_);
+    return inside_;
+  }
+  int most() {
+    MutexLock lock(&mutex_);
+    return most_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool open_ = false;
+  int inside_ = 0;
+  int most_ = 0;
+};
+
+TEST_F(DispatchTest, AHintRunsTheObserverOnceAndTheClaimIsReleased) {
+  Make({Spec("a", "c")}, {Info("a", "c")});
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_THAT(Runs(), ElementsAre("a r"));
+  EXPECT_THAT(Removed(), IsEmpty());  // the run did it
+  EXPECT_TRUE(Eventually([&] { return Claims() == 0; }));
+  EXPECT_EQ(MetricsOf(0).commits, 1);
+  EXPECT_EQ(MetricsOf(0).latency.size(), 1U);
+}
+
+TEST_F(DispatchTest, WhatNobodyHereObservesIsNotTakenUp) {
+  Make({Spec("a", "c")}, {Info("a", "c"), Info("foreign", "d")});
+  dispatch_->Hint(Cell("r", "x"));
+  dispatch_->Hint(Cell("r", "d"));
+  EXPECT_FALSE(dispatch_->Offer(Cell("r", "d"), false));
+  EXPECT_FALSE(dispatch_->Has(Cell("r", "x")));
+  EXPECT_EQ(dispatch_->InterestIn("t", "x"), Dispatch::Interest::kNobody);
+  EXPECT_EQ(dispatch_->InterestIn("t", "d"), Dispatch::Interest::kOthers);
+  EXPECT_EQ(dispatch_->InterestIn("t", "c"), Dispatch::Interest::kOurs);
+}
+
+// N4: the last of several removes the marks; if none could, dispatch does, up to the smallest S.
+TEST_F(DispatchTest, MarksGoWhenAllObserversAreDone) {
+  Gate gate;
+  std::vector<std::optional<Timestamp>> allowed;
+  const Script both_at_once = [&](const RunRequest& request) {
+    {
+      MutexLock lock(&mutex_);
+      allowed.push_back(request.others_done_at);
+    }
+    gate.Pass();
+    return Answer(Kind::kCommitted);
+  };
+  Say("a", both_at_once);
+  Say("b", both_at_once);
+  Make({Spec("a", "c"), Spec("b", "c")}, {Info("a", "c"), Info("b", "c")});
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Eventually([&] { return gate.inside() == 2; }));
+  gate.Open();
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_THAT(allowed, ElementsAre(std::nullopt, std::nullopt));
+  EXPECT_THAT(Removed(), ElementsAre("r@101"));
+}
+
+TEST_F(DispatchTest, TheLastRunMayRemoveTheMarks) {
+  WorkerOptions options = Options();
+  options.threads = 1;
+  Make({Spec("a", "c"), Spec("b", "c")}, {Info("a", "c"), Info("b", "c")}, options);
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_THAT(Runs(), UnorderedElementsAre("a r", "b r"));
+  EXPECT_THAT(Removed(), IsEmpty());
+}
+
+TEST_F(DispatchTest, MarksStayForAForeignObserver) {
+  Say("foreign", [&](const RunRequest& request) {
+    EXPECT_EQ(request.run, nullptr);
+    return Answer(Kind::kDirty);
+  });
+  Make({Spec("a", "c")}, {Info("a", "c"), Info("foreign", "c")});
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Eventually([&] { return RunsOf("foreign r") == 1 && dispatch_->running() == 0; }));
+  // It rests: a scan does not bring it back at once, a change does, and so does time.
+  EXPECT_FALSE(dispatch_->Offer(Cell("r", "c"), false));
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Eventually([&] { return RunsOf("foreign r") == 2; }));
+  ASSERT_TRUE(Eventually([&] { return dispatch_->Offer(Cell("r", "c"), false); }));
+  ASSERT_TRUE(Eventually([&] { return RunsOf("foreign r") == 3; }));
+  EXPECT_THAT(Removed(), IsEmpty());
+}
+
+TEST_F(DispatchTest, MarksGoWithAForeignObserverThatIsDone) {
+  Say("foreign", [&](const RunRequest&) { return Answer(Kind::kClean); });
+  WorkerOptions options = Options();
+  options.threads = 1;
+  std::optional<Timestamp> allowed;
+  Say("a", [&](const RunRequest& request) {
+    MutexLock lock(&mutex_);
+    allowed = request.others_done_at;
+    return RunOutcome{.kind = Kind::kCommitted, .start_ts = Timestamp(50)};
+  });
+  Make({Spec("a", "c")}, {Info("a", "c"), Info("foreign", "c")}, options);
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  // Whichever was first, the second was allowed to remove them.
+  EXPECT_THAT(Removed(), IsEmpty());
+}
+
+TEST_F(DispatchTest, AHintWhileItRunsMakesItRunAgainAndAScanDoesNot) {
+  Gate gate;
+  Say("a", [&](const RunRequest&) {
+    gate.Pass();
+    return Answer(Kind::kCommitted);
+  });
+  Make({Spec("a", "c")}, {Info("a", "c")});
+  dispatch_->Hint(Cell("hinted", "c"));
+  ASSERT_TRUE(dispatch_->Offer(Cell("scanned", "c"), false));
+  ASSERT_TRUE(Eventually([&] { return gate.inside() == 2; }));
+  dispatch_->Hint(Cell("hinted", "c"));
+  dispatch_->Hint(Cell("hinted", "c"));
+  EXPECT_FALSE(dispatch_->Offer(Cell("scanned", "c"), false));
+  gate.Open();
+  ASSERT_TRUE(Ends(Cell("hinted", "c")));
+  ASSERT_TRUE(Ends(Cell("scanned", "c")));
+  EXPECT_EQ(RunsOf("a hinted"), 2U);
+  EXPECT_EQ(RunsOf("a scanned"), 1U);
+}
+
+TEST_F(DispatchTest, AHintBeforeItRunsIsNoSecondRun) {
+  Gate gate;
+  WorkerOptions options = Options();
+  options.threads = 1;
+  Say("a", [&](const RunRequest&) {
+    gate.Pass();
+    return Answer(Kind::kCommitted);
+  });
+  Make({Spec("a", "c")}, {Info("a", "c")}, options);
+  dispatch_->Hint(Cell("r1", "c"));
+  ASSERT_TRUE(Eventually([&] { return gate.inside() == 1; }));
+  dispatch_->Hint(Cell("r2", "c"));
+  dispatch_->Hint(Cell("r2", "c"));
+  gate.Open();
+  ASSERT_TRUE(Ends(Cell("r2", "c")));
+  EXPECT_EQ(RunsOf("a r2"), 1U);
+}
+
+// N11, on one cell: the other observer sees every change, though this one has not got over the first.
+TEST_F(DispatchTest, AFailingObserverDoesNotHoldUpAnotherOfTheSameCell) {
+  WorkerOptions options = Options();
+  options.first_retry = options.last_retry = std::chrono::hours(1);
+  Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
+  Make({Spec("bad", "c"), Spec("good", "c")}, {Info("bad", "c"), Info("good", "c")}, options);
+  for (size_t i = 1; i <= 3; ++i) {
+    dispatch_->Hint(Cell("r", "c"));
+    ASSERT_TRUE(Eventually([&] { return RunsOf("good r") == i && dispatch_->running() == 0; }));
+  }
+  EXPECT_EQ(RunsOf("bad r"), 1U);
+  EXPECT_EQ(MetricsOf(0).pending, 1);
+  EXPECT_EQ(MetricsOf(1).pending, 0);
+  EXPECT_THAT(Removed(), IsEmpty());
+}
+
+TEST_F(DispatchTest, AfterSoManyFailuresComesQuarantine) {
+  Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
+  ObserverSpec bad = Spec("bad", "c");
+  bad.attempts = 3;
+  Make({bad}, {Info("bad", "c")});
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_EQ(RunsOf("bad r"), 3U);
+  EXPECT_THAT(InQuarantine(), ElementsAre("bad r 3 broken"));
+  EXPECT_EQ(Removed().size(), 1U);  // the observer counts as done
+  EXPECT_EQ(MetricsOf(0).failures, 3);
+  EXPECT_EQ(MetricsOf(0).quarantined, 1);
+}
+
+TEST_F(DispatchTest, AQuarantineThatFailsIsTriedAgain) {
+  Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
+  quarantine_errors_ = 2;
+  ObserverSpec bad = Spec("bad", "c");
+  bad.attempts = 1;
+  Make({bad}, {Info("bad", "c")});
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_EQ(InQuarantine().size(), 1U);
+}
+
+TEST_F(DispatchTest, ACycleGoesToQuarantineAtOnce) {
+  Say("a", [&](const RunRequest& request) {
+    EXPECT_EQ(request.max_chain, 1000U);
+    return Answer(Kind::kCycle);
+  });
+  Make({Spec("a", "c")}, {Info("a", "c")});
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_EQ(RunsOf("a r"), 1U);
+  EXPECT_EQ(InQuarantine().size(), 1U);
+  EXPECT_EQ(MetricsOf(0).cycles, 1);
+  EXPECT_EQ(MetricsOf(0).failures, 0);
+}
+
+TEST_F(DispatchTest, ConflictsAndTroubleAreNoFailures) {
+  int left = 40;
+  Say("a", [&](const RunRequest&) {
+    const bool conflict = --left % 2 == 0;
+    return Answer(left > 0 ? (conflict ? Kind::kConflict : Kind::kTrouble) : Kind::kCommitted);
+  });
+  ObserverSpec a = Spec("a", "c");
+  a.attempts = 2;
+  Make({a}, {Info("a", "c")});
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_EQ(RunsOf("a r"), 40U);
+  EXPECT_THAT(InQuarantine(), IsEmpty());
+  EXPECT_EQ(MetricsOf(0).failures, 0);
+  EXPECT_EQ(MetricsOf(0).conflicts, 19);
+  EXPECT_EQ(MetricsOf(0).troubles, 20);
+}
+
+TEST_F(DispatchTest, WithoutAMarkNobodyElseLooks) {
+  WorkerOptions options = Options();
+  options.threads = 1;
+  Say("a", [&](const RunRequest&) { return Answer(Kind::kNoMark); });
+  Say("b", [&](const RunRequest&) { return Answer(Kind::kNoMark); });
+  Make({Spec("a", "c"), Spec("b", "c")}, {Info("a", "c"), Info("b", "c")}, options);
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_EQ(Runs().size(), 1U);
+  EXPECT_THAT(Removed(), IsEmpty());
+}
+
+// N11, on lanes: one that is slow, with a long queue, takes its turns, and no more.
+TEST_F(DispatchTest, LanesTakeTurns) {
+  Gate gate;
+  WorkerOptions options = Options();
+  options.threads = 1;
+  Say("slow", [&](const RunRequest&) {
+    gate.Pass();
+    return Answer(Kind::kCommitted);
+  });
+  Make({Spec("slow", "c"), Spec("quick", "d")}, {Info("slow", "c"), Info("quick", "d")}, options);
+  for (int i = 0; i < 50; ++i) dispatch_->Hint(Cell(StrCat("r", i), "c"));
+  ASSERT_TRUE(Eventually([&] { return gate.inside() == 1; }));
+  dispatch_->Hint(Cell("x", "d"));
+  dispatch_->Hint(Cell("y", "d"));
+  gate.Open();
+  ASSERT_TRUE(Eventually([&] { return RunsOf("quick y") == 1; }));
+  const std::vector<std::string> runs = Runs();
+  const auto at = std::find(runs.begin(), runs.end(), "quick y") - runs.begin();
+  EXPECT_LE(at, 4);  // slow, quick x, slow, quick y
+}
+
+TEST_F(DispatchTest, ConcurrencyIsHeld) {
+  Gate gate;
+  WorkerOptions options = Options();
+  options.threads = 4;
+  Say("a", [&](const RunRequest&) {
+    gate.Pass();
+    return Answer(Kind::kCommitted);
+  });
+  ObserverSpec a = Spec("a", "c");
+  a.concurrency = 2;
+  Make({a, Spec("b", "d")}, {Info("a", "c"), Info("b", "d")}, options);
+  for (int i = 0; i < 20; ++i) dispatch_->Hint(Cell(StrCat("r", i), "c"));
+  ASSERT_TRUE(Eventually([&] { return gate.inside() == 2; }));
+  dispatch_->Hint(Cell("r", "d"));
+  ASSERT_TRUE(Eventually([&] { return RunsOf("b r") == 1; }));
+  gate.Open();
+  ASSERT_TRUE(Eventually([&] { return MetricsOf(0).commits == 20; }));
+  EXPECT_EQ(gate.most(), 2);
+}
+
+// A full lane takes no room from another, and what was left out is left to a scanner.
+TEST_F(DispatchTest, QueuesAreBounded) {
+  Gate gate;
+  WorkerOptions options = Options();
+  options.queue = 20;
+  Say("slow", [&](const RunRequest&) {
+    gate.Pass();
+    return Answer(Kind::kCommitted);
+  });
+  ObserverSpec slow = Spec("slow", "c");
+  slow.concurrency = 1;
+  Make({slow, Spec("quick", "d")}, {Info("slow", "c"), Info("quick", "d")}, options);
+  int taken = 0;
+  for (int i = 0; i < 100; ++i) taken += dispatch_->Offer(Cell(StrCat("r", i), "c"), false) ? 1 : 0;
+  EXPECT_EQ(taken, 10);
+  EXPECT_EQ(MetricsOf(0).pending, 10);
+  EXPECT_TRUE(dispatch_->HasRoom());
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(Eventually([&] { return dispatch_->Offer(Cell(StrCat("q", i), "d"), false); }));
+  }
+  gate.Open();
+  EXPECT_TRUE(Eventually([&] { return MetricsOf(0).commits == 10 && MetricsOf(1).commits == 10; }));
+}
+
+// There is never room for both observers of the cell at once: what one has done is not forgotten until the other can.
+TEST_F(DispatchTest, ACellEndsThoughItsObserversNeverFindRoomTogether) {
+  Gate gate;
+  WorkerOptions options = Options();
+  options.queue = 2;  // one for each
+  options.threads = 3;
+  Say("b", [&](const RunRequest& request) {
+    if (request.cell.row == "other") gate.Pass();
+    return Answer(Kind::kCommitted);
+  });
+  Make({Spec("a", "c"), Spec("b", "c")}, {Info("a", "c"), Info("b", "c")}, options);
+  ASSERT_TRUE(dispatch_->Offer(Cell("other", "c"), false));
+  ASSERT_TRUE(Eventually([&] { return RunsOf("a other") == 1 && MetricsOf(0).pending == 0; }));
+  ASSERT_TRUE(Eventually([&] { return dispatch_->Offer(Cell("r", "c"), false); }));
+  ASSERT_TRUE(Eventually([&] { return RunsOf("a r") == 1 && MetricsOf(0).pending == 0; }));
+  EXPECT_THAT(Removed(), IsEmpty());
+  // "a" is done with it, and for "b" there is no room: it is not taken up for nothing.
+  std::this_thread::sleep_for(options.scan_period);
+  EXPECT_FALSE(dispatch_->Offer(Cell("r", "c"), false));
+  gate.Open();
+  ASSERT_TRUE(Eventually([&] { return dispatch_->Offer(Cell("r", "c"), false); }));
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_EQ(RunsOf("a r"), 1U);
+  EXPECT_EQ(RunsOf("b r"), 1U);
+}
+
+TEST_F(DispatchTest, ARowThatAnotherWorkerHasIsLeftToIt) {
+  refuse_claims_ = true;
+  Make({Spec("a", "c")}, {Info("a", "c")});
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_THAT(Runs(), IsEmpty());
+  {
+    MutexLock lock(&mutex_);
+    refuse_claims_ = false;
+  }
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Eventually([&] { return RunsOf("a r") == 1; }));
+}
+
+TEST_F(DispatchTest, WithoutClaimsNobodyIsAsked) {
+  refuse_claims_ = true;
+  WorkerOptions options = Options();
+  options.claims = false;
+  Make({Spec("a", "c")}, {Info("a", "c")}, options);
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Eventually([&] { return RunsOf("a r") == 1; }));
+}
+
+TEST_F(DispatchTest, PauseGivesUpWhatDoesNotRun) {
+  Gate gate;
+  WorkerOptions options = Options();
+  options.threads = 1;
+  Say("a", [&](const RunRequest&) {
+    gate.Pass();
+    return Answer(Kind::kCommitted);
+  });
+  Make({Spec("a", "c")}, {Info("a", "c")}, options);
+  dispatch_->Hint(Cell("r1", "c"));
+  ASSERT_TRUE(Eventually([&] { return gate.inside() == 1; }));
+  {
+    MutexLock lock(&mutex_);
+    ++claims_["r2"];
+  }
+  ASSERT_TRUE(dispatch_->Offer(Cell("r2", "c"), true));
+  dispatch_->Hint(Cell("r1", "c"));
+  dispatch_->Pause();
+  EXPECT_EQ(Claims(), 1);  // of r1, which runs
+  dispatch_->Hint(Cell("r3", "c"));
+  EXPECT_FALSE(dispatch_->Offer(Cell("r4", "c"), false));
+  gate.Open();
+  ASSERT_TRUE(Ends(Cell("r1", "c")));
+  EXPECT_THAT(Runs(), ElementsAre("a r1"));
+  EXPECT_EQ(MetricsOf(0).pending, 0);
+  dispatch_->Resume();
+  dispatch_->Hint(Cell("r2", "c"));
+  ASSERT_TRUE(Eventually([&] { return RunsOf("a r2") == 1; }));
+}
+
+TEST_F(DispatchTest, StopFinishesWhatRunsAndDropsTheRest) {
+  Gate gate;
+  WorkerOptions options = Options();
+  options.threads = 1;
+  Say("a", [&](const RunRequest&) {
+    gate.Pass();
+    return Answer(Kind::kCommitted);
+  });
+  Make({Spec("a", "c")}, {Info("a", "c")}, options);
+  for (int i = 0; i < 5; ++i) dispatch_->Hint(Cell(StrCat("r", i), "c"));
+  ASSERT_TRUE(Eventually([&] { return gate.inside() == 1; }));
+  std::thread opener([&] {
+    std::this_thread::sleep_for(milliseconds(5));
+    gate.Open();
+  });
+  dispatch_->Stop();
+  opener.join();
+  EXPECT_EQ(Runs().size(), 1U);
+  EXPECT_EQ(MetricsOf(0).commits, 1);
+  EXPECT_EQ(Claims(), 0);
+  EXPECT_FALSE(dispatch_->Offer(Cell("r", "c"), false));
+}
+
+TEST_F(DispatchTest, StopDoesNotWaitForRetries) {
+  WorkerOptions options = Options();
+  options.first_retry = options.last_retry = std::chrono::hours(1);
+  Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
+  Make({Spec("bad", "c")}, {Info("bad", "c")}, options);
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Eventually([&] { return RunsOf("bad r") == 1 && dispatch_->running() == 0; }));
+  dispatch_->Stop();
+  EXPECT_EQ(Claims(), 0);
+}
+
+// N1: an observer that was added while another ran has not seen the change.
+TEST_F(DispatchTest, ObserversThatChangeKeepTheMarks) {
+  Gate gate;
+  Say("a", [&](const RunRequest&) {
+    gate.Pass();
+    RunOutcome outcome = Answer(Kind::kCommitted);
+    return outcome;
+  });
+  Make({Spec("a", "c"), Spec("b", "c")}, {Info("a", "c"), Info("b", "c")});
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Eventually([&] { return gate.inside() == 1 && RunsOf("b r") == 1; }));
+  dispatch_->SetObservers({Info("a", "c"), Info("b", "c"), Info("new", "c")});
+  gate.Open();
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_THAT(Removed(), IsEmpty());
+  // Where they are in doubt, no run may remove marks.
+  dispatch_->DoubtObservers();
+  std::optional<Timestamp> allowed = Timestamp(1);
+  Say("new", [&](const RunRequest&) { return Answer(Kind::kClean); });
+  Say("a", [&](const RunRequest& request) {
+    MutexLock lock(&mutex_);
+    allowed = request.others_done_at;
+    return RunOutcome{.kind = Kind::kCommitted, .start_ts = Timestamp(900)};
+  });
+  dispatch_->Hint(Cell("r2", "c"));
+  ASSERT_TRUE(Ends(Cell("r2", "c")));
+  EXPECT_EQ(allowed, std::nullopt);
+  EXPECT_THAT(Removed(), IsEmpty());
+}
+
+TEST_F(DispatchTest, AnObserverThatTheClusterLostIsNotRun) {
+  Make({Spec("a", "c")}, {Info("a", "c")});
+  dispatch_->SetObservers({});
+  dispatch_->Hint(Cell("r", "c"));
+  EXPECT_FALSE(dispatch_->Has(Cell("r", "c")));
+  EXPECT_EQ(dispatch_->InterestIn("t", "c"), Dispatch::Interest::kNobody);
+}
+
+TEST_F(DispatchTest, WhatARunTriggeredIsRemembered) {
+  Say("a", [&](const RunRequest&) {
+    RunOutcome outcome = Answer(Kind::kCommitted);
+    outcome.triggered = {{"t", "d"}};
+    return outcome;
+  });
+  Make({Spec("a", "c")}, {Info("a", "c")});
+  dispatch_->Hint(Cell("r", "c"));
+  ASSERT_TRUE(Ends(Cell("r", "c")));
+  EXPECT_THAT(dispatch_->triggered().at("a"), ElementsAre(std::make_pair("t", "d")));
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,79 @@
+// Histogram: how often which duration occurred, in buckets each about a fifth wider than the one before.
+//
+// A duration below 4 µs has a bucket of its own; above that every doubling is divided into four. So a percentile is too
+// large by a quarter at most. Any number of threads may record and read at once.
+
+#ifndef PERCOLATOR_OBSERVE_HISTOGRAM_H_
+#define PERCOLATOR_OBSERVE_HISTOGRAM_H_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "percolator/options.h"
+
+namespace percolator {
+
+class Histogram {
+ public:
+  struct Bucket {
+    Duration up_to;  // included
+    int64_t count;
+  };
+
+  void Record(Duration duration) { counts_[IndexOf(duration)].fetch_add(1, std::memory_order_relaxed); }
+
+  // The buckets that have something in them, by duration.
+  std::vector<Bucket> Buckets() const {
+    std::vector<Bucket> buckets;
+    for (size_t i = 0; i < kBuckets; ++i) {
+      const int64_t count = counts_[i].load(std::memory_order_relaxed);
+      if (count > 0) buckets.push_back({UpperBound(i), count});
+    }
+    return buckets;
+  }
+
+  // The upper bound of the bucket that a `part` of all durations does not exceed; zero if there are none.
+  // REQUIRES: 0 < part <= 1.
+  static Duration Percentile(const std::vector<Bucket>& buckets, double part) {
+    int64_t total = 0;
+    for (const Bucket& bucket : buckets) total += bucket.count;
+    int64_t below = 0;
+    for (const Bucket& bucket : buckets) {
+      below += bucket.count;
+      if (static_cast<double>(below) >= part * static_cast<double>(total)) return bucket.up_to;
+    }
+    return Duration(0);
+  }
+
+ private:
+  static constexpr int kPartBits = 2;
+  static constexpr size_t kParts = size_t{1} << kPartBits;
+  static constexpr int kMostBits = 44;  // half a year; longer ones are counted as that
+  static constexpr size_t kBuckets = kParts * (kMostBits - kPartBits + 1);
+
+  static size_t IndexOf(Duration duration) {
+    constexpr uint64_t kMost = (uint64_t{1} << kMostBits) - 1;
+    const uint64_t value = std::min(static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0)), kMost);
+    if (value < kParts) return value;
+    const int doublings = static_cast<int>(std::bit_width(value)) - 1 - kPartBits;
+    // The bits after the first one tell which part of the doubling.
+    return kParts * (doublings + 1) + ((value >> doublings) - kParts);
+  }
+
+  static Duration UpperBound(size_t index) {
+    if (index < kParts) return Duration(static_cast<int64_t>(index));
+    const size_t doublings = index / kParts - 1;
+    return Duration(static_cast<int64_t>(((index % kParts + kParts + 1) << doublings) - 1));
+  }
+
+  std::array<std::atomic<int64_t>, kBuckets> counts_{};
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_OBSERVE_HISTOGRAM_H_

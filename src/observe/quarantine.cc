@@ -1,0 +1,181 @@
+// Quarantine: notifications whose observer keeps failing, out of the way and kept. Declared in run.h.
+//
+// An entry is a cell of the system table: row "quarantine/OBSERVER", column the name of the cell (table, row and column, each
+// an ordered string; if that is long, its beginning and a hash of it), value:
+//
+//   entry := version attempts since table row column error      version 01; attempts fixed32; since fixed64: the S of the
+//                                              transaction that made it, and its acknowledgement's; the name of the
+//                                              cell: three ordered strings; error: the rest
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/base/coding.h"
+#include "src/base/strings.h"
+#include "src/observe/ack.h"
+#include "src/observe/journal.h"
+#include "src/observe/run.h"
+#include "src/txn/columns.h"
+#include "src/txn/record_coding.h"
+#include "src/txn/transaction_core.h"
+
+namespace percolator {
+namespace {
+
+constexpr std::string_view kWhat = "quarantine entry";
+constexpr std::string_view kRowPrefix = "quarantine/";
+constexpr size_t kMostErrorBytes = 4096;
+// Of the name of a cell, in the name of a column: a row key and a column may be longer than a column may be.
+constexpr size_t kMostNameBytes = 2048;
+
+void AppendName(std::string* out, const CellName& cell) {
+  AppendOrderedString(out, cell.table);
+  AppendOrderedString(out, cell.row);
+  AppendOrderedString(out, cell.column);
+}
+
+CellName EntryCell(std::string_view observer, const CellName& cell) {
+  CellName entry{std::string(kSystemTable), StrCat(kRowPrefix, observer), {}};
+  AppendName(&entry.column, cell);
+  if (entry.column.size() > kMostNameBytes) {
+    const uint64_t hash = StableHash(entry.column);
+    const uint64_t other_hash = StableHash(StrCat("and another", entry.column));
+    entry.column.resize(kMostNameBytes);
+    AppendFixed64(&entry.column, hash);
+    AppendFixed64(&entry.column, other_hash);
+  }
+  return entry;
+}
+
+std::string EncodeEntry(const Quarantined& entry) {
+  std::string out(1, static_cast<char>(kRecordVersion));
+  AppendFixed32(&out, static_cast<uint32_t>(entry.attempts));
+  AppendFixed64(&out, entry.since.value());
+  AppendName(&out, entry.cell);
+  out.append(entry.error);
+  return out;
+}
+
+absl::StatusOr<Quarantined> DecodeEntry(std::string_view row, std::string_view bytes) {
+  if (absl::Status s = ConsumeRecordVersion(kWhat, &bytes); !s.ok()) return s;
+  Quarantined entry;
+  entry.observer = row.substr(kRowPrefix.size());
+  uint32_t attempts = 0;
+  if (!ConsumeFixed32(&bytes, &attempts) || !ConsumeTimestamp(&bytes, &entry.since) ||
+      !ConsumeOrderedString(&bytes, &entry.cell.table) || !ConsumeOrderedString(&bytes, &entry.cell.row) ||
+      !ConsumeOrderedString(&bytes, &entry.cell.column)) {
+    return CorruptRecord(kWhat);
+  }
+  entry.attempts = static_cast<int>(attempts);
+  entry.error = bytes;
+  return entry;
+}
+
+// Fetches the entry and puts its removal into the transaction. kNotFound: it is not there.
+absl::StatusOr<Quarantined> TakeEntry(TransactionCore* core, const Quarantined& entry) {
+  const CellName cell = EntryCell(entry.observer, entry.cell);
+  const absl::StatusOr<std::optional<std::string>> value = core->Get(cell.table, cell.row, cell.column);
+  if (!value.ok() && !absl::IsNotFound(value.status())) return value.status();
+  if (!value.ok() || !value->has_value()) {
+    return absl::NotFoundError(StrCat("the notification is not in quarantine for observer ", entry.observer));
+  }
+  if (absl::Status s = core->Buffer(WriteKind::kDelete, cell.table, cell.row, cell.column, {}); !s.ok()) return s;
+  return DecodeEntry(cell.row, **value);
+}
+
+absl::Status CommitIt(TransactionCore* core) {
+  const CommitResult result = core->Commit();
+  return result.committed() ? absl::OkStatus() : result.status;
+}
+
+// Runs `change` in a transaction and commits it; on a conflict again, for as long as a call may take.
+absl::Status Transact(Engine* engine, const std::function<absl::Status(TransactionCore* core)>& change) {
+  Environment& env = engine->env;
+  const Deadline deadline(env.runtime, env.options.call_timeout);
+  for (Backoff backoff(env.runtime);; backoff.Wait()) {
+    TransactionCore core(engine, TransactionOptions{});
+    absl::Status status = change(&core);
+    if (status.ok()) status = CommitIt(&core);
+    if (!IsConflict(status) || deadline.passed()) return status;
+  }
+}
+
+// Takes the entry out, and lets the observer run again.
+absl::Status Replay(TransactionCore* core, const ObserverInfo& observer, const Quarantined& entry) {
+  const absl::StatusOr<Quarantined> taken = TakeEntry(core, entry);
+  if (!taken.ok()) return taken.status();
+  if (observer.kind == NotificationKind::kWeak) {
+    core->MarkCell(entry.cell);
+    return absl::OkStatus();
+  }
+  const CellName ack = AckCell(observer, entry.cell);
+  const absl::StatusOr<std::vector<Version>> versions = core->GetVersions({ack});
+  if (!versions.ok()) return versions.status();
+  // N2: if the observer has run for a later change since, it has seen this one too. No acknowledgement: the cell was deleted,
+  // and garbage collection has taken it with the deletion.
+  const std::optional<std::string>& seen = (*versions)[0].value;
+  if (!seen.has_value() || *seen == EncodeAck(taken->since)) {
+    core->Acknowledge(ack, {});
+    core->MarkCell(entry.cell);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observer, const CellName& cell, int attempts,
+                                     const absl::Status& error) {
+  TransactionCore core(engine, TransactionOptions{});
+  if (observer.kind == NotificationKind::kStrong) {
+    const CellName ack = AckCell(observer, cell);
+    const absl::StatusOr<std::vector<Version>> versions = core.GetVersions({cell, ack});
+    if (!versions.ok()) return versions.status();
+    const absl::StatusOr<bool> dirty = IsDirty((*versions)[0], (*versions)[1]);
+    if (!dirty.ok()) return dirty.status();
+    if (!*dirty) return core.start_ts();  // somebody else has run it
+    core.Acknowledge(ack, EncodeAck(core.start_ts()));
+  } else if (absl::Status s = core.MayRead(); !s.ok()) {
+    return s;
+  }
+  const CellName place = EntryCell(observer.name, cell);
+  const std::string value = EncodeEntry({.observer = observer.name,
+                                         .cell = cell,
+                                         .attempts = attempts,
+                                         .error = error.ToString().substr(0, kMostErrorBytes),
+                                         .since = core.start_ts()});
+  if (absl::Status s = core.Buffer(WriteKind::kPut, place.table, place.row, place.column, value); !s.ok()) return s;
+  if (absl::Status s = CommitIt(&core); !s.ok()) return s;
+  return core.start_ts();
+}
+
+absl::StatusOr<std::vector<Quarantined>> ListQuarantined(Engine* engine) {
+  TransactionCore core(engine, TransactionOptions{});
+  const std::unique_ptr<RowIterator> rows =
+      core.Scan({.table = std::string(kSystemTable), .rows = RowRange::Prefix(kRowPrefix), .columns = {}});
+  std::vector<Quarantined> entries;
+  while (rows->Next()) {
+    for (const ScannedRow::Column& column : rows->row().columns) {
+      absl::StatusOr<Quarantined> entry = DecodeEntry(rows->row().key, column.value);
+      if (!entry.ok()) return entry.status();
+      entries.push_back(*std::move(entry));
+    }
+  }
+  if (!rows->status().ok() && !absl::IsNotFound(rows->status())) return rows->status();
+  return entries;
+}
+
+absl::Status ReplayQuarantined(Engine* engine, const ObserverInfo& observer, const Quarantined& entry) {
+  return Transact(engine, [&](TransactionCore* core) { return Replay(core, observer, entry); });
+}
+
+absl::Status DropQuarantined(Engine* engine, const Quarantined& entry) {
+  return Transact(engine, [&](TransactionCore* core) { return TakeEntry(core, entry).status(); });
+}
+
+}  // namespace percolator

@@ -1,0 +1,123 @@
+#include "src/observe/registry.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "src/base/coding.h"
+#include "src/txn/columns.h"
+#include "src/txn/record_coding.h"
+#include "src/txn/transaction_core.h"
+
+namespace percolator {
+namespace {
+
+constexpr std::string_view kWhat = "observer";
+constexpr std::string_view kObserversRow = "observers";
+// Written by every change of the observers: so of two that are made at once, of which neither has seen the other, one fails.
+constexpr std::string_view kChangeRow = "change";
+constexpr std::string_view kChangeColumn = "observers";
+
+// The observers as a transaction sees them.
+absl::StatusOr<std::vector<ObserverInfo>> ReadObservers(TransactionCore* core) {
+  const std::unique_ptr<RowIterator> rows = core->Scan(
+      {.table = std::string(kSystemTable), .rows = RowRange::Single(std::string(kObserversRow)), .columns = {}});
+  std::vector<ObserverInfo> infos;
+  while (rows->Next()) {
+    for (const ScannedRow::Column& column : rows->row().columns) {
+      absl::StatusOr<ObserverInfo> info = DecodeObserver(column.name, column.value);
+      if (!info.ok()) return info.status();
+      infos.push_back(*std::move(info));
+    }
+  }
+  if (absl::IsNotFound(rows->status())) return infos;  // no worker has ever started
+  if (!rows->status().ok()) return rows->status();
+  return infos;
+}
+
+void TellTransactions(Engine* engine, const std::vector<ObserverInfo>& infos, Timestamp at) {
+  ObservedColumns::Columns columns;
+  for (const ObserverInfo& info : infos) columns[info.table].insert(info.column);
+  engine->env.observed.Assign(std::move(columns), at);
+}
+
+// Makes `infos` what the transaction will have written, and returns all there will be.
+absl::StatusOr<std::vector<ObserverInfo>> Change(TransactionCore* core, std::vector<ObserverInfo> infos,
+                                                 bool add_only) {
+  const absl::StatusOr<std::vector<ObserverInfo>> before = ReadObservers(core);
+  if (!before.ok()) return before.status();
+  for (const ObserverInfo& info : infos) {
+    if (std::find(before->begin(), before->end(), info) != before->end()) continue;
+    absl::Status s = core->Buffer(WriteKind::kPut, kSystemTable, kObserversRow, info.name, EncodeObserver(info));
+    if (!s.ok()) return s;
+  }
+  for (const ObserverInfo& old : *before) {
+    const auto same_name = [&](const ObserverInfo& info) { return info.name == old.name; };
+    if (std::any_of(infos.begin(), infos.end(), same_name)) continue;
+    if (add_only) {
+      infos.push_back(old);
+    } else if (absl::Status s = core->Buffer(WriteKind::kDelete, kSystemTable, kObserversRow, old.name, {}); !s.ok()) {
+      return s;
+    }
+  }
+  if (core->writes().empty()) return infos;
+  if (absl::Status s = core->Buffer(WriteKind::kPut, kSystemTable, kChangeRow, kChangeColumn, {}); !s.ok()) return s;
+  return infos;
+}
+
+}  // namespace
+
+std::string EncodeObserver(const ObserverInfo& info) {
+  std::string out;
+  out.push_back(static_cast<char>(kRecordVersion));
+  out.push_back(info.kind == NotificationKind::kStrong ? 1 : 2);
+  AppendOrderedString(&out, info.table);
+  AppendOrderedString(&out, info.column);
+  return out;
+}
+
+absl::StatusOr<ObserverInfo> DecodeObserver(std::string_view name, std::string_view bytes) {
+  if (absl::Status s = ConsumeRecordVersion(kWhat, &bytes); !s.ok()) return s;
+  if (bytes.empty() || (bytes[0] != 1 && bytes[0] != 2)) return CorruptRecord(kWhat);
+  ObserverInfo info;
+  info.name = name;
+  info.kind = bytes[0] == 1 ? NotificationKind::kStrong : NotificationKind::kWeak;
+  bytes.remove_prefix(1);
+  if (!ConsumeOrderedString(&bytes, &info.table) || !ConsumeOrderedString(&bytes, &info.column) || !bytes.empty()) {
+    return CorruptRecord(kWhat);
+  }
+  return info;
+}
+
+absl::StatusOr<std::vector<ObserverInfo>> LoadObservers(Engine* engine) {
+  TransactionCore core(engine, TransactionOptions{});
+  absl::StatusOr<std::vector<ObserverInfo>> infos = ReadObservers(&core);
+  if (infos.ok()) TellTransactions(engine, *infos, core.start_ts());
+  return infos;
+}
+
+absl::StatusOr<std::vector<ObserverInfo>> StoreObservers(Engine* engine, const std::vector<ObserverInfo>& infos,
+                                                         bool add_only) {
+  Environment& env = engine->env;
+  const absl::Status created = env.store->CreateTable({std::string(kSystemTable), EncodeSchema({})});
+  if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
+  engine->tables.Forget();
+  const Deadline deadline(env.runtime, env.options.call_timeout);
+  for (Backoff backoff(env.runtime);; backoff.Wait()) {
+    TransactionCore core(engine, TransactionOptions{});
+    absl::StatusOr<std::vector<ObserverInfo>> all = Change(&core, infos, add_only);
+    if (IsSnapshotTooOld(all.status()) && !deadline.passed()) continue;
+    if (!all.ok()) return all.status();
+    const CommitResult result = core.Commit();
+    if (result.committed()) {
+      TellTransactions(engine, *all, std::max(result.commit_ts, core.start_ts()));
+      return all;
+    }
+    // To be sure of it, and harmless: what is there already is not written again.
+    if (!IsConflict(result.status) && result.outcome != CommitResult::Outcome::kUnknown) return result.status;
+    if (deadline.passed()) return result.status;
+  }
+}
+
+}  // namespace percolator

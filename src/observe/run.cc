@@ -1,0 +1,252 @@
+#include "src/observe/run.h"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "src/base/coding.h"
+#include "src/base/mutant.h"
+#include "src/base/strings.h"
+#include "src/observe/ack.h"
+#include "src/txn/columns.h"
+#include "src/txn/get.h"
+#include "src/txn/mark.h"
+#include "src/txn/resolve.h"
+#include "src/txn/transaction_core.h"
+
+namespace percolator {
+namespace {
+
+// What an observer gets: a transaction that it can't commit.
+class ObserverTransaction final : public ReadWrite {
+ public:
+  explicit ObserverTransaction(std::unique_ptr<TransactionCore> core) : ReadWrite(std::move(core)) {}
+  TransactionCore& core() { return *core_; }
+};
+
+struct NewestMark {
+  Timestamp timestamp;
+  Mark mark;
+};
+
+absl::StatusOr<std::optional<NewestMark>> ReadMark(Environment& env, const CellName& cell) {
+  const absl::StatusOr<std::vector<Row>> rows =
+      env.store->Read({{cell.table, cell.row, {{Family::kNotify, cell.column, TimestampRange::All(), 1}}}});
+  if (!rows.ok()) return rows.status();
+  if (rows->front().cells.empty()) return std::nullopt;
+  const Cell& found = rows->front().cells.front();
+  const absl::StatusOr<Mark> mark = DecodeMark(found.value);
+  if (!mark.ok()) return mark.status();
+  return NewestMark{found.timestamp, *mark};
+}
+
+// Runs the user's function. What it throws is an error like one that it returns (N11).
+absl::Status Call(const ObserverFunction& run, ReadWrite& t, const Notification& notification) {
+  try {
+    return run(t, notification);
+  } catch (const std::exception& e) {
+    return absl::InternalError(StrCat("the observer threw: ", e.what()));
+  } catch (...) {
+    return absl::InternalError("the observer threw something that is no std::exception");
+  }
+}
+
+// An error that says nothing of the observer: of the store, of a lock, of a snapshot that lasted too long. An observer may
+// say kOutOfRange for reasons of its own, so the snapshot is looked at.
+bool IsPassing(Environment& env, Timestamp start_ts, const absl::Status& status) {
+  return IsTransient(status) || (IsSnapshotTooOld(status) && !CheckSnapshot(env, start_ts).ok());
+}
+
+// Only for a mutant.
+void AcknowledgeAlone(Engine* engine, const CellName& ack, Timestamp start_ts) {
+  TransactionCore core(engine, TransactionOptions{});
+  core.Acknowledge(ack, EncodeAck(start_ts));
+  static_cast<void>(core.Commit());
+}
+
+class Run {
+ public:
+  Run(Engine* engine, const RunRequest& request) : engine_(*engine), request_(request) {}
+
+  RunOutcome Do() {
+    absl::StatusOr<std::optional<NewestMark>> mark = ReadMark(engine_.env, request_.cell);
+    if (mark.ok() && !mark->has_value()) mark = SettleAndReadMark();
+    if (absl::IsNotFound(mark.status())) return Ended(RunOutcome::Kind::kNoMark);  // its table was dropped
+    if (!mark.ok()) return Trouble(mark.status());
+    if (!mark->has_value()) return Ended(RunOutcome::Kind::kNoMark);
+    mark_ = **mark;
+
+    auto core = std::make_unique<TransactionCore>(&engine_, TransactionOptions{.kind = request_.observer->name});
+    const absl::StatusOr<bool> dirty = Look(core.get());  // N5: only now is the start timestamp drawn
+    if (!dirty.ok()) return Trouble(dirty.status());
+    outcome_.start_ts = core->start_ts();
+    if (!*dirty) return Clean();
+    if (request_.run == nullptr) return Ended(RunOutcome::Kind::kDirty);
+    if (mark_.mark.depth > request_.max_chain) {
+      outcome_.status = absl::InternalError(
+          StrCat("the notification is the last of a chain of ", mark_.mark.depth,
+                 ", each made by the observer that the one before had run: a cycle? (WorkerOptions::max_chain)"));
+      return Ended(RunOutcome::Kind::kCycle);
+    }
+    ObserverTransaction t(std::move(core));
+    const absl::Status status = Call(*request_.run, t, {request_.cell, outcome_.change_ts});
+    if (absl::IsAborted(status)) return Ended(RunOutcome::Kind::kConflict, status);
+    if (status.ok()) return Commit(&t.core());
+    const bool passing = IsPassing(engine_.env, outcome_.start_ts, status);
+    return passing ? Trouble(status) : Ended(RunOutcome::Kind::kFailed, status);
+  }
+
+ private:
+  bool strong() const { return request_.observer->kind == NotificationKind::kStrong; }
+
+  RunOutcome Ended(RunOutcome::Kind kind, absl::Status status = absl::OkStatus()) {
+    outcome_.kind = kind;
+    if (!status.ok()) outcome_.status = std::move(status);
+    return outcome_;
+  }
+  RunOutcome Trouble(absl::Status status) { return Ended(RunOutcome::Kind::kTrouble, std::move(status)); }
+
+  // A hint may come while the cell still has the lock of the transaction that changed it, and a pending mark beside it. If
+  // that has committed, it is rolled forward here; if it is under way, its own hint is still to come. Who rolls it forward
+  // at this moment replaces the one mark by the other in one step: so one view of the row shows one of them.
+  absl::StatusOr<std::optional<NewestMark>> SettleAndReadMark() {
+    Environment& env = engine_.env;
+    const CellName& cell = request_.cell;
+    const absl::StatusOr<std::vector<Row>> rows =
+        env.store->Read({{cell.table,
+                          cell.row,
+                          {{Family::kNotify, cell.column, TimestampRange::All(), 1},
+                           {Family::kNotify, PendingColumn(cell.column), TimestampRange::All(), 1}}}});
+    if (!rows.ok()) return rows.status();
+    if (rows->front().cells.empty()) return std::nullopt;
+    const Cell& newest = rows->front().cells.front();
+    if (newest.column != cell.column) {
+      absl::Status settled = SettlePending(&engine_, {cell, newest.timestamp, /*pending=*/true});
+      if (!settled.ok()) return settled;
+    }
+    return ReadMark(env, cell);
+  }
+
+  // Draws the start timestamp, and tells whether the observer has something to do at it.
+  absl::StatusOr<bool> Look(TransactionCore* core) {
+    outcome_.change_ts = mark_.timestamp;
+    if (!strong()) {
+      if (absl::Status s = core->MayRead(); !s.ok()) return s;
+      return true;
+    }
+    const absl::StatusOr<std::vector<Version>> versions =
+        core->GetVersions({request_.cell, AckCell(*request_.observer, request_.cell)});
+    if (!versions.ok()) return versions.status();
+    if ((*versions)[0].commit_ts != Timestamp()) outcome_.change_ts = (*versions)[0].commit_ts;
+    return IsDirty((*versions)[0], (*versions)[1]);
+  }
+
+  // How far marks may be removed.
+  std::optional<Timestamp> Until() const {
+    if (MutantOn(Mutant::kRemoveForFirst)) return outcome_.start_ts;
+    if (!request_.others_done_at.has_value()) return std::nullopt;
+    return std::min(*request_.others_done_at, outcome_.start_ts);
+  }
+
+  // N6: a mark without a change, or one that was observed before.
+  RunOutcome Clean() {
+    RemoveAlone();
+    return Ended(RunOutcome::Kind::kClean);
+  }
+
+  void RemoveAlone() {
+    const std::optional<Timestamp> until = Until();
+    if (!until.has_value() || outcome_.marks_removed) return;
+    // If it fails, whoever finds the mark will find that nothing is to be done (W3).
+    outcome_.marks_removed = RemoveMarks(&engine_.env, request_.cell, *until).ok();
+  }
+
+  RunOutcome Commit(TransactionCore* core) {
+    const CellName ack = AckCell(*request_.observer, request_.cell);
+    const std::optional<Timestamp> until = Until();
+    core->set_depth(mark_.mark.depth + 1);
+    if (!strong()) core->set_continued(request_.cell);
+    const bool acknowledge = strong() && !MutantOn(Mutant::kNoAck) && !MutantOn(Mutant::kAckAfterCommit);
+    if (acknowledge) core->Acknowledge(ack, EncodeAck(outcome_.start_ts));
+    if (until.has_value()) core->RemoveMarks({request_.cell, *until});
+    if (MutantOn(Mutant::kRemoveBeforeCommit)) RemoveAlone();
+    const CommitResult result = core->Commit();
+    if (!result.committed()) {
+      return IsConflict(result.status) ? Ended(RunOutcome::Kind::kConflict, result.status) : Trouble(result.status);
+    }
+    if (strong() && MutantOn(Mutant::kAckAfterCommit)) AcknowledgeAlone(&engine_, ack, outcome_.start_ts);
+    outcome_.commit_ts = result.commit_ts == Timestamp() ? outcome_.start_ts : result.commit_ts;
+    outcome_.marks_removed = core->marks_removed();
+    outcome_.triggered = core->triggered();
+    RemoveAlone();
+    return Ended(RunOutcome::Kind::kCommitted);
+  }
+
+  Engine& engine_;
+  const RunRequest& request_;
+  NewestMark mark_;
+  RunOutcome outcome_;
+};
+
+absl::Status MutateOne(Environment& env, const RowMutation& mutation) {
+  const Deadline deadline(env.runtime, env.options.call_timeout);
+  absl::StatusOr<MutateResult> result = env.store->Mutate({mutation})[0];
+  for (Backoff backoff(env.runtime); !result.ok() && WaitAndRetry(result.status(), deadline, &backoff);) {
+    result = env.store->Mutate({mutation})[0];
+  }
+  return result.status();
+}
+
+}  // namespace
+
+RunOutcome RunObserver(Engine* engine, const RunRequest& request) { return Run(engine, request).Do(); }
+
+absl::Status RemoveMarks(Environment* env, const CellName& cell, Timestamp until) {
+  return MutateOne(
+      *env, {cell.table, cell.row, {}, {Mutation::Erase(Family::kNotify, cell.column, TimestampRange::UpTo(until))}});
+}
+
+absl::StatusOr<std::vector<FoundMark>> ScanMarks(Environment* env, const std::string& table, RowRange* rows,
+                                                 size_t row_limit, bool* done) {
+  const ScanRequest request{table, *rows, {{Family::kNotify, std::nullopt, TimestampRange::All(), 1}}, row_limit};
+  absl::StatusOr<ScanPage> page = env->store->Scan(request);
+  if (!page.ok()) return page.status();
+  std::vector<FoundMark> found;
+  for (const Row& row : page->rows) {
+    for (const Cell& cell : row.cells) {
+      const std::optional<std::string_view> pending = ColumnOfPending(cell.column);
+      found.push_back(
+          {{table, row.key, std::string(pending.value_or(cell.column))}, cell.timestamp, pending.has_value()});
+    }
+  }
+  *done = !page->resume.has_value();
+  if (!*done) rows->start = *std::move(page->resume);
+  return found;
+}
+
+absl::Status SettlePending(Engine* engine, const FoundMark& mark) {
+  Environment& env = engine->env;
+  const CellName& cell = mark.cell;
+  const TimestampRange then = TimestampRange::Exactly(mark.timestamp);
+  if (!MutantOn(Mutant::kPendingDropped)) {
+    const absl::StatusOr<std::vector<Row>> rows =
+        env.store->Read({{cell.table, cell.row, {{Family::kLock, cell.column, then}}}});
+    if (!rows.ok()) return rows.status();
+    if (!rows->front().cells.empty()) {
+      absl::StatusOr<Lock> lock = DecodeLock(rows->front().cells.front().value);
+      if (!lock.ok()) return lock.status();
+      return ResolveLocks(env, {{cell, mark.timestamp, *std::move(lock)}}, Patience::kWhileAlive).status();
+    }
+  }
+  // Its lock went without it, which nobody should have done.
+  Condition unlocked{Condition::Quantifier::kNone, {{Family::kLock, cell.column, then}}};
+  if (MutantOn(Mutant::kPendingDropped)) unlocked.cells.clear();
+  return MutateOne(env, {cell.table,
+                         cell.row,
+                         std::move(unlocked),
+                         {Mutation::Erase(Family::kNotify, PendingColumn(cell.column), then)}});
+}
+
+}  // namespace percolator

@@ -1,0 +1,263 @@
+#include "src/observe/scanner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/coding.h"
+#include "src/txn/columns.h"
+
+namespace percolator {
+namespace {
+
+// Rows with marks in one page: few, because a mark may be stale when the last of them is dealt with (lesson 47).
+constexpr size_t kPage = 64;
+// The first wait is this part of the scan period.
+constexpr int kFirstWait = 100;
+// Every so many circles go through all tables.
+constexpr uint64_t kAllTables = 16;
+// After so many teleports in a row rows of others are only passed by: else a row that is claimed for long could hide others.
+constexpr int kTeleports = 4;
+// Borders of a range may be little longer than the longest key: where the common part is long, there is no choice.
+constexpr size_t kLongCommonPart = 1024;
+
+uint64_t EightBytes(std::string_view bytes) {
+  std::string eight(bytes.substr(0, 8));
+  eight.resize(8, '\0');
+  return DecodeFixed64(eight.data());
+}
+
+}  // namespace
+
+std::string KeyBetween(const std::string& start, const std::optional<std::string>& limit, uint64_t random) {
+  size_t common = 0;
+  while (limit.has_value() && common < std::min(start.size(), limit->size()) && start[common] == (*limit)[common]) {
+    ++common;
+  }
+  if (common > kLongCommonPart) return start;
+  const uint64_t low = EightBytes(std::string_view(start).substr(common));
+  const uint64_t high = limit.has_value() ? EightBytes(std::string_view(*limit).substr(common)) : UINT64_MAX;
+  if (high <= low) return start;
+  std::string key = start.substr(0, common);
+  AppendFixed64(&key, low + random % (high - low));
+  return std::max(key, start);
+}
+
+std::vector<ScanPiece> Circle(std::vector<ScanPiece> pieces, size_t first, const std::string& key) {
+  std::rotate(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(first), pieces.end());
+  if (key > pieces.front().rows.start) {
+    ScanPiece rest = pieces.front();
+    rest.rows.limit = key;
+    pieces.front().rows.start = key;
+    pieces.push_back(std::move(rest));
+  }
+  return pieces;
+}
+
+Scanner::Scanner(Engine* engine, Dispatch* dispatch, const WorkerOptions& options, ScannerSteps steps)
+    : engine_(engine),
+      dispatch_(dispatch),
+      options_(options),
+      steps_(std::move(steps)),
+      changed_(engine->env.runtime->NewWaitQueue()) {}
+
+Scanner::~Scanner() { Stop(); }
+
+void Scanner::Start() {
+  {
+    MutexLock lock(&mutex_);
+    tasks_ = options_.scanners;
+  }
+  for (int i = 0; i < options_.scanners; ++i) engine_->env.runtime->Start([this] { Loop(); });
+}
+
+void Scanner::Stop() {
+  MutexLock lock(&mutex_);
+  stopping_ = true;
+  changed_->WakeAll();
+  while (tasks_ > 0) changed_->Wait(&mutex_);
+}
+
+void Scanner::Wake() {
+  MutexLock lock(&mutex_);
+  ++wakes_;
+  changed_->WakeAll();
+}
+
+bool Scanner::IsStopping() const {
+  MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+void Scanner::WaitFor(Duration at_most) {
+  Runtime* const runtime = engine_->env.runtime;
+  const Duration end = runtime->Elapsed() + at_most;
+  MutexLock lock(&mutex_);
+  const uint64_t wakes = wakes_;
+  for (Duration now = runtime->Elapsed(); now < end && wakes == wakes_ && !stopping_; now = runtime->Elapsed()) {
+    changed_->WaitFor(&mutex_, end - now);
+  }
+}
+
+void Scanner::Loop() {
+  const Duration longest = std::clamp(options_.scan_period, Duration(2), kForever);
+  const Duration shortest = std::max(longest / kFirstWait, Duration(1));
+  Duration wait = shortest;
+  int teleports = 0;
+  for (uint64_t circles = 0; !IsStopping(); ++circles) {
+    // The first one too: a worker that has just started may have removed observers.
+    const absl::StatusOr<Sweep> sweep = SweepOnce(circles % kAllTables == 0, teleports < kTeleports);
+    if (sweep.ok() && *sweep == Sweep::kTeleport) {
+      ++teleports;
+      continue;
+    }
+    teleports = 0;
+    if (sweep.ok() && *sweep == Sweep::kFound) {
+      wait = shortest;
+      continue;
+    }
+    if (sweep.ok() && *sweep == Sweep::kFull) wait = shortest;
+    WaitFor(wait);
+    wait = std::min(wait * 2, longest);
+  }
+  MutexLock lock(&mutex_);
+  if (--tasks_ == 0) changed_->WakeAll();
+}
+
+absl::StatusOr<std::set<std::string>> Scanner::AllTables() {
+  const absl::StatusOr<std::vector<TableInfo>> infos = engine_->env.store->ListTables();
+  if (!infos.ok()) return infos.status();
+  std::set<std::string> tables;
+  for (const TableInfo& info : *infos) {
+    if (info.name != kSystemTable) tables.insert(info.name);
+  }
+  return tables;
+}
+
+// The tablets of the tables, as far as the store tells them.
+absl::StatusOr<std::vector<ScanPiece>> Scanner::Pieces(bool all_tables) {
+  std::set<std::string> tables = dispatch_->ObservedTables();
+  if (all_tables) {
+    absl::StatusOr<std::set<std::string>> all = AllTables();
+    if (!all.ok()) return all.status();
+    tables = *std::move(all);
+  }
+  std::vector<ScanPiece> pieces;
+  for (const std::string& table : tables) {
+    const absl::StatusOr<std::vector<std::string>> borders = engine_->env.store->SampleRowKeys(table);
+    if (absl::IsNotFound(borders.status())) continue;  // it was dropped
+    if (!borders.ok()) return borders.status();
+    std::string start;
+    for (const std::string& border : *borders) {
+      if (border <= start) continue;
+      pieces.push_back({table, {start, border}});
+      start = border;
+    }
+    pieces.push_back({table, {start, std::nullopt}});
+  }
+  return pieces;
+}
+
+absl::StatusOr<Scanner::Sweep> Scanner::SweepOnce(bool all_tables, bool may_teleport) {
+  Runtime* const runtime = engine_->env.runtime;
+  if (dispatch_->doubts_observers()) {
+    if (absl::Status s = steps_.reload(); !s.ok()) return s;
+  }
+  absl::StatusOr<std::vector<ScanPiece>> pieces = Pieces(all_tables);
+  if (!pieces.ok()) return pieces.status();
+  if (pieces->empty()) return Sweep::kNothing;
+  const size_t first = runtime->Random() % pieces->size();
+  const RowRange& range = (*pieces)[first].rows;
+  const std::string key = KeyBetween(range.start, range.limit, runtime->Random());
+  bool found = false;
+  for (ScanPiece& piece : Circle(*std::move(pieces), first, key)) {
+    for (bool done = false; !done;) {
+      if (IsStopping()) return Sweep::kNothing;
+      if (!dispatch_->HasRoom()) return Sweep::kFull;
+      const absl::StatusOr<std::vector<FoundMark>> marks =
+          ScanMarks(&engine_->env, piece.table, &piece.rows, kPage, &done);
+      if (absl::IsNotFound(marks.status())) break;  // it was dropped
+      if (!marks.ok()) return marks.status();
+      const absl::StatusOr<Handled> handled = Handle(*marks, may_teleport);
+      if (!handled.ok()) return handled.status();
+      found = found || handled->found;
+      if (handled->met_other && may_teleport) return Sweep::kTeleport;
+    }
+  }
+  return found ? Sweep::kFound : Sweep::kNothing;
+}
+
+absl::StatusOr<Scanner::Handled> Scanner::Handle(const std::vector<FoundMark>& marks, bool may_teleport) {
+  Handled handled;
+  if (absl::Status s = HandlePending(marks); !s.ok()) return s;
+  bool reloaded = false;
+  for (const FoundMark& mark : marks) {
+    const CellName& cell = mark.cell;
+    if (mark.pending) continue;
+    Dispatch::Interest interest = dispatch_->InterestIn(cell.table, cell.column);
+    if (interest == Dispatch::Interest::kNobody && !reloaded) {
+      if (absl::Status s = steps_.reload(); !s.ok()) return s;
+      reloaded = true;
+      interest = dispatch_->InterestIn(cell.table, cell.column);
+    }
+    if (interest == Dispatch::Interest::kNobody) {
+      if (absl::Status s = RemoveMarks(&engine_->env, cell, mark.timestamp); !s.ok()) return s;
+      handled.found = true;
+    } else if (interest == Dispatch::Interest::kOurs && !OfferCell(cell, &handled) && may_teleport) {
+      return handled;
+    }
+  }
+  return handled;
+}
+
+bool Scanner::OfferCell(const CellName& cell, Handled* handled) {
+  if (dispatch_->Has(cell)) return true;
+  if (options_.claims && !steps_.claim(cell)) {
+    handled->met_other = true;
+    return false;
+  }
+  if (dispatch_->Offer(cell, options_.claims)) {
+    handled->found = true;
+  } else if (options_.claims) {
+    steps_.release(cell);
+  }
+  return true;
+}
+
+// Ages are told by the oracle's time (lesson 30). What is settled does not count as found: its owner may be alive, and then
+// nothing has happened; else the final mark will be found.
+absl::Status Scanner::HandlePending(const std::vector<FoundMark>& marks) {
+  if (std::none_of(marks.begin(), marks.end(), [](const FoundMark& mark) { return mark.pending; })) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<Timestamp> now = engine_->env.oracle->GetTimestamp();
+  if (!now.ok()) return now.status();
+  const auto lease = static_cast<uint64_t>(engine_->env.options.lock_lease.count());
+  for (const FoundMark& mark : marks) {
+    if (!mark.pending || mark.timestamp.value() + lease >= now->value()) continue;
+    if (absl::Status s = SettlePending(engine_, mark); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+// A page of each table that has something: the rest is the scanners'.
+absl::StatusOr<std::optional<FoundMark>> Scanner::LookEverywhere() {
+  const absl::StatusOr<std::set<std::string>> tables = AllTables();
+  if (!tables.ok()) return tables.status();
+  std::optional<FoundMark> example;
+  for (const std::string& table : *tables) {
+    RowRange rows = RowRange::All();
+    for (bool done = false; !done;) {
+      const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&engine_->env, table, &rows, kPage, &done);
+      if (absl::IsNotFound(marks.status())) break;  // it was dropped
+      if (!marks.ok()) return marks.status();
+      if (marks->empty()) continue;
+      if (!example.has_value()) example = marks->front();
+      const absl::StatusOr<Handled> handled = Handle(*marks, /*may_teleport=*/false);
+      if (!handled.ok()) return handled.status();
+      break;
+    }
+  }
+  return example;
+}
+
+}  // namespace percolator

@@ -1,0 +1,457 @@
+// The public class Worker, but for its constructor (src/cluster/cluster.cc), and what it is made of.
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "src/base/strings.h"
+#include "src/observe/run.h"
+#include "src/observe/worker_impl.h"
+#include "src/txn/columns.h"
+#include "src/txn/mark.h"
+#include "src/txn/tables.h"
+#include "src/txn/transaction_core.h"
+
+namespace percolator {
+namespace {
+
+constexpr size_t kLongestName = 64;
+// Rows that are marked in one request by Backfill.
+constexpr size_t kBackfillBatch = 1000;
+// Rows with marks in one page, for counting them.
+constexpr size_t kBacklogPage = 1000;
+// Between two looks of WaitUntilIdle.
+constexpr Duration kFirstLook = std::chrono::microseconds(200);
+constexpr Duration kLastLook = std::chrono::milliseconds(20);
+
+// Hinted at when the observers of the cluster have changed.
+const CellName& ObserversCell() {
+  static const CellName* const cell = new CellName{std::string(kSystemTable), "observers", ""};
+  return *cell;
+}
+
+std::string Quoted(std::string_view name) {
+  return StrCat("\"", absl::CHexEscape(absl::string_view(name.data(), name.size())), "\"");
+}
+
+std::string ColumnText(std::string_view table, std::string_view column) { return StrCat(table, ":", Quoted(column)); }
+
+absl::Status Bad(const ObserverSpec& spec, std::string_view why) {
+  return absl::InvalidArgumentError(StrCat("observer ", Quoted(spec.name), ": ", why));
+}
+
+absl::Status NotStarted() { return absl::FailedPreconditionError("the worker is not started"); }
+absl::Status ClusterClosed() { return absl::FailedPreconditionError("the cluster is closed"); }
+
+bool IsGoodName(std::string_view name) {
+  const auto is_good = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  return !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), is_good);
+}
+
+absl::Status CheckOptions(const WorkerOptions& options) {
+  if (options.threads < 1) return absl::InvalidArgumentError("WorkerOptions::threads must be at least 1");
+  if (options.scanners < 0) return absl::InvalidArgumentError("WorkerOptions::scanners must not be negative");
+  if (options.queue < 1) return absl::InvalidArgumentError("WorkerOptions::queue must be at least 1");
+  if (options.scan_period <= Duration(0))
+    return absl::InvalidArgumentError("WorkerOptions::scan_period must be positive");
+  if (options.first_retry < Duration(0) || options.last_retry < options.first_retry) {
+    return absl::InvalidArgumentError(
+        "WorkerOptions::last_retry must not be shorter than first_retry, nor that negative");
+  }
+  return absl::OkStatus();
+}
+
+// What can be said of an observer without the cluster.
+absl::Status CheckSpec(const ObserverSpec& spec) {
+  if (!IsGoodName(spec.name)) return Bad(spec, "its name must be [A-Za-z0-9_-]{1,64}");
+  if (spec.run == nullptr) return Bad(spec, "it has no function");
+  if (spec.concurrency < 0) return Bad(spec, "its concurrency is negative");
+  if (spec.attempts < 1) return Bad(spec, "its attempts must be at least 1");
+  if (IsReservedColumn(spec.column)) return Bad(spec, "its column begins with a zero byte: such names are reserved");
+  // Else no run could ever read it.
+  if (AckColumn(spec.column, spec.name).size() > StoreLimits().column_bytes) {
+    return Bad(spec, "its column is too long: there must be room for the name of the acknowledgement's");
+  }
+  return absl::OkStatus();
+}
+
+using Schemas = std::map<std::string, TableSchema>;
+
+absl::StatusOr<Schemas> LoadSchemas(Store* store) {
+  const absl::StatusOr<std::vector<TableInfo>> infos = store->ListTables();
+  if (!infos.ok()) return infos.status();
+  Schemas schemas;
+  for (const TableInfo& info : *infos) {
+    if (info.name == kSystemTable) continue;
+    absl::StatusOr<TableSchema> schema = DecodeSchema(info.schema);
+    if (!schema.ok()) return schema.status();
+    schemas.emplace(info.name, *std::move(schema));
+  }
+  return schemas;
+}
+
+absl::Status CheckAgainstSchema(const ObserverSpec& spec, const Schemas& schemas) {
+  const auto schema = schemas.find(spec.table);
+  if (schema == schemas.end()) {
+    return absl::NotFoundError(StrCat("observer ", Quoted(spec.name), ": there is no table ", Quoted(spec.table),
+                                      ": create it with Cluster::CreateTable"));
+  }
+  const std::vector<std::string>& weak = schema->second.notify_only_columns;
+  const bool notify_only = std::find(weak.begin(), weak.end(), spec.column) != weak.end();
+  const std::string column = ColumnText(spec.table, spec.column);
+  if (notify_only && spec.kind == NotificationKind::kStrong) {
+    return Bad(spec, StrCat("it is strong, and its column ", column, " is declared notify-only: it is never written"));
+  }
+  if (!notify_only && spec.kind == NotificationKind::kWeak) {
+    return Bad(spec, StrCat("it is weak, and its column ", column, " is not declared notify-only (TableSchema)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSpecs(Store* store, const std::vector<ObserverSpec>& specs) {
+  const absl::StatusOr<Schemas> schemas = LoadSchemas(store);
+  if (!schemas.ok()) return schemas.status();
+  std::set<std::string> names;
+  for (const ObserverSpec& spec : specs) {
+    if (absl::Status s = CheckSpec(spec); !s.ok()) return s;
+    if (!names.insert(spec.name).second) return Bad(spec, "its name is used twice");
+    if (absl::Status s = CheckAgainstSchema(spec, *schemas); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+ObserverInfo InfoOf(const ObserverSpec& spec) { return {spec.name, spec.table, spec.column, spec.kind}; }
+
+// Marks the column of the rows as changed, at a timestamp after the one at which they were read.
+absl::Status MarkRows(Environment& env, const std::string& table, const std::string& column,
+                      const std::vector<std::string>& rows) {
+  const absl::StatusOr<Timestamp> ts = env.oracle->GetTimestamp();
+  if (!ts.ok()) return ts.status();
+  std::vector<RowMutation> mutations;
+  mutations.reserve(rows.size());
+  for (const std::string& row : rows) {
+    mutations.push_back({table, row, {}, {Mutation::Set(Family::kNotify, column, *ts, EncodeMark({}))}});
+  }
+  const Deadline deadline(env.runtime, env.options.call_timeout);
+  for (Backoff backoff(env.runtime);;) {
+    absl::Status failed;
+    for (const absl::StatusOr<MutateResult>& result : env.store->Mutate(mutations)) {
+      if (!result.ok()) failed = result.status();
+    }
+    if (failed.ok() || !WaitAndRetry(failed, deadline, &backoff)) return failed;
+  }
+}
+
+// Commits that make marks, or something like it, are counted, so that nobody takes the cluster for idle meanwhile.
+class MarkMaking {
+ public:
+  explicit MarkMaking(Environment* env) : env_(env) { env_->marks_begun.fetch_add(1); }
+  ~MarkMaking() { env_->marks_ended.fetch_add(1); }
+  MarkMaking(const MarkMaking&) = delete;
+  MarkMaking& operator=(const MarkMaking&) = delete;
+
+ private:
+  Environment* const env_;
+};
+
+}  // namespace
+
+// --- Life
+
+Worker::Impl::Impl(Engine* engine, const WorkerOptions& options) : engine_(engine), options_(options) {}
+
+Worker::Impl::~Impl() { Stop(); }
+
+absl::Status Worker::Impl::Start() {
+  if (engine_ == nullptr) return ClusterClosed();
+  if (state_ != State::kNew) return absl::FailedPreconditionError("the worker was started before: construct a new one");
+  if (absl::Status s = CheckOptions(options_); !s.ok()) return s;
+  if (absl::Status s = CheckSpecs(engine_->env.store, specs_); !s.ok()) return s;
+  std::vector<ObserverInfo> own;
+  for (const ObserverSpec& spec : specs_) own.push_back(InfoOf(spec));
+  absl::StatusOr<std::vector<ObserverInfo>> all = StoreObservers(engine_, own, options_.add_only);
+  if (!all.ok()) return all.status();
+  engine_->hints.Tell(ObserversCell());
+  MakeParts();
+  Reloaded(++turns_, *std::move(all));
+  dispatch_->Start();
+  listener_ = engine_->hints.Add([this](const CellName& cell) { OnHint(cell); });
+  scanner_->Start();
+  const Duration period = std::max<Duration>(engine_->env.options.lock_lease / 2, Duration(1));
+  refresher_ = std::make_unique<Periodic>(engine_->env.runtime, period, [this] { Refresh(); });
+  state_ = State::kStarted;
+  return absl::OkStatus();
+}
+
+void Worker::Impl::MakeParts() {
+  Engine* const engine = engine_;
+  const auto claim = [this, engine](const CellName& cell) { return engine->claims.Claim(this, cell.table, cell.row); };
+  const auto release = [this, engine](const CellName& cell) { engine->claims.Release(this, cell.table, cell.row); };
+  DispatchSteps steps{
+      .run = [engine](const RunRequest& request) { return RunObserver(engine, request); },
+      .remove_marks = [engine](const CellName& cell,
+                               Timestamp until) { return RemoveMarks(&engine->env, cell, until); },
+      .quarantine = [engine](const ObserverInfo& observer, const CellName& cell, int attempts,
+                             const absl::Status& error) { return Quarantine(engine, observer, cell, attempts, error); },
+      .claim = claim,
+      .release = release};
+  dispatch_ = std::make_unique<Dispatch>(engine->env.runtime, options_, specs_, std::move(steps));
+  scanner_ = std::make_unique<Scanner>(
+      engine, dispatch_.get(), options_,
+      ScannerSteps{.claim = claim, .release = release, .reload = [this] { return Reload(); }});
+}
+
+void Worker::Impl::Stop() {
+  // Once: the cluster may be closed afterwards, and the engine is gone with it.
+  if (dispatch_ == nullptr || state_.exchange(State::kStopped) == State::kStopped) return;
+  engine_->hints.Remove(listener_);
+  refresher_.reset();
+  scanner_->Stop();
+  dispatch_->Stop();
+}
+
+void Worker::Impl::Pause() {
+  if (dispatch_ != nullptr) dispatch_->Pause();
+}
+
+void Worker::Impl::Resume() {
+  if (dispatch_ == nullptr) return;
+  dispatch_->Resume();
+  scanner_->Wake();
+}
+
+absl::Status Worker::Impl::CheckStarted() const {
+  if (engine_ == nullptr) return ClusterClosed();
+  return state_ == State::kStarted ? absl::OkStatus() : NotStarted();
+}
+
+// --- Who observes
+
+void Worker::Impl::OnHint(const CellName& cell) {
+  if (cell.table == kSystemTable) {
+    {
+      MutexLock lock(&mutex_);
+      last_turn_ = ++turns_;  // who reads them at this moment may read them as they were
+      dispatch_->DoubtObservers();
+    }
+    scanner_->Wake();
+  } else if (options_.hints) {
+    dispatch_->Hint(cell);
+  }
+}
+
+// Turns are taken before reading: who has the later one began later.
+absl::Status Worker::Impl::Reload() {
+  const uint64_t turn = ++turns_;
+  absl::StatusOr<std::vector<ObserverInfo>> infos = LoadObservers(engine_);
+  if (!infos.ok()) return infos.status();
+  Reloaded(turn, *std::move(infos));
+  return absl::OkStatus();
+}
+
+void Worker::Impl::Reloaded(uint64_t turn, std::vector<ObserverInfo> infos) {
+  MutexLock lock(&mutex_);
+  if (turn < last_turn_) return;
+  last_turn_ = turn;
+  infos_ = infos;
+  dispatch_->SetObservers(std::move(infos));
+}
+
+// What can't be read now will be at the next turn.
+void Worker::Impl::Refresh() { Reload().IgnoreError(); }
+
+absl::StatusOr<ObserverInfo> Worker::Impl::FindObserver(std::string_view name) const {
+  for (const ObserverSpec& spec : specs_) {
+    if (spec.name == name) return InfoOf(spec);
+  }
+  MutexLock lock(&mutex_);
+  for (const ObserverInfo& info : infos_) {
+    if (info.name == name) return info;
+  }
+  return absl::NotFoundError(StrCat("there is no observer ", Quoted(name)));
+}
+
+// --- What is asked of it
+
+// Lesson 48: no unit runs, no mark is anywhere, and no commit that makes marks was under way or began meanwhile. A unit makes
+// marks only by a commit, so of what runs it is enough to look before and after.
+absl::StatusOr<bool> Worker::Impl::IsIdle(std::string* what) {
+  Environment& env = engine_->env;
+  const uint64_t ended = env.marks_ended;
+  const uint64_t begun = env.marks_begun;
+  const absl::StatusOr<std::optional<FoundMark>> mark = scanner_->LookEverywhere();
+  if (!mark.ok()) return mark.status();
+  if (mark->has_value()) {
+    const CellName& cell = (*mark)->cell;
+    *what = StrCat("there is a ", (*mark)->pending ? "transaction under way that changes" : "notification of", " row ",
+                   Quoted(cell.row), " of ", ColumnText(cell.table, cell.column));
+    return false;
+  }
+  if (begun != ended || env.marks_begun != begun) {
+    *what = "cells were being changed";
+    return false;
+  }
+  if (dispatch_->running() > 0) {
+    *what = "an observer was running";
+    return false;
+  }
+  return true;
+}
+
+absl::Status Worker::Impl::WaitUntilIdle(Duration timeout) {
+  if (absl::Status s = CheckStarted(); !s.ok()) return s;
+  Runtime* const runtime = engine_->env.runtime;
+  const Deadline deadline(runtime, timeout);
+  for (Backoff backoff(runtime, kFirstLook, kLastLook);; backoff.Wait()) {
+    if (absl::Status s = CheckStarted(); !s.ok()) return s;
+    std::string what;
+    const absl::StatusOr<bool> idle = IsIdle(&what);
+    if (!idle.ok() && !IsTransient(idle.status())) return idle.status();
+    if (idle.ok() && *idle) return absl::OkStatus();
+    if (deadline.passed()) {
+      return absl::DeadlineExceededError(StrCat("not idle: ", idle.ok() ? what : idle.status().ToString(),
+                                                dispatch_->paused() ? "; the worker is paused" : ""));
+    }
+    if (dispatch_->running() > 0) continue;
+    dispatch_->EndRest();
+    scanner_->Wake();
+  }
+}
+
+absl::Status Worker::Impl::Backfill(std::string_view observer) {
+  if (absl::Status s = CheckStarted(); !s.ok()) return s;
+  const absl::StatusOr<ObserverInfo> info = FindObserver(observer);
+  if (!info.ok()) return info.status();
+  if (info->kind == NotificationKind::kWeak) {
+    return absl::InvalidArgumentError(
+        StrCat("observer ", Quoted(observer), " is weak: its column has no values that could be marked"));
+  }
+  const MarkMaking making(&engine_->env);
+  TransactionCore snapshot(engine_, TransactionOptions{.deadline = kForever});
+  const std::unique_ptr<RowIterator> rows =
+      snapshot.Scan({.table = info->table, .rows = {}, .columns = {info->column}});
+  std::vector<std::string> batch;
+  for (bool more = true; more;) {
+    more = rows->Next();
+    if (more) batch.push_back(rows->row().key);
+    if (batch.size() < kBackfillBatch && (more || batch.empty())) continue;
+    if (absl::Status s = MarkRows(engine_->env, info->table, info->column, batch); !s.ok()) return s;
+    batch.clear();
+    scanner_->Wake();
+  }
+  return rows->status();
+}
+
+std::vector<ObserverMetrics> Worker::Impl::Metrics() const {
+  return dispatch_ == nullptr ? std::vector<ObserverMetrics>() : dispatch_->Metrics();
+}
+
+std::string Worker::Impl::DescribeGraph() const {
+  std::vector<ObserverInfo> all;
+  {
+    MutexLock lock(&mutex_);
+    all = infos_;
+  }
+  if (dispatch_ == nullptr) {
+    for (const ObserverSpec& spec : specs_) all.push_back(InfoOf(spec));
+  }
+  std::sort(all.begin(), all.end(), [](const ObserverInfo& a, const ObserverInfo& b) { return a.name < b.name; });
+  const Dispatch::Triggered triggered = dispatch_ == nullptr ? Dispatch::Triggered() : dispatch_->triggered();
+  std::string text;
+  for (const ObserverInfo& info : all) {
+    const auto seen = triggered.find(info.name);
+    const bool is_own =
+        std::any_of(specs_.begin(), specs_.end(), [&](const auto& spec) { return spec.name == info.name; });
+    text += StrCat(info.name, " observes ", ColumnText(info.table, info.column),
+                   info.kind == NotificationKind::kWeak ? " (weak)" : "", is_own ? "" : " (in other workers)", "\n");
+    if (seen == triggered.end()) continue;
+    for (const auto& [table, column] : seen->second) {
+      text += StrCat("  changes ", ColumnText(table, column), ", observed by");
+      for (const ObserverInfo& other : all) {
+        if (other.table == table && other.column == column) text += StrCat(" ", other.name);
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<Quarantined>> Worker::Impl::ListQuarantine() {
+  if (engine_ == nullptr) return ClusterClosed();
+  return ListQuarantined(engine_);
+}
+
+absl::Status Worker::Impl::Replay(const Quarantined& entry) {
+  if (engine_ == nullptr) return ClusterClosed();
+  const absl::StatusOr<std::vector<ObserverInfo>> infos = LoadObservers(engine_);
+  if (!infos.ok()) return infos.status();
+  for (const ObserverInfo& info : *infos) {
+    if (info.name == entry.observer && info.table == entry.cell.table && info.column == entry.cell.column) {
+      return ReplayQuarantined(engine_, info, entry);
+    }
+  }
+  return absl::FailedPreconditionError(StrCat("no observer ", Quoted(entry.observer), " observes ",
+                                              ColumnText(entry.cell.table, entry.cell.column),
+                                              " now: start a worker that has it"));
+}
+
+absl::Status Worker::Impl::Drop(const Quarantined& entry) {
+  if (engine_ == nullptr) return ClusterClosed();
+  return DropQuarantined(engine_, entry);
+}
+
+absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most) {
+  Environment& env = engine->env;
+  const absl::StatusOr<std::vector<TableInfo>> tables = env.store->ListTables();
+  if (!tables.ok()) return tables.status();
+  std::set<CellName> page_cells;  // a cell may have a final mark and a pending one
+  Backlog backlog;
+  Timestamp oldest = Timestamp::Infinity();
+  for (const TableInfo& table : *tables) {
+    RowRange rows = RowRange::All();
+    for (bool done = table.name == kSystemTable; !done && backlog.cells < most;) {
+      const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&env, table.name, &rows, kBacklogPage, &done);
+      if (absl::IsNotFound(marks.status())) break;  // it was dropped
+      if (!marks.ok()) return marks.status();
+      page_cells.clear();
+      for (const FoundMark& mark : *marks) {
+        if (backlog.cells + page_cells.size() == most) break;
+        page_cells.insert(mark.cell);
+        oldest = std::min(oldest, mark.timestamp);
+      }
+      backlog.cells += page_cells.size();
+    }
+  }
+  if (backlog.cells == 0) return backlog;
+  const absl::StatusOr<Timestamp> now = env.oracle->GetTimestamp();
+  if (!now.ok()) return now.status();
+  if (*now > oldest) backlog.oldest = Duration(now->value() - oldest.value());
+  return backlog;
+}
+
+// --- The public class
+
+Worker::~Worker() = default;
+
+Worker& Worker::Observe(ObserverSpec spec) {
+  impl_->Observe(std::move(spec));
+  return *this;
+}
+absl::Status Worker::Start() { return impl_->Start(); }
+void Worker::Stop() { impl_->Stop(); }
+void Worker::Pause() { impl_->Pause(); }
+void Worker::Resume() { impl_->Resume(); }
+absl::Status Worker::WaitUntilIdle(Duration timeout) { return impl_->WaitUntilIdle(timeout); }
+absl::Status Worker::Backfill(std::string_view observer) { return impl_->Backfill(observer); }
+std::vector<ObserverMetrics> Worker::Metrics() const { return impl_->Metrics(); }
+std::string Worker::DescribeGraph() const { return impl_->DescribeGraph(); }
+absl::StatusOr<std::vector<Quarantined>> Worker::ListQuarantine() { return impl_->ListQuarantine(); }
+absl::Status Worker::Replay(const Quarantined& entry) { return impl_->Replay(entry); }
+absl::Status Worker::Drop(const Quarantined& entry) { return impl_->Drop(entry); }
+
+}  // namespace percolator

@@ -1,0 +1,83 @@
+// What a Worker is made of: dispatch, scanners, and the link to hints and claims of its process. See percolator/observer.h.
+//
+// HINTS    Come through the process's HintFan. One of the cell ObserversCell() tells that the observers have changed: no
+//          marks are removed before they have been read again.
+// REFRESH  The observers are also read at every half of the lease, as Cluster does for the transactions.
+
+#ifndef PERCOLATOR_OBSERVE_WORKER_IMPL_H_
+#define PERCOLATOR_OBSERVE_WORKER_IMPL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/observer.h"
+#include "src/base/mutex.h"
+#include "src/observe/dispatch.h"
+#include "src/observe/registry.h"
+#include "src/observe/scanner.h"
+#include "src/txn/background.h"
+#include "src/txn/engine.h"
+
+namespace percolator {
+
+class Worker::Impl {
+ public:
+  // The engine must outlive this. Null: of a cluster that is closed.
+  Impl(Engine* engine, const WorkerOptions& options);
+  ~Impl();
+
+  void Observe(ObserverSpec spec) { specs_.push_back(std::move(spec)); }
+  absl::Status Start();
+  void Stop();
+  void Pause();
+  void Resume();
+  absl::Status WaitUntilIdle(Duration timeout);
+  absl::Status Backfill(std::string_view observer);
+  std::vector<ObserverMetrics> Metrics() const;
+  std::string DescribeGraph() const;
+  absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
+  absl::Status Replay(const Quarantined& entry);
+  absl::Status Drop(const Quarantined& entry);
+
+ private:
+  enum class State : uint8_t { kNew, kStarted, kStopped };
+
+  absl::Status CheckStarted() const;
+  void MakeParts();
+  void OnHint(const CellName& cell);
+  // Reads the observers of the cluster. Of two at once, what the later one reads holds.
+  absl::Status Reload();
+  void Reloaded(uint64_t turn, std::vector<ObserverInfo> infos);
+  void Refresh();
+  // Whether there is nothing to do; else `what` says why not.
+  absl::StatusOr<bool> IsIdle(std::string* what);
+  // By name, among ours and those of the cluster.
+  absl::StatusOr<ObserverInfo> FindObserver(std::string_view name) const;
+
+  Engine* const engine_;
+  const WorkerOptions options_;
+  std::vector<ObserverSpec> specs_;
+  std::atomic<State> state_{State::kNew};
+
+  std::unique_ptr<Dispatch> dispatch_;
+  std::unique_ptr<Scanner> scanner_;
+  uint64_t listener_ = 0;
+  std::atomic<uint64_t> turns_{0};  // of Reload
+  mutable Mutex mutex_;
+  uint64_t last_turn_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<ObserverInfo> infos_ ABSL_GUARDED_BY(mutex_);  // of the cluster
+  std::unique_ptr<Periodic> refresher_;                      // last: its task uses the rest
+};
+
+// Cluster::NotificationBacklog.
+absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_OBSERVE_WORKER_IMPL_H_

@@ -1,0 +1,26 @@
+#include "src/txn/mark.h"
+
+#include "src/base/coding.h"
+#include "src/txn/record_coding.h"
+
+namespace percolator {
+namespace {
+
+constexpr std::string_view kWhat = "notification";
+
+}  // namespace
+
+std::string EncodeMark(const Mark& mark) {
+  std::string out(1, static_cast<char>(kRecordVersion));
+  AppendFixed32(&out, mark.depth);
+  return out;
+}
+
+absl::StatusOr<Mark> DecodeMark(std::string_view bytes) {
+  if (absl::Status s = ConsumeRecordVersion(kWhat, &bytes); !s.ok()) return s;
+  Mark mark;
+  if (!ConsumeFixed32(&bytes, &mark.depth) || !bytes.empty()) return CorruptRecord(kWhat);
+  return mark;
+}
+
+}  // namespace percolator

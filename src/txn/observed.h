@@ -1,0 +1,55 @@
+// Which columns are observed, as the transactions of this process know it. They mark what they change there, and never hear
+// who observes.
+
+#ifndef PERCOLATOR_TXN_OBSERVED_H_
+#define PERCOLATOR_TXN_OBSERVED_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "percolator/timestamp.h"
+#include "src/base/mutex.h"
+
+namespace percolator {
+
+class ObservedColumns {
+ public:
+  // By table.
+  using Columns = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
+
+  bool Contains(std::string_view table, std::string_view column) const {
+    if (!any_.load(std::memory_order_acquire)) return false;
+    ReaderLock lock(&mutex_);
+    const auto it = columns_.find(table);
+    return it != columns_.end() && it->second.contains(column);
+  }
+
+  // Another number after every change.
+  uint64_t version() const { return version_.load(); }
+
+  // What was true at `ts`. Nothing happens if something newer is known.
+  void Assign(Columns columns, Timestamp ts) {
+    WriterLock lock(&mutex_);
+    if (ts < known_at_) return;
+    known_at_ = ts;
+    if (columns_ != columns) version_.fetch_add(1);
+    columns_ = std::move(columns);
+    any_.store(!columns_.empty(), std::memory_order_release);
+  }
+
+ private:
+  std::atomic<bool> any_{false};
+  std::atomic<uint64_t> version_{0};
+  mutable SharedMutex mutex_;
+  Timestamp known_at_ ABSL_GUARDED_BY(mutex_);
+  Columns columns_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_OBSERVED_H_
