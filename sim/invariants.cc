@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <utility>
 
+#include "absl/strings/escaping.h"
 #include "sim/trace.h"
+#include "src/base/coding.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
 
@@ -14,7 +17,11 @@ namespace {
 // A reader tries again every few milliseconds, and each time everything it asks may get lost. So often it does not.
 constexpr int kMetTooOften = 200;
 
-std::string Name(const CellName& cell) { return StrCat(cell.table, "/", cell.row, ":", cell.column); }
+std::string Name(const CellName& cell) {
+  const bool reserved = IsReservedColumn(cell.column);
+  const absl::string_view column(cell.column.data(), cell.column.size());
+  return StrCat(cell.table, "/", cell.row, ":", reserved ? absl::CHexEscape(column) : cell.column);
+}
 
 bool IsVersion(const WriteRecord& record) {
   return record.kind == WriteKind::kPut || record.kind == WriteKind::kDelete;
@@ -49,6 +56,23 @@ void MoveRange(const TimestampRange& range, std::set<Timestamp>* from, std::vect
 // What a lock says, as a record.
 WriteRecord RecordOf(const Lock& lock, Timestamp start_ts) {
   return {.kind = lock.kind, .start_ts = start_ts, .verified = lock.verified, .value = lock.value};
+}
+
+// What an acknowledgement says; zero: that the observer has to run again. Absent: it can't be understood.
+std::optional<Timestamp> SeenBy(const WriteRecord& ack) {
+  std::string_view bytes = ack.value.has_value() ? std::string_view(*ack.value) : std::string_view();
+  uint64_t until = 0;
+  if (!bytes.empty() && (!ConsumeFixed64(&bytes, &until) || !bytes.empty())) return std::nullopt;
+  return Timestamp(until);
+}
+
+bool IsPendingMark(const Mutation& mutation) {
+  return mutation.family == Family::kNotify && ColumnOfPending(mutation.column).has_value();
+}
+
+// A pending mark belongs to the cell whose lock it stands beside.
+std::string ColumnShadowed(const Mutation& mutation) {
+  return std::string(IsPendingMark(mutation) ? *ColumnOfPending(mutation.column) : std::string_view(mutation.column));
 }
 
 bool SameButRefreshed(Lock a, const Lock& b) {
@@ -102,8 +126,10 @@ void Invariants::ApplySet(const Mutation& mutation, RowShadow* row, RowDelta* de
     if (row->markers.insert(ts).second) delta->marked.push_back(ts);
     return;
   }
-  CellShadow& cell = row->cells[mutation.column];
-  CellDelta& changed = delta->cells[mutation.column];
+  const std::string column = ColumnShadowed(mutation);
+  CellShadow& cell = row->cells[column];
+  CellDelta& changed = delta->cells[column];
+  if (mutation.family == Family::kNotify) (IsPendingMark(mutation) ? cell.pending : cell.marks).insert(ts);
   if (mutation.family == Family::kData) cell.data.insert(ts);
   if (mutation.family == Family::kLock) {
     const absl::StatusOr<Lock> lock = DecodeLock(mutation.value);
@@ -127,8 +153,15 @@ void Invariants::ApplyErase(const Mutation& mutation, RowShadow* row, RowDelta* 
     MoveRange(mutation.range, &row->markers, &delta->unmarked);
     return;
   }
-  CellShadow& cell = row->cells[mutation.column];
-  CellDelta& changed = delta->cells[mutation.column];
+  const std::string column = ColumnShadowed(mutation);
+  CellShadow& cell = row->cells[column];
+  CellDelta& changed = delta->cells[column];
+  if (IsPendingMark(mutation)) {
+    std::vector<Timestamp> gone;
+    MoveRange(mutation.range, &cell.pending, &gone);
+  } else if (mutation.family == Family::kNotify) {
+    MoveRange(mutation.range, &cell.marks, &changed.marks_removed);
+  }
   if (mutation.family == Family::kLock) {
     // A lock that comes and goes in one mutation was never there: only the store's rule about the safe point saw it (G4).
     std::erase_if(changed.locked,
@@ -145,13 +178,17 @@ void Invariants::KeepTruth(const RowMutation& mutation) {
   for (const Mutation& m : mutation.mutations) {
     if (m.kind != Mutation::Kind::kSet || m.family != Family::kWrite || m.column == RollbackColumn()) continue;
     const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(m.value);
-    if (record.ok()) transactions_[record->start_ts].commit_ts = m.range.from;
+    if (!record.ok()) continue;
+    transactions_[record->start_ts].commit_ts = m.range.from;
+    if (!IsVersion(*record) || !observers_.contains({mutation.table, m.column})) continue;
+    observed_[{mutation.table, mutation.row, m.column}].changes.insert(m.range.from);
   }
 }
 
 void Invariants::OnMutation(const RowChange& change) {
   if (violation_.has_value()) return;
   if (silent_) return KeepTruth(change.mutation);
+  if (!owed_.empty() && owed_.front().time != change.time) CheckWeak();
   change_ = &change;
   ++order_;
   const RowName name(change.mutation.table, change.mutation.row);
@@ -180,6 +217,8 @@ void Invariants::OnMutation(const RowChange& change) {
     if (shadow.locks.size() > 1) Broken("T4", StrCat(Name(cell), " has two locks"));
   }
   for (const Timestamp ts : delta.unmarked) CheckUnmarked(name, ts);
+  if (!acks_.empty()) CheckObserved(name, delta, row);
+  if (!notified_.empty()) NoteWeak(name, delta, change.mutation);
   change_ = nullptr;
 }
 
@@ -344,6 +383,7 @@ void Invariants::CheckDropped(const CellName& cell, const CellDelta& delta, cons
   const auto* now = NewestVersion(shadow.records, safe_point_);
   const auto* gone = NewestVersion(delta.dropped, safe_point_);
   if (gone == nullptr || (now != nullptr && now->first > gone->first)) return;
+  if (acks_.contains({cell.table, cell.column})) return CheckAckDropped(cell, gone->second);
   if (gone->second.kind == WriteKind::kPut) {
     Broken("G1", StrCat(Name(cell), " loses its record at ", gone->first.ToString(), ", the newest at the safe point ",
                         safe_point_.ToString()));
@@ -351,6 +391,20 @@ void Invariants::CheckDropped(const CellName& cell, const CellDelta& delta, cons
     Broken("G1", StrCat(Name(cell), " loses its record at ", gone->first.ToString(),
                         ", a delete that hides the one at ", now->first.ToString()));
   }
+}
+
+// Without it the cell must look as it did to the observer: what it has seen is gone, or has changed since. (Two collectors
+// with different safe points may take first the one, then the other.)
+void Invariants::CheckAckDropped(const CellName& ack, const WriteRecord& record) {
+  const RowShadow& row = rows_.at({ack.table, ack.row});
+  const auto observed = row.cells.find(acks_.at({ack.table, ack.column}).column);
+  if (observed == row.cells.end()) return;
+  const Timestamp seen = SeenBy(record).value_or(Timestamp());
+  const auto* version = NewestVersion(observed->second.records, safe_point_);
+  const std::set<Timestamp>& marks = observed->second.marks;
+  const bool hides = version != nullptr && version->first <= seen;
+  const bool asks_for_a_run = seen == Timestamp() && !marks.empty() && *marks.begin() <= safe_point_;
+  if (hides || asks_for_a_run) Broken("G6", StrCat(Name(ack), " is collected, an acknowledgement that is needed"));
 }
 
 void Invariants::CheckUnmarked(const RowName& name, Timestamp start_ts) {
@@ -370,6 +424,151 @@ void Invariants::CheckData(const CellName& cell, const CellDelta& delta, const C
     const auto refers = [ts](const auto& entry) { return entry.second.start_ts == ts; };
     if (shadow.locks.contains(ts) || std::any_of(shadow.records.begin(), shadow.records.end(), refers)) {
       Broken("G5", StrCat(Name(cell), " loses its data of ", ts.ToString(), ", but not what refers to it"));
+    }
+  }
+}
+
+// ----- Observers
+
+void Invariants::Observe(const std::vector<ObserverInfo>& observers) {
+  for (const ObserverInfo& info : observers) {
+    if (info.kind == NotificationKind::kWeak) continue;
+    observers_[{info.table, info.column}].push_back(info.name);
+    acks_[{info.table, AckColumn(info.column, info.name)}] = {info.column, info.name};
+  }
+}
+
+size_t Invariants::ChangesOf(const CellName& cell) const {
+  const auto it = observed_.find(cell);
+  return it == observed_.end() ? 0 : it->second.changes.size();
+}
+
+// A cell, its marks and its acknowledgements are in one row, so each mutation leaves them as they have to be.
+void Invariants::CheckObserved(const RowName& name, const RowDelta& delta, const RowShadow& row) {
+  std::set<std::string> columns;
+  for (const auto& [column, cell_delta] : delta.cells) {
+    if (!observers_.contains({name.first, column})) continue;
+    columns.insert(column);
+    ObservedShadow& observed = observed_[{name.first, name.second, column}];
+    for (const Timestamp ts : cell_delta.recorded) {
+      if (IsVersion(row.cells.at(column).records.at(ts))) observed.changes.insert(ts);
+    }
+  }
+  for (const auto& [column, cell_delta] : delta.cells) {
+    const auto ack = acks_.find({name.first, column});
+    if (ack == acks_.end()) continue;
+    columns.insert(ack->second.column);
+    for (const Timestamp ts : cell_delta.recorded) {
+      NoteAck({name.first, name.second, ack->second.column}, ack->second.observer, row.cells.at(column).records.at(ts));
+    }
+  }
+  for (const std::string& column : columns) {
+    const CellName cell{name.first, name.second, column};
+    const auto shadow = row.cells.find(column);
+    if (shadow == row.cells.end()) continue;
+    const ObservedShadow& observed = observed_[cell];
+    CheckPending(cell, shadow->second);
+    const auto changed = delta.cells.find(column);
+    if (changed != delta.cells.end()) CheckMarksRemoved(cell, changed->second.marks_removed, observed);
+    CheckMarks(cell, shadow->second, observed);
+  }
+}
+
+void Invariants::NoteAck(const CellName& cell, const std::string& observer, const WriteRecord& record) {
+  ObservedShadow& observed = observed_[cell];
+  Timestamp& seen = observed.seen[observer];
+  const std::optional<Timestamp> until = SeenBy(record);
+  if (!until.has_value()) return Broken("N2", "an acknowledgement that can't be read");
+  const Timestamp before = std::exchange(seen, *until);
+  Timestamp& done = observed.done[observer];
+  done = std::max(done, seen);
+  if (seen == Timestamp()) return;  // to run again
+  const auto change = observed.changes.upper_bound(before);
+  if (change == observed.changes.end() || *change > seen) {
+    Broken("N2", StrCat(Name(cell), " is acknowledged by ", observer, " up to ", seen.ToString(), " and before up to ",
+                        before.ToString(), ", and has not changed in between"));
+  }
+}
+
+void Invariants::CheckPending(const CellName& cell, const CellShadow& shadow) {
+  for (const auto& [start_ts, lock] : shadow.locks) {
+    const bool changes = lock.kind == WriteKind::kPut || lock.kind == WriteKind::kDelete;
+    if (changes && !shadow.pending.contains(start_ts)) {
+      Broken("N1", StrCat(Name(cell), " is locked by the transaction of ", start_ts.ToString(), " without a mark"));
+    }
+  }
+  for (const Timestamp start_ts : shadow.pending) {
+    if (shadow.locks.contains(start_ts)) continue;
+    Broken("N6", StrCat(Name(cell), " has a pending mark of ", start_ts.ToString(), ", and no lock"));
+  }
+}
+
+void Invariants::CheckMarks(const CellName& cell, const CellShadow& shadow, const ObservedShadow& observed) {
+  if (observed.changes.empty()) return;
+  const Timestamp change = *observed.changes.rbegin();
+  if (!shadow.marks.empty() && *shadow.marks.rbegin() >= change) return;
+  for (const std::string& observer : observers_.at({cell.table, cell.column})) {
+    const auto seen = observed.seen.find(observer);
+    if (seen != observed.seen.end() && seen->second >= change) continue;
+    Broken("N1", StrCat(Name(cell), " was changed at ", change.ToString(), ", which ", observer,
+                        " has not seen, and has no mark of it"));
+  }
+}
+
+void Invariants::CheckMarksRemoved(const CellName& cell, const std::vector<Timestamp>& removed,
+                                   const ObservedShadow& observed) {
+  for (const Timestamp mark : removed) {
+    for (const std::string& observer : observers_.at({cell.table, cell.column})) {
+      const auto done = observed.done.find(observer);
+      const auto change = observed.changes.upper_bound(done == observed.done.end() ? Timestamp() : done->second);
+      if (change == observed.changes.end() || *change > mark) continue;
+      Broken("N4", StrCat(Name(cell), " loses its mark at ", mark.ToString(), ", but ", observer,
+                          " has not seen the change at ", change->ToString()));
+    }
+  }
+}
+
+void Invariants::ExpectNotified(const std::string& table, const std::string& column, const CellName& cell) {
+  notified_[{table, column}] = cell;
+}
+
+void Invariants::NoteWeak(const RowName& name, const RowDelta& delta, const RowMutation& mutation) {
+  for (const auto& [column, cell_delta] : delta.cells) {
+    const auto notified = notified_.find({name.first, column});
+    if (notified == notified_.end()) continue;
+    for (const Timestamp ts : cell_delta.recorded) owed_.push_back({change_->time, notified->second, ts});
+  }
+  for (const Mutation& m : mutation.mutations) {
+    if (m.family != Family::kNotify || m.kind == Mutation::Kind::kSet) continue;
+    Timestamp& removed = weak_removed_[{name.first, name.second, m.column}];
+    removed = std::max(removed, m.range.until);
+  }
+}
+
+void Invariants::CheckWeak() {
+  for (const Owed& owed : std::exchange(owed_, {})) {
+    if (weak_removed_[owed.cell] > owed.commit_ts) continue;
+    const std::set<Timestamp>& marks = rows_[{owed.cell.table, owed.cell.row}].cells[owed.cell.column].marks;
+    if (!marks.empty() && *marks.rbegin() >= owed.commit_ts) continue;
+    Broken("N9",
+           StrCat(Name(owed.cell), " has no mark of the notification by a commit at ", owed.commit_ts.ToString()));
+  }
+}
+
+void Invariants::CheckNothingToObserve() {
+  CheckWeak();
+  for (const auto& [name, row] : rows_) {
+    for (const auto& [column, cell] : row.cells) {
+      if (cell.marks.empty() && cell.pending.empty()) continue;
+      Broken("N1", StrCat(Name({name.first, name.second, column}), " still has a mark"));
+    }
+  }
+  for (const auto& [cell, observed] : observed_) {
+    for (const std::string& observer : observers_.at({cell.table, cell.column})) {
+      const auto seen = observed.seen.find(observer);
+      if (observed.changes.empty()) continue;
+      if (seen != observed.seen.end() && seen->second >= *observed.changes.rbegin()) continue;
+      Broken("N1", StrCat(Name(cell), " has a change that ", observer, " never saw"));
     }
   }
 }
@@ -502,6 +701,7 @@ void Invariants::CheckEnd(Store* disk) {
       }
     }
   }
+  CheckNothingToObserve();
   CheckAgainstDisk(disk);
 }
 
@@ -509,7 +709,9 @@ void Invariants::CheckAgainstDisk(Store* disk) {
   std::map<RowName, size_t> versions;
   for (const auto& [name, row] : rows_) {
     size_t& count = versions[name] = row.markers.size();
-    for (const auto& [column, cell] : row.cells) count += cell.locks.size() + cell.records.size() + cell.data.size();
+    for (const auto& [column, cell] : row.cells) {
+      count += cell.locks.size() + cell.records.size() + cell.data.size() + cell.marks.size() + cell.pending.size();
+    }
   }
   const absl::StatusOr<std::vector<TableInfo>> tables = disk->ListTables();
   for (const TableInfo& table : *tables) {

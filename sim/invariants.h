@@ -24,6 +24,18 @@
 //   G2   P passes no snapshot that was reported before P was chosen. A verdict is collected only if no lock needs it.
 //   G4   No lock is set at or below P.
 //   G5   A record without a value has data, and data goes only with its record.
+//
+// Of columns that are observed (Observe says which and by whom; S for the start of a run of an observer):
+//
+//   G6   The newest acknowledgement at P is collected only when what it acknowledges is gone, or has changed since.
+//   N1   A lock has a pending mark beside it. Once there is a record of a change, a final mark at its c or later stays until
+//        every strong observer has acknowledged an S >= c. In the end there is no mark, and every observer has seen all.
+//   N2   Between two acknowledgements S' < S of an observer, a change was committed in (S', S].
+//   N4   A final mark goes only when every strong observer has seen all changes up to it. If it has to see one again, that has
+//        a mark of its own.
+//   N6   A pending mark goes with its lock.
+//   N9   When a change that notifies weakly is committed at c, the notified cell has a mark at c or later, or had one that a
+//        run with S >= c has removed.
 
 #ifndef PERCOLATOR_SIM_INVARIANTS_H_
 #define PERCOLATOR_SIM_INVARIANTS_H_
@@ -44,6 +56,7 @@
 #include "sim/sim_coordinator.h"
 #include "sim/sim_oracle.h"
 #include "sim/store_server.h"
+#include "src/observe/registry.h"
 #include "src/txn/lock.h"
 #include "src/txn/write_record.h"
 
@@ -61,6 +74,11 @@ class Invariants final : public StoreWatcher, public OracleWatcher, public Coord
   Invariants(const ClusterOptions& options, bool silent, std::function<void()> stop)
       : lease_(options.lock_lease), retention_(options.gc_retention), silent_(silent), stop_(std::move(stop)) {}
 
+  // Who observes, from the beginning to the end.
+  void Observe(const std::vector<ObserverInfo>& observers);
+  // Whoever changes the column notifies the cell, weakly.
+  void ExpectNotified(const std::string& table, const std::string& column, const CellName& cell);
+
   // Something was found, here or elsewhere. The first counts, those after it are perhaps its consequences.
   void Violated(std::string_view checker, std::string_view text);
   const std::optional<Violation>& violation() const { return violation_; }
@@ -72,8 +90,10 @@ class Invariants final : public StoreWatcher, public OracleWatcher, public Coord
   // The truth: when the transaction was committed, absent if it was not.
   std::optional<Timestamp> CommitOf(Timestamp start_ts) const;
   Timestamp safe_point() const { return safe_point_; }
+  // How often the cell was changed. REQUIRES: it has a strong observer.
+  size_t ChangesOf(const CellName& cell) const;
 
-  // T14, T15 and G5, when all is over.
+  // T14, T15, G5 and N1, when all is over.
   void CheckEnd(Store* disk);
 
   // The watchers.
@@ -94,6 +114,8 @@ class Invariants final : public StoreWatcher, public OracleWatcher, public Coord
     std::map<Timestamp, Lock> locks;
     std::map<Timestamp, WriteRecord> records;  // by commit timestamp
     std::set<Timestamp> data;
+    std::set<Timestamp> marks;    // final
+    std::set<Timestamp> pending;  // by start timestamp
   };
   struct RowShadow {
     std::map<std::string, CellShadow> cells;  // by column
@@ -116,6 +138,7 @@ class Invariants final : public StoreWatcher, public OracleWatcher, public Coord
     std::vector<Timestamp> recorded;  // commit timestamps
     std::map<Timestamp, WriteRecord> dropped;
     std::vector<Timestamp> data_dropped;
+    std::vector<Timestamp> marks_removed;
   };
   struct RowDelta {
     std::map<std::string, CellDelta> cells;  // by column
@@ -126,6 +149,19 @@ class Invariants final : public StoreWatcher, public OracleWatcher, public Coord
   struct NewRecord {
     CellName cell;
     Timestamp commit_ts;
+  };
+
+  // What the strong observers of a cell have to do with it. Outlives what garbage collection takes.
+  struct ObservedShadow {
+    std::set<Timestamp> changes;  // by commit timestamp
+    // By observer, what it acknowledged last; zero: nothing, or that it has to run again.
+    std::map<std::string, Timestamp> seen;
+    std::map<std::string, Timestamp> done;  // the latest that it ever acknowledged
+  };
+  // An acknowledgement's column.
+  struct AckOf {
+    std::string column;
+    std::string observer;
   };
 
   // An invariant is.
@@ -144,8 +180,19 @@ class Invariants final : public StoreWatcher, public OracleWatcher, public Coord
   void CheckPlaceInTime(const CellName& cell, Timestamp commit_ts, const CellShadow& shadow);
   void CheckUnlocked(const CellName& cell, const CellDelta& delta, const CellShadow& shadow, const RowShadow& row);
   void CheckDropped(const CellName& cell, const CellDelta& delta, const CellShadow& shadow);
+  void CheckAckDropped(const CellName& ack, const WriteRecord& record);
   void CheckUnmarked(const RowName& name, Timestamp start_ts);
   void CheckData(const CellName& cell, const CellDelta& delta, const CellShadow& shadow);
+
+  // Of the columns that a mutation touched.
+  void CheckObserved(const RowName& name, const RowDelta& delta, const RowShadow& row);
+  void NoteAck(const CellName& cell, const std::string& observer, const WriteRecord& record);
+  void CheckMarks(const CellName& cell, const CellShadow& shadow, const ObservedShadow& observed);
+  void CheckMarksRemoved(const CellName& cell, const std::vector<Timestamp>& removed, const ObservedShadow& observed);
+  void CheckPending(const CellName& cell, const CellShadow& shadow);
+  void NoteWeak(const RowName& name, const RowDelta& delta, const RowMutation& mutation);
+  void CheckWeak();
+  void CheckNothingToObserve();
 
   void CountMet(const Process& process, const std::vector<Selector>& selectors, const Row& row);
   bool IsOver(const MetLock& met) const;
@@ -164,6 +211,20 @@ class Invariants final : public StoreWatcher, public OracleWatcher, public Coord
   std::map<RowName, RowShadow> rows_;
   std::map<Timestamp, TransactionShadow> transactions_;  // by start timestamp
   AnsweredReads reads_;
+  // Strong observers, by table and column.
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> observers_;
+  std::map<std::pair<std::string, std::string>, AckOf> acks_;  // by table and the acknowledgement's column
+  std::map<CellName, ObservedShadow> observed_;
+  // By table and column, what is notified weakly of a change.
+  std::map<std::pair<std::string, std::string>, CellName> notified_;
+  std::map<CellName, Timestamp> weak_removed_;  // how far the marks of such a cell were ever removed
+  // Commits that were not looked at yet: the rows of a commit in one step come one after the other.
+  struct Owed {
+    Duration time;
+    CellName cell;
+    Timestamp commit_ts;
+  };
+  std::vector<Owed> owed_;
   std::map<std::pair<const Process*, Timestamp>, int> met_;  // how often, by start timestamp
   Timestamp safe_point_;
 

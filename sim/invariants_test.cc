@@ -10,7 +10,9 @@
 
 #include "gtest/gtest.h"
 #include "sim/world.h"
+#include "src/observe/ack.h"
 #include "src/txn/columns.h"
+#include "src/txn/mark.h"
 
 namespace percolator::sim {
 namespace {
@@ -367,6 +369,144 @@ TEST(AnsweredReads, OtherReadsDoNotCount) {
   reads.Add(RowRead{"t", "r", {{Family::kWrite, "x", TimestampRange::From(Timestamp(3)), 1}}}, {"r", {}});
   reads.Add(RowRead{"t", "r", {{Family::kWrite, "x", TimestampRange::UpTo(Timestamp(9))}}}, {"r", {}});
   EXPECT_EQ(reads.ReadFrom({"t", "r", "x"}, Timestamp(1)), Timestamp());
+}
+
+// Column "a" has the observers "one" and "two".
+class ObservedTest : public InvariantsTest {
+ protected:
+  ObservedTest() {
+    invariants_.Observe({{.name = "one", .table = "t", .column = "a"}, {.name = "two", .table = "t", .column = "a"}});
+  }
+
+  static Mutation SetPending(uint64_t s) {
+    return Mutation::Set(Family::kNotify, PendingColumn("a"), Ts(s), EncodeMark({}));
+  }
+  static Mutation ErasePending(uint64_t s) {
+    return Mutation::Erase(Family::kNotify, PendingColumn("a"), TimestampRange::Exactly(Ts(s)));
+  }
+  static Mutation SetMark(uint64_t c) { return Mutation::Set(Family::kNotify, "a", Ts(c), EncodeMark({})); }
+  static Mutation EraseMarks(uint64_t until) {
+    return Mutation::Erase(Family::kNotify, "a", TimestampRange::UpTo(Ts(until)));
+  }
+  // In one step, as everything below.
+  void Change(uint64_t s, uint64_t c) { Apply({SetRecord("a", s, c), SetMark(c)}); }
+  static Mutation SetAck(const std::string& observer, uint64_t s, uint64_t c, const std::string& value) {
+    return SetRecord(AckColumn("a", observer), s, c, value);
+  }
+  static Mutation SetAck(const std::string& observer, uint64_t s, uint64_t c) {
+    return SetAck(observer, s, c, EncodeAck(Ts(s)));
+  }
+};
+
+TEST_F(ObservedTest, WhatIsRightIsRight) {
+  Apply({SetLock("a", 10), SetPending(10)});
+  Draw(1001);
+  Apply({EraseLock("a", 10), SetRecord("a", 10, 1001), ErasePending(10), SetMark(1001)});
+  Draw(1100);
+  Draw(1101);
+  Apply({SetAck("one", 1100, 1101)});
+  Draw(1102);
+  Draw(1103);
+  Apply({SetAck("two", 1102, 1103), EraseMarks(1102)});
+  Apply({SetLock("a", 1103), SetPending(1103)});
+  Apply({EraseLock("a", 1103), ErasePending(1103), SetMarker(1103)});
+  EXPECT_EQ(Found(), "");
+  EXPECT_EQ(invariants_.ChangesOf(Named("a")), 1U);
+}
+
+TEST_F(ObservedTest, ALockWithoutAMark) {
+  Apply({SetLock("a", 10)});
+  EXPECT_EQ(Found(), "N1");
+}
+
+TEST_F(ObservedTest, APendingMarkIsTakenFromItsLock) {
+  Apply({SetLock("a", 10), SetPending(10)});
+  Apply({ErasePending(10)});
+  EXPECT_EQ(Found(), "N1");
+}
+
+TEST_F(ObservedTest, APendingMarkIsLeftBehind) {
+  Apply({SetLock("a", 10), SetPending(10)});
+  Apply({EraseLock("a", 10), SetMarker(10)});
+  EXPECT_EQ(Found(), "N6");
+}
+
+TEST_F(ObservedTest, AChangeWithoutAMark) {
+  Apply({SetRecord("a", 10, 11)});
+  EXPECT_EQ(Found(), "N1");
+}
+
+TEST_F(ObservedTest, AMarkThatIsTooOld) {
+  Apply({SetRecord("a", 10, 11), SetMark(10)});
+  EXPECT_EQ(Found(), "N1");
+}
+
+TEST_F(ObservedTest, AMarkGoesBeforeAllHaveSeenTheChange) {
+  Change(10, 11);
+  Apply({SetAck("one", 20, 21), EraseMarks(20)});
+  EXPECT_EQ(Found(), "N4");
+}
+
+TEST_F(ObservedTest, AMarkOfALaterChangeGoes) {
+  Change(10, 11);
+  Apply({SetAck("one", 20, 21)});
+  Change(22, 24);
+  Apply({SetAck("two", 23, 26), EraseMarks(30)});
+  EXPECT_EQ(Found(), "N4");
+}
+
+TEST_F(ObservedTest, AChangeIsSeenTwice) {
+  Change(10, 11);
+  Apply({SetAck("one", 20, 21)});
+  Apply({SetAck("one", 30, 31)});
+  EXPECT_EQ(Found(), "N2");
+}
+
+TEST_F(ObservedTest, ItMayBeSeenTwiceIfThatWasAskedFor) {
+  Change(10, 11);
+  Apply({SetAck("one", 20, 21)});
+  Apply({SetAck("one", 22, 23, ""), SetMark(23)});
+  Apply({SetAck("one", 30, 31)});
+  EXPECT_EQ(Found(), "");
+}
+
+TEST_F(ObservedTest, WhatIsToBeSeenAgainKeepsAMark) {
+  Change(10, 11);
+  Apply({SetAck("one", 20, 21)});
+  Apply({SetAck("two", 22, 23)});
+  Apply({SetAck("one", 24, 25, ""), SetMark(25)});
+  Apply({EraseMarks(20)});
+  EXPECT_EQ(Found(), "");
+  Apply({EraseMarks(25)});
+  EXPECT_EQ(Found(), "N1");
+}
+
+TEST_F(ObservedTest, AnAcknowledgementIsCollected) {
+  Change(10, 11);
+  Apply({SetAck("one", 20, 21)});
+  invariants_.OnSafePoint({}, Ts(100));
+  Apply({EraseRecord(AckColumn("a", "one"), 21)});
+  EXPECT_EQ(Found(), "G6");
+}
+
+TEST_F(ObservedTest, AWeakNotificationIsThereWithTheCommit) {
+  invariants_.ExpectNotified("t", "b", Named("n"));
+  Apply({SetRecord("b", 10, 11), Mutation::Set(Family::kNotify, "n", Ts(11), EncodeMark({}))});
+  world_.scheduler().At(Duration(5), kWorldActor, "later", [this] {
+    Apply({Mutation::Erase(Family::kNotify, "n", TimestampRange::UpTo(Ts(11)))});
+    Apply({SetRecord("b", 20, 21), Mutation::Set(Family::kNotify, "n", Ts(20), EncodeMark({}))});
+  });
+  world_.Run();
+  EXPECT_EQ(Found(), "");
+  world_.scheduler().At(Duration(10), kWorldActor, "later", [this] { Apply({SetMark(30)}); });
+  world_.Run();
+  EXPECT_EQ(Found(), "N9");
+}
+
+TEST_F(ObservedTest, InTheEndThereIsNoMark) {
+  Change(10, 11);
+  invariants_.CheckEnd(world_.store_server().disk());
+  EXPECT_EQ(Found(), "N1");
 }
 
 }  // namespace

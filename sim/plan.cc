@@ -44,9 +44,44 @@ void RollCluster(Dice* dice, Plan* plan) {
   plan->gc_percent = dice->OneOf<size_t>({0, 3, 10});
 }
 
+void RollWorkers(Dice* dice, Plan* plan) {
+  const Duration lease = plan->faults.lease;
+  plan->workers = dice->OneOf<size_t>({0, 1, 1, 2, 2, 3});
+  WorkerOptions& options = plan->worker;
+  options.threads = static_cast<int>(dice->Between(1, 4));
+  options.scanners = static_cast<int>(dice->Between(1, 2));
+  options.scan_period = dice->OneOf({lease / 4, lease, lease * 3});
+  options.queue = dice->OneOf<size_t>({1, 3, 1000});
+  options.first_retry = dice->OneOf({plan->faults.latency_max, lease / 4});
+  options.last_retry = options.first_retry * 8;
+  options.max_chain = dice->OneOf<uint32_t>({3, 6, 1000});
+  options.hints = dice->Toss();
+  options.claims = dice->Toss();
+  options.teleport = dice->Toss();
+  plan->split_observers = dice->OneOf({true, false, false});
+  plan->failing_percent = dice->OneOf<size_t>({0, 0, 5, 40});
+}
+
+// Of all seeds a quarter has observers.
+std::string_view RollWorkload(Dice* plain_dice, Dice* observing_dice) {
+  std::vector<std::string_view> plain;
+  std::vector<std::string_view> observing;
+  for (const WorkloadKind& kind : AllWorkloads()) (kind.observes ? observing : plain).push_back(kind.name);
+  const std::string_view chosen = plain[plain_dice->Between(0, plain.size() - 1)];
+  return observing_dice->OneOf({true, false, false, false})
+             ? observing[observing_dice->Between(0, observing.size() - 1)]
+             : chosen;
+}
+
 std::string_view LayoutName(Plan::Layout layout) {
   static constexpr std::array<std::string_view, 4> kNames = {"one_row", "rows", "groups", "tables"};
   return kNames[static_cast<size_t>(layout)];
+}
+
+bool HasObservers(std::string_view workload) {
+  const std::span<const WorkloadKind> all = AllWorkloads();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const WorkloadKind& kind) { return kind.name == workload && kind.observes; });
 }
 
 }  // namespace
@@ -56,11 +91,12 @@ Plan Plan::Of(uint64_t seed, std::string_view workload) {
   Plan plan;
   plan.seed = seed;
   plan.faults = Faults::Swarm(seed);
-  const std::span<const WorkloadKind> workloads = AllWorkloads();
-  plan.workload = workloads[dice.Between(0, workloads.size() - 1)].name;
+  Dice observing(seed, "observers");  // of their own, so that runs without observers are what they were
+  plan.workload = RollWorkload(&dice, &observing);
   if (!workload.empty()) plan.workload = workload;
   RollWork(&dice, &plan);
   RollCluster(&dice, &plan);
+  if (HasObservers(plan.workload)) RollWorkers(&observing, &plan);
   return plan;
 }
 
@@ -104,6 +140,16 @@ std::string ToText(const Plan& plan) {
   if (plan.batching_store) out += " batching_store";
   if (plan.long_values) out += " long_values";
   if (plan.predict) out += " predict";
+  if (!HasObservers(plan.workload)) return out;
+  const WorkerOptions& worker = plan.worker;
+  out += StrCat(" workers=", plan.workers, " threads=", worker.threads, " scanners=", worker.scanners,
+                " scan_period=", worker.scan_period.count(), "us queue=", worker.queue,
+                " first_retry=", worker.first_retry.count(), "us max_chain=", worker.max_chain,
+                " failing_percent=", plan.failing_percent);
+  if (plan.split_observers) out += " split_observers";
+  if (worker.hints) out += " hints";
+  if (worker.claims) out += " claims";
+  if (worker.teleport) out += " teleport";
   return out;
 }
 

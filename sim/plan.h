@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "percolator/observer.h"
 #include "percolator/options.h"
 #include "percolator/status.h"
 #include "sim/faults.h"
@@ -57,6 +58,12 @@ struct Plan {
   Duration deadline{0};         // of a transaction
   bool predict = false;         // transactions have a kind
   size_t gc_percent = 0;        // of steps, that collect garbage
+
+  // Where the workload has observers:
+  size_t workers = 0;  // processes that run them; whatever they leave is done when faults have ended
+  WorkerOptions worker;
+  bool split_observers = false;  // each worker has some of them only, until faults have ended
+  size_t failing_percent = 0;    // of runs, that return an error
 };
 
 // In one line, without the faults.

@@ -13,6 +13,7 @@
 #include "sim/world.h"
 #include "src/base/strings.h"
 #include "src/store/batching_store.h"
+#include "src/txn/tables.h"
 
 namespace percolator::sim {
 namespace {
@@ -22,6 +23,8 @@ constexpr uint64_t kEventsUnderFaults = 150'000;
 constexpr Duration kTimeUnderFaults = std::chrono::seconds(30);
 // More events than any phase without faults needs: one that goes on for ever is stuck.
 constexpr uint64_t kManyEvents = 3'000'000;
+// How many times as long as anything else it may take to observe what is left.
+constexpr int kIdleBounds = 10;
 
 // A process at work: its cluster, and how many tasks use it.
 struct Program {
@@ -40,7 +43,14 @@ class Run final : public ProcessListener {
         world_(plan.seed, plan.faults),
         invariants_(plan.cluster, options.only_history, [this] { world_.scheduler().Stop(); }),
         workload_(NewWorkload(plan.workload)),
+        observers_(workload_->Observers(plan_)),
         scene_(plan_, &world_, &invariants_, workload_->Cells(plan_)) {
+    std::vector<ObserverInfo> infos;
+    for (const WorkloadObserver& observer : observers_) infos.push_back(observer.info);
+    invariants_.Observe(infos);
+    if (const auto source = workload_->Notifies(plan_)) {
+      invariants_.ExpectNotified(source->table, source->column, source->notified);
+    }
     world_.trace().Keep(options.trace_lines);
     for (const FaultId& fault : options.suppressed) world_.chance().Suppress(fault);
     world_.store_server().SetWatcher(&invariants_);
@@ -52,6 +62,7 @@ class Run final : public ProcessListener {
     SetUp();
     RunUnderFaults();
     HealAndDrain();
+    ObserveAll();
     Check();
     if (!scene_.failed()) invariants_.CheckEnd(world_.store_server().disk());
     Judge();
@@ -62,12 +73,14 @@ class Run final : public ProcessListener {
   // A place that is taken by one process after the other.
   struct Seat {
     Client* client = nullptr;
-    std::vector<size_t> steps_left;  // by task
+    std::vector<size_t> steps_left;  // by task; none: it runs observers
+    bool runs_observers() const { return steps_left.empty(); }
   };
 
   void SetUp();
   void RunUnderFaults();
   void HealAndDrain();
+  void ObserveAll();
   void Check();
   void Judge();
   RunResult Result();
@@ -75,9 +88,16 @@ class Run final : public ProcessListener {
   void OnCrash(Process* process) override;
   void TakeSeat(size_t seat);
   void RunProcess(size_t seat, Client* client);
+  void RunWorker(Client* client, Program* program, int number);
   void RunTask(size_t seat, size_t task, Client* client, const std::shared_ptr<Program>& program);
   std::shared_ptr<Program> StartProgram(Client* client, const ClusterOptions& options);
   void EndProgram(Program* program);
+  void CreateTables();
+  bool IsWorkLeft() const;
+  std::unique_ptr<Worker> StartWorker(Actor* actor, bool of_all);
+  void TroubleWorker(Actor* actor, Worker* worker);
+  void WaitUntilIdle(Worker* worker);
+  size_t ReplayAll(Worker* worker, const std::vector<Quarantined>& entries);
 
   // A process of its own that does this and nothing else; returns when all is over.
   void RunAlone(std::string_view name, const std::function<void(Actor&)>& task);
@@ -91,6 +111,7 @@ class Run final : public ProcessListener {
   World world_;
   Invariants invariants_;
   const std::unique_ptr<Workload> workload_;
+  const std::vector<WorkloadObserver> observers_;
   Scene scene_;
   std::vector<Seat> seats_;
   size_t at_work_ = 0;    // processes, ghosts too
@@ -142,9 +163,19 @@ void Run::OnCrash(Process* process) {
   const Duration pause = world_.chance().Between(process->id(), Site::kWorkload, Duration(0), plan_.faults.lease / 2);
   world_.scheduler().At(world_.now() + pause, kWorldActor, "new process", [this, number] {
     const std::vector<size_t>& left = seats_[number].steps_left;
-    const bool work_left = std::any_of(left.begin(), left.end(), [](size_t steps) { return steps > 0; });
+    const bool work_left = seats_[number].runs_observers()
+                               ? IsWorkLeft()
+                               : std::any_of(left.begin(), left.end(), [](size_t steps) { return steps > 0; });
     if (work_left && !scene_.winding_down) TakeSeat(number);
   });
+}
+
+bool Run::IsWorkLeft() const {
+  for (const Seat& seat : seats_) {
+    if (std::any_of(seat.steps_left.begin(), seat.steps_left.end(), [](size_t steps) { return steps > 0; }))
+      return true;
+  }
+  return false;
 }
 
 void Run::RunProcess(size_t seat, Client* client) {
@@ -152,6 +183,13 @@ void Run::RunProcess(size_t seat, Client* client) {
   if (plan_.one_step == Plan::OneStep::kSome) options.commit_in_one_step = world_.Draw(client->process(), 2) == 0;
   const std::shared_ptr<Program> program = StartProgram(client, options);
   if (program->cluster == nullptr) {
+    --at_work_;
+    last_end_ = world_.now();
+    return;
+  }
+  if (seats_[seat].runs_observers()) {
+    RunWorker(client, program.get(), static_cast<int>(seat * plan_.tasks));
+    EndProgram(program.get());
     --at_work_;
     last_end_ = world_.now();
     return;
@@ -180,6 +218,113 @@ void Run::RunTask(size_t seat, size_t task, Client* client, const std::shared_pt
   last_end_ = world_.now();
 }
 
+// ----- Observers
+
+// With all observers, or with some, leaving the others to other workers. Null: the process is dead. The actor is used by the
+// observers, as long as the worker lives.
+std::unique_ptr<Worker> Run::StartWorker(Actor* actor, bool of_all) {
+  WorkerOptions options = plan_.worker;
+  options.add_only = !of_all;
+  auto worker = std::make_unique<Worker>(&actor->cluster(), options);
+  for (const WorkloadObserver& observer : observers_) {
+    if (!of_all && actor->Percent(40)) continue;
+    const ObserverInfo& info = observer.info;
+    const auto run = [this, actor, &observer](ReadWrite& t, const Notification& notification) {
+      return actor->Observe(t, [&](Recorded& recorded) -> absl::Status {
+        if (!scene_.winding_down && actor->Percent(plan_.failing_percent)) return absl::InternalError("fails at times");
+        return observer.run(recorded, notification);
+      });
+    };
+    worker->Observe({.name = info.name,
+                     .table = info.table,
+                     .column = info.column,
+                     .kind = info.kind,
+                     .run = run,
+                     .concurrency = 0,
+                     .attempts = observer.attempts});
+  }
+  for (;;) {
+    const absl::Status started = worker->Start();
+    if (started.ok()) return worker;
+    if (!actor->alive()) return nullptr;
+    const bool passing = IsTransient(started) || IsSnapshotTooOld(started) || absl::IsAborted(started);
+    if (!passing && !UnknownCommitOf(started).has_value()) {
+      scene_.Fail("worker", StrCat("a worker can't start: ", ToPiece(started.message())));
+      return nullptr;
+    }
+    actor->Sleep(plan_.faults.latency_max);
+  }
+}
+
+// What a person might do with a worker that runs, or a program.
+void Run::TroubleWorker(Actor* actor, Worker* worker) {
+  const uint64_t what = actor->Draw(20);
+  if (what == 0) {
+    worker->Pause();
+    actor->Sleep(plan_.faults.lease);
+    worker->Resume();
+  } else if (what == 1) {
+    const ObserverInfo& info = observers_[actor->Draw(observers_.size())].info;
+    if (info.kind == NotificationKind::kStrong) worker->Backfill(info.name).IgnoreError();
+  } else if (what == 2) {
+    const absl::StatusOr<std::vector<Quarantined>> entries = worker->ListQuarantine();
+    if (!entries.ok()) return;
+    for (const Quarantined& entry : *entries) worker->Replay(entry).IgnoreError();
+  }
+}
+
+// Works as long as clients do, now and then as a new worker.
+void Run::RunWorker(Client* client, Program* program, int number) {
+  Actor actor(&scene_, client, program->cluster.get(), number);
+  const auto goes_on = [&] { return actor.alive() && IsWorkLeft() && !scene_.winding_down; };
+  while (goes_on()) {
+    const std::unique_ptr<Worker> worker = StartWorker(&actor, !plan_.split_observers);
+    if (worker == nullptr) return;
+    while (goes_on() && !actor.Percent(5)) {
+      TroubleWorker(&actor, worker.get());
+      actor.Sleep(plan_.faults.lease);
+    }
+    worker->Stop();
+  }
+}
+
+void Run::WaitUntilIdle(Worker* worker) {
+  if (scene_.failed()) return;
+  if (absl::Status s = worker->WaitUntilIdle(kIdleBounds * Bound()); !s.ok()) {
+    scene_.Fail("stuck", StrCat("not everything is observed: ", ToPiece(s.message())));
+  }
+}
+
+// How many there were.
+size_t Run::ReplayAll(Worker* worker, const std::vector<Quarantined>& entries) {
+  for (const Quarantined& entry : entries) {
+    if (scene_.failed()) break;
+    absl::Status replayed = worker->Replay(entry);
+    while (IsConflict(replayed) && !scene_.failed()) replayed = worker->Replay(entry);
+    if (!replayed.ok()) scene_.Fail("stuck", StrCat("can't replay: ", ToPiece(replayed.message())));
+  }
+  return entries.size();
+}
+
+// N1: nothing is lost, whoever died. Two workers in one process, at times.
+void Run::ObserveAll() {
+  if (observers_.empty()) return;
+  RunAlone("observe", [this](Actor& actor) {
+    const std::unique_ptr<Worker> worker = StartWorker(&actor, true);
+    const std::unique_ptr<Worker> second = actor.Percent(50) ? StartWorker(&actor, true) : nullptr;
+    for (size_t left = 1, round = 0; left > 0 && !scene_.failed(); ++round) {
+      WaitUntilIdle(worker.get());
+      const absl::StatusOr<std::vector<Quarantined>> entries = worker->ListQuarantine();
+      if (!entries.ok()) return scene_.Fail("stuck", StrCat("no quarantine: ", ToPiece(entries.status().message())));
+      if (round == 0 && !scene_.failed()) workload_->CheckObserved(actor, *entries);
+      left = ReplayAll(worker.get(), *entries);
+    }
+    if (scene_.failed()) return;
+    if (second != nullptr) second->Stop();
+    worker->Stop();
+  });
+}
+
 // ----- Phases
 
 void Run::MustBeDone(std::string_view phase, const Scheduler::Report& report) {
@@ -203,12 +348,29 @@ void Run::RunAlone(std::string_view name, const std::function<void(Actor&)>& tas
   MustBeDone(name, world_.Run({.events = kManyEvents}));
 }
 
+void Run::CreateTables() {
+  for (const std::string& table : Plan::Tables()) {
+    TableSchema schema;
+    for (const WorkloadObserver& observer : observers_) {
+      if (observer.info.kind != NotificationKind::kWeak || observer.info.table != table) continue;
+      schema.notify_only_columns.push_back(observer.info.column);
+    }
+    const bool plain = schema.notify_only_columns.empty();
+    if (!world_.store_server().disk()->CreateTable({table, plain ? "" : EncodeSchema(schema)}).ok()) {
+      scene_.Fail("setup", "no table");
+    }
+  }
+}
+
 void Run::SetUp() {
   const Faults::Rates rates = std::exchange(world_.kernel().faults.rates, {});
-  for (const std::string& table : Plan::Tables()) {
-    if (!world_.store_server().disk()->CreateTable({table, ""}).ok()) scene_.Fail("setup", "no table");
-  }
-  RunAlone("setup", [this](Actor& actor) { workload_->SetUp(actor); });
+  CreateTables();
+  RunAlone("setup", [this](Actor& actor) {
+    // From the first write on, it is known who observes.
+    const std::unique_ptr<Worker> worker = observers_.empty() ? nullptr : StartWorker(&actor, true);
+    workload_->SetUp(actor);
+    if (worker != nullptr) worker->Stop();
+  });
   world_.kernel().faults.rates = rates;
 }
 
@@ -216,6 +378,7 @@ void Run::RunUnderFaults() {
   if (scene_.failed()) return;
   seats_.resize(plan_.processes);
   for (Seat& seat : seats_) seat.steps_left.assign(plan_.tasks, plan_.steps);
+  if (!observers_.empty()) seats_.resize(plan_.processes + plan_.workers);
   for (size_t i = 0; i < seats_.size(); ++i) TakeSeat(i);
   world_.Run({.events = kEventsUnderFaults, .until = world_.now() + kTimeUnderFaults + 10 * plan_.faults.lease});
 }
@@ -306,16 +469,19 @@ void Run::FailBy(std::string_view checker, const Findings& findings) {
 void Run::Judge() {
   History history = scene_.history.Take();
   for (const TxnId txn : scene_.as_of) history.transactions[txn].as_of = true;
+  counts_.runs = scene_.runs.size();
+  uint64_t unknown = 0;
   for (TxnRecord& record : history.transactions) {
     ++counts_.transactions;
     counts_.committed += record.outcome == TxnOutcome::kOk && record.commit_ts != Timestamp() ? 1 : 0;
     counts_.failed += record.outcome == TxnOutcome::kFail ? 1 : 0;
     if (record.outcome != TxnOutcome::kInfo) continue;
-    ++counts_.unknown;
+    ++unknown;
     // All is over: what has not committed by now never will.
     const std::optional<Timestamp> commit_ts = invariants_.CommitOf(record.start_ts);
     record.Resolve(commit_ts.has_value() ? TxnOutcome::kOk : TxnOutcome::kFail, commit_ts.value_or(Timestamp()));
   }
+  counts_.unknown = unknown - std::min(unknown, counts_.runs);
   if (scene_.failed()) return;
   FailBy("sweep", CheckSweep(history));
   if (!workload_->lists() || scene_.failed()) return;
@@ -345,6 +511,7 @@ void RunCounts::Add(const RunCounts& other) {
   unknown += other.unknown;
   processes += other.processes;
   faults += other.faults;
+  runs += other.runs;
   write_skews += other.write_skews;
   cluster.commits += other.cluster.commits;
   cluster.conflicts += other.cluster.conflicts;

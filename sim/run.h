@@ -1,9 +1,12 @@
 // One run of the simulator: a plan is carried out, watched and judged.
 //
 //   set up   no faults: the workload writes its first data
-//   run      under faults: processes use the cluster; one that dies is replaced after a while by a new one
+//   run      under faults: processes use the cluster, others run its observers; one that dies is replaced after a while by a
+//            new one
 //   heal     no more faults, and no new work
 //   drain    who is at work must come to an end within a bounded time, and all messages must arrive (T14)
+//   observe  if the workload has observers: workers run until nothing is left to be observed, within a bounded time; what is
+//            in quarantine is replayed
 //   check    a new process asks for the truth about commits of unknown outcome (T10), reads everything, collects garbage
 //            and reads again; in the end no lock may be left
 //
@@ -41,6 +44,7 @@ struct RunCounts {
   uint64_t unknown = 0;    // outcomes that the client did not learn at first
   uint64_t processes = 0;  // also those that took the place of dead ones
   uint64_t faults = 0;
+  uint64_t runs = 0;         // of observers
   uint64_t write_skews = 0;  // GraphReport::write_skew_pivots
   ClusterStats cluster;
 

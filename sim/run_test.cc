@@ -44,12 +44,13 @@ TEST(Run, TheSwarmComesEverywhere) {
   uint64_t planned = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const Plan plan = Plan::Of(seed);
-    planned += plan.processes + 2;
+    planned += plan.processes + plan.workers + 3;
     counts.Add(RunPlan(plan).counts);
   }
   EXPECT_GT(counts.processes, planned) << "nobody died";
   EXPECT_GT(counts.faults, 1000U);
   EXPECT_GT(counts.unknown, 0U);
+  EXPECT_GT(counts.runs, 100U);
   EXPECT_GT(counts.failed, 0U);
   EXPECT_GT(counts.write_skews, 0U);
   EXPECT_GT(counts.cluster.conflicts, 0U);

@@ -1,6 +1,7 @@
 #include "sim/workloads/scene.h"
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <utility>
 
@@ -23,6 +24,12 @@ bool Covers(const ScanOptions& options, const CellName& cell) {
 }  // namespace
 
 std::string KeyOf(const CellName& cell) { return StrCat(cell.table, "/", cell.row, ":", cell.column); }
+
+int64_t NumberIn(const std::optional<std::string>& value) {
+  int64_t number = 0;
+  if (value.has_value()) std::from_chars(value->data(), value->data() + value->size(), number);
+  return number;
+}
 
 // ----- Recorded
 
@@ -92,6 +99,8 @@ absl::Status Recorded::Verify(const CellName& cell) {
   if (status.ok()) handle_.Verify(KeyOf(cell));
   return status;
 }
+
+absl::Status Recorded::Notify(const CellName& cell) { return writes_->Notify(cell.table, cell.row, cell.column); }
 
 absl::Status Recorded::Append(const CellName& cell, int64_t element) {
   absl::StatusOr<std::optional<std::string>> value = Get(cell);
@@ -249,6 +258,16 @@ void Actor::LookBack(const Body& body) {
   const HistoryRecorder::Handle handle = scene_.history.Begin(number_);
   scene_.as_of.push_back(handle.id());
   LookAt(handle, cluster_.AsOf(scene_.moments[Draw(scene_.moments.size())]), body);
+}
+
+absl::Status Actor::Observe(ReadWrite& t, const Body& body) {
+  const HistoryRecorder::Handle handle = scene_.history.Begin(number_);
+  scene_.runs.push_back(handle.id());
+  scene_.as_of.push_back(handle.id());  // it was started before it could be recorded
+  Note(StrCat("T", handle.id(), " observes at ", t.timestamp().ToString()));
+  Recorded recorded(this, &t, &t, handle);
+  recorded.NoteStart();
+  return body(recorded);
 }
 
 void Actor::CollectGarbage() {

@@ -44,6 +44,7 @@ struct Scene {
   HistoryRecorder history;
   std::vector<Open> open;
   std::vector<TxnId> as_of;        // snapshots of times that their readers chose
+  std::vector<TxnId> runs;         // of observers: nobody tells them what became of their transactions
   std::vector<Timestamp> moments;  // timestamps that someone saw: to look back to
   int64_t next_value = 1'000'001;  // no value is written twice; long numbers make long lists
   bool winding_down = false;       // no new work
@@ -51,6 +52,9 @@ struct Scene {
 
 // The name of a cell in the history.
 std::string KeyOf(const CellName& cell);
+
+// The number that a value begins with; zero if it is absent.
+int64_t NumberIn(const std::optional<std::string>& value);
 
 class Actor;
 
@@ -70,6 +74,8 @@ class Recorded {
   absl::Status Set(const CellName& cell, std::string_view value);
   absl::Status Delete(const CellName& cell);
   absl::Status Verify(const CellName& cell);
+  // Not part of the history.
+  absl::Status Notify(const CellName& cell);
   // Puts the element at the end of the list that the cell holds.
   absl::Status Append(const CellName& cell, int64_t element);
 
@@ -119,6 +125,8 @@ class Actor {
   // Runs it in a snapshot, of now or of a time in the past.
   void Look(const Body& body);
   void LookBack(const Body& body);
+  // Runs it in the transaction of an observer.
+  absl::Status Observe(ReadWrite& t, const Body& body);
   void CollectGarbage();
 
   Scene& scene() { return scene_; }

@@ -3,20 +3,34 @@
 // A run has five phases (sim/run.h): set up, run under faults, heal, drain, check. All that a workload reads and writes is
 // recorded, and judged by the checkers of sim/history; what it knows besides about its data (a sum, a ring) it checks
 // itself and tells with Scene::Fail.
+//
+// A workload may have observers. Then processes with workers take part in the run, and after the drain there is one more
+// phase, in which workers run until nothing is left to be observed (sim/run.h).
 
 #ifndef PERCOLATOR_SIM_WORKLOADS_WORKLOAD_H_
 #define PERCOLATOR_SIM_WORKLOADS_WORKLOAD_H_
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "percolator/observer.h"
 #include "percolator/status.h"
 #include "sim/plan.h"
 #include "sim/workloads/scene.h"
+#include "src/observe/registry.h"
 
 namespace percolator::sim {
+
+struct WorkloadObserver {
+  ObserverInfo info;
+  int attempts = 16;  // ObserverSpec::attempts
+  std::function<absl::Status(Recorded& t, const Notification& notification)> run;
+};
 
 class Workload {
  public:
@@ -24,10 +38,21 @@ class Workload {
 
   // Every cell it may ever write, in their order.
   virtual std::vector<CellName> Cells(const Plan& plan) const { return plan.Cells(); }
+  // The columns of weak ones are declared notify-only. Their functions may be called as long as the workload lives.
+  virtual std::vector<WorkloadObserver> Observers(const Plan& /*plan*/) { return {}; }
   // Writes the data that a run begins with. Nothing fails here.
   virtual void SetUp(Actor& /*actor*/) {}
   // A piece of work. Called by many tasks; any call of the cluster may fail.
   virtual void Step(Actor& actor) = 0;
+  // Whoever changes the column notifies the cell, weakly.
+  struct WeakSource {
+    std::string table;
+    std::string column;
+    CellName notified;
+  };
+  virtual std::optional<WeakSource> Notifies(const Plan& /*plan*/) const { return std::nullopt; }
+  // Looks when for the first time nothing is left to be observed, but for what is in quarantine. That is replayed then.
+  virtual void CheckObserved(Actor& /*actor*/, const std::vector<Quarantined>& /*quarantined*/) {}
   // Looks at the end, when all others are gone and nothing fails any more.
   virtual void Check(Actor& /*actor*/) {}
   // Whether its values are lists that are only appended to: then the graph checker judges too.
@@ -37,6 +62,7 @@ class Workload {
 struct WorkloadKind {
   std::string_view name;
   std::string_view what;
+  bool observes;
   std::unique_ptr<Workload> (*make)();
 };
 std::span<const WorkloadKind> AllWorkloads();

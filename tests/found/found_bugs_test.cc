@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,61 +14,11 @@
 #include "src/txn/background.h"
 #include "src/txn/tables.h"
 #include "src/txn/writes.h"
+#include "tests/found/hooked_store.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
 namespace {
-
-constexpr uint64_t kHour = uint64_t{3600} * 1'000'000;
-
-class StepOracle : public Oracle {
- public:
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
-    if (failures > 0 && failures-- > 0) return absl::UnavailableError("no oracle");
-    return Timestamp(next.fetch_add(count));
-  }
-  std::atomic<uint64_t> next{10 * kHour};
-  std::atomic<int> failures{0};
-};
-
-// Passes everything on, but for what a test wants done otherwise.
-class HookedStore : public Store {
- public:
-  explicit HookedStore(Store* store) : store_(store) {}
-
-  std::function<absl::StatusOr<JointResult>(const JointMutation&, Oracle*)> together;
-  std::function<void(const std::vector<RowMutation>&)> before_mutate;
-  std::function<void()> after_list;
-  std::atomic<bool> down{false};
-
-  absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override { return store_->Read(reads); }
-  absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override { return store_->Scan(request); }
-  std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override {
-    if (down) return std::vector<absl::StatusOr<MutateResult>>(mutations.size(), absl::UnavailableError("down"));
-    if (before_mutate) before_mutate(mutations);
-    return store_->Mutate(mutations);
-  }
-  bool CanMutateTogether() const override { return true; }
-  absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override {
-    return together ? together(mutation, oracle) : store_->MutateTogether(mutation, oracle);
-  }
-  absl::Status RaiseSafePoint(Timestamp ts) override { return store_->RaiseSafePoint(ts); }
-  absl::StatusOr<Timestamp> SafePoint() override { return store_->SafePoint(); }
-  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override {
-    return store_->SampleRowKeys(name);
-  }
-  absl::Status CreateTable(const TableInfo& info) override { return store_->CreateTable(info); }
-  absl::Status DropTable(const std::string& name) override { return store_->DropTable(name); }
-  absl::StatusOr<std::vector<TableInfo>> ListTables() override {
-    auto tables = store_->ListTables();
-    if (after_list) std::exchange(after_list, nullptr)();
-    return tables;
-  }
-  absl::Status Close() override { return store_->Close(); }
-
- private:
-  Store* const store_;
-};
 
 class FoundBugsTest : public ::testing::Test {
  protected:

@@ -98,6 +98,7 @@ absl::Status Client::BuildWrites() {
     CellWrite& out = writes_.rows.back().cells.emplace_back(WriteOf(cell, write, primary));
     out.lock.session = env().session;
     out.lock.refreshed = Timestamp(start_ts_.value() + static_cast<uint64_t>(age.count()));
+    out.lock.observed = write.kind != WriteKind::kVerify && env().observed.Contains(cell.table, cell.column);
     if (primary == nullptr) primary = &cell;
   }
   return FillVerified();

@@ -36,6 +36,7 @@ class Client {
   const std::string& name() const { return name_; }
   ClientStore& store() { return store_; }
   Cluster& cluster() { return *cluster_; }
+  Engine* engine() { return engine_; }
   Environment& env() { return engine()->env; }
 
   // Begins the transaction: draws its start timestamp.
@@ -83,6 +84,8 @@ class Client {
 
   // A lock that it has met, and will resolve later.
   std::optional<MetLock> met;
+  // The next observer that it runs stops before it does anything.
+  bool holds = false;
 
  private:
   // A transaction whose inside can be reached.
@@ -95,7 +98,6 @@ class Client {
   Client(std::string name, const ClusterParts& parts, Network* network)
       : name_(std::move(name)), store_(parts.store, network, parts.runtime) {}
 
-  Engine* engine() { return engine_; }
   Deadline CallDeadline() { return {env().runtime, env().options.call_timeout}; }
   absl::Status BuildWrites();
   absl::Status FillVerified();

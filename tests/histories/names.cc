@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "src/base/strings.h"
+#include "src/txn/columns.h"
 
 namespace percolator {
 
@@ -23,6 +24,10 @@ const CellName* CellMap::Find(const std::string& name) const {
 }
 
 std::string CellMap::NameOf(const CellName& cell) const {
+  if (const std::optional<std::string> observed = ColumnOfAck(cell.column)) {
+    const std::string observer = cell.column.substr(AckColumn(*observed, "").size());
+    return StrCat("ack of ", NameOf({cell.table, cell.row, *observed}), " by ", observer);
+  }
   const CellName* const known = Find(cell.column);
   return known != nullptr && *known == cell ? cell.column : StrCat(cell.table, "/", cell.row, "/", cell.column);
 }

@@ -27,7 +27,7 @@ class CellMap {
 
   // Null: no such cell.
   const CellName* Find(const std::string& name) const;
-  // The cell's word, if it has one.
+  // The cell's word, if it has one; "ack of x by copy" for the acknowledgement of an observer.
   std::string NameOf(const CellName& cell) const;
   // A row by the place it has in the layout: "row1".
   static std::string NameOfRow(const std::string& table, const std::string& row);

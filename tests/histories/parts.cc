@@ -77,6 +77,10 @@ void ClientStore::CutOff() {
 void ClientStore::MaybeStop(Moment moment) {
   if (!stop_.has_value() || stop_->moment != moment || --stop_->mutations > 0) return;
   stop_.reset();
+  StopHere();
+}
+
+void ClientStore::StopHere() {
   MutexLock lock(&mutex_);
   stopped_ = true;
   while (stopped_) go_on_->Wait(&mutex_);

@@ -82,6 +82,8 @@ class ClientStore final : public Store {
   // stops.
   enum class Moment { kBefore, kAfter };
   void StopAt(Moment moment, int mutation);
+  // Stops now.
+  void StopHere();
   bool stopped() const { return stopped_; }
   void GoOn();
   // Nothing that it sends arrives any more.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/strings.h"
+#include "src/txn/tables.h"
 #include "tests/histories/raw_cells.h"
 #include "tests/histories/words.h"
 
@@ -69,6 +70,20 @@ const std::map<std::string_view, Player::Verb>& Player::Verbs() {
       {"connect", {&Player::Connect, 0, 0}},
       {"restart", {&Player::Restart, 0, 0}},
       {"drop-table", {&Player::DropTable, 1, 1}},
+      {"observe", {&Player::Observe, 5, 6}},
+      {"unobserve", {&Player::Unobserve, 1, 1}},
+      {"worker", {&Player::StartWorkers, 1, kMany}},
+      {"notify", {&Player::Notify, 2, 2}},
+      {"look", {&Player::Look, 3, 3}},
+      {"run", {&Player::Run, 3, 4}},
+      {"hold", {&Player::Hold, 1, 1}},
+      {"settle", {&Player::Settle, 1, 1}},
+      {"remove-marks", {&Player::RemoveMarks, 3, 3}},
+      {"quarantine", {&Player::Quarantine, 3, 3}},
+      {"replay", {&Player::Replay, 3, 3}},
+      {"drop", {&Player::Drop, 3, 3}},
+      {"quarantined", {&Player::ListQuarantined, 0, 0}},
+      {"marks", {&Player::Marks, 0, 0}},
       {"dump", {&Player::Dump, 0, 0}},
       {"locks", {&Player::Locks, 0, 0}},
       {"history", {&Player::History, 1, kMany}},
@@ -97,7 +112,8 @@ absl::StatusOr<std::unique_ptr<Player>> Player::Make(const Script& script, const
   std::unique_ptr<Player> player(new Player(script, variant));
   if (absl::Status s = player->OpenStore(); !s.ok()) return s;
   for (const std::string& table : player->cells_.tables()) {
-    if (absl::Status s = player->store_->CreateTable({table, ""}); !s.ok()) return s;
+    const std::string schema = EncodeSchema({.notify_only_columns = script.notify_only});
+    if (absl::Status s = player->store_->CreateTable({table, schema}); !s.ok()) return s;
   }
   return player;
 }
@@ -152,7 +168,12 @@ Player::Answer Player::Perform(const Command& command) {
 absl::Status Player::CheckRules() {
   const absl::StatusOr<std::vector<RawCell>> cells = ReadRawCells(store_.get());
   if (!cells.ok()) return cells.status();
-  const std::vector<std::string> broken = BrokenRules(*cells);
+  std::vector<std::string> broken = BrokenRules(*cells);
+  for (const auto& [name, observer] : observers_) {
+    if (observer.info.kind != NotificationKind::kStrong) continue;
+    const CellName* const observed = cells_.Find(observer.info.column);
+    for (std::string& lost : LostChanges(*cells, name, *observed)) broken.push_back(std::move(lost));
+  }
   return broken.empty() ? absl::OkStatus() : absl::InternalError(Joined(broken, "; "));
 }
 

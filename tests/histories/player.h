@@ -20,6 +20,8 @@
 #include "absl/status/statusor.h"
 #include "percolator/cluster.h"
 #include "src/base/mutex.h"
+#include "src/observe/registry.h"
+#include "src/observe/run.h"
 #include "tests/histories/client.h"
 #include "tests/histories/names.h"
 #include "tests/histories/parts.h"
@@ -58,6 +60,13 @@ class Player {
     std::unique_ptr<WaitQueue> changed;
     bool done = false;  // guarded by `mutex`, as is the answer
     Answer answer;
+  };
+
+  // An observer, with what it does: "copy", "count" or "notify" a cell, "nothing" or "fail".
+  struct ScriptedObserver {
+    ObserverInfo info;
+    std::string action;
+    CellName target;
   };
 
   Player(const Script& script, const Variant& variant);
@@ -128,6 +137,37 @@ class Player {
   Answer Restart(const Words& words);
   Answer DropTable(const Words& words);
 
+  // --- Observers, in observer_verbs.cc.
+  Answer Observe(const Words& words);
+  Answer Unobserve(const Words& words);
+  Answer StartWorkers(const Words& words);
+  Answer Notify(const Words& words);
+  Answer Look(const Words& words);
+  Answer Run(const Words& words);
+  Answer Hold(const Words& words);
+  Answer Settle(const Words& words);
+  Answer RemoveMarks(const Words& words);
+  Answer Quarantine(const Words& words);
+  Answer Replay(const Words& words);
+  Answer Drop(const Words& words);
+  Answer ListQuarantined(const Words& words);
+  Answer Marks(const Words& words);
+
+  absl::StatusOr<const ScriptedObserver*> FindObserver(const std::string& name);
+  // "run w1 copy x keep": the worker, what it shall run, and whether marks may be removed.
+  struct RunWords {
+    Client* worker;
+    const ScriptedObserver* observer;
+    CellName cell;
+    std::optional<Timestamp> others_done_at;
+  };
+  absl::StatusOr<RunWords> ParseRun(const Words& words);
+  absl::StatusOr<Timestamp> FindUntil(const std::string& word);
+  // What the observers of scripts do.
+  absl::Status RunScripted(Client* worker, const ScriptedObserver& observer, ReadWrite& t, const CellName& cell);
+  Answer OutcomeText(const RunOutcome& outcome);
+  absl::Status StoreObservers();
+
   Answer Dump(const Words& words);
   Answer Locks(const Words& words);
   Answer History(const Words& words);
@@ -146,6 +186,7 @@ class Player {
   std::unique_ptr<Store> store_;
   std::vector<std::unique_ptr<Client>> clients_;  // all that were ever started
   std::map<std::string, Client*> by_name_;
+  std::map<std::string, ScriptedObserver> observers_;
   std::map<std::string, std::unique_ptr<Running>> running_;  // commands that were started, by client
 };
 

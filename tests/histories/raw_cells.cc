@@ -4,16 +4,18 @@
 #include <array>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "src/base/coding.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
 
 namespace percolator {
 namespace {
 
-constexpr std::array<Family, 3> kFamilies = {Family::kData, Family::kLock, Family::kWrite};
+constexpr std::array<Family, 4> kFamilies = {Family::kData, Family::kLock, Family::kWrite, Family::kNotify};
 
 absl::Status Decode(RawCell* cell) {
   if (cell->family == Family::kLock) {
@@ -24,6 +26,14 @@ absl::Status Decode(RawCell* cell) {
     absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell->value);
     if (!record.ok()) return record.status();
     cell->record = *std::move(record);
+  } else if (cell->family == Family::kNotify) {
+    absl::StatusOr<Mark> mark = DecodeMark(cell->value);
+    if (!mark.ok()) return mark.status();
+    cell->mark = *mark;
+    if (const std::optional<std::string_view> column = ColumnOfPending(cell->name.column)) {
+      cell->pending = true;
+      cell->name.column = std::string(*column);
+    }
   }
   return absl::OkStatus();
 }
@@ -36,7 +46,7 @@ absl::Status AddTable(Store* store, const std::string& table, std::vector<RawCel
     if (!page.ok()) return page.status();
     for (Row& row : page->rows) {
       for (Cell& cell : row.cells) {
-        RawCell raw{{table, row.key, cell.column}, cell.family, cell.timestamp, std::move(cell.value), {}, {}};
+        RawCell raw{{table, row.key, cell.column}, cell.family, cell.timestamp, std::move(cell.value)};
         if (absl::Status s = Decode(&raw); !s.ok()) return s;
         cells->push_back(std::move(raw));
       }
@@ -44,6 +54,20 @@ absl::Status AddTable(Store* store, const std::string& table, std::vector<RawCel
     if (!page->resume.has_value()) return absl::OkStatus();
     request.rows.start = *std::move(page->resume);
   }
+}
+
+// The start of the run that an acknowledgement is of; zero: "run again".
+Timestamp SeenBy(std::string_view ack) {
+  uint64_t seen = 0;
+  ConsumeFixed64(&ack, &seen);
+  return Timestamp(seen);
+}
+
+// What a cell holds, for people.
+std::optional<std::string> Legible(const CellName& name, const std::optional<std::string>& value,
+                                   const Stamps& stamps) {
+  if (!value.has_value() || !ColumnOfAck(name.column).has_value()) return value;
+  return value->empty() ? "run again" : "seen " + stamps.Text(SeenBy(*value));
 }
 
 std::string KindText(WriteKind kind, const std::optional<std::string>& value) {
@@ -58,16 +82,17 @@ std::string VerifiedText(Timestamp verified, const Stamps& stamps) {
 
 std::string LockText(const RawCell& cell, const CellMap& map, const Stamps& stamps) {
   const Lock& lock = *cell.lock;
-  std::string text = KindText(lock.kind, lock.value);
+  std::string text = KindText(lock.kind, Legible(cell.name, lock.value, stamps));
   if (lock.kind == WriteKind::kVerify) text += VerifiedText(lock.verified, stamps);
   text += lock.primary.has_value() ? StrCat(", primary ", map.NameOf(*lock.primary)) : ", primary";
   if (lock.refreshed > cell.timestamp) text += ", refreshed";
   return text;
 }
 
-std::string RecordText(const WriteRecord& record, const Stamps& stamps) {
+std::string RecordText(const RawCell& cell, const Stamps& stamps) {
+  const WriteRecord& record = *cell.record;
   if (record.kind == WriteKind::kRollback) return "rollback";
-  std::string text = KindText(record.kind, record.value);
+  std::string text = KindText(record.kind, Legible(cell.name, record.value, stamps));
   if (record.kind == WriteKind::kVerify) text += VerifiedText(record.verified, stamps);
   return StrCat(text, " ", stamps.Text(record.start_ts));
 }
@@ -75,7 +100,11 @@ std::string RecordText(const WriteRecord& record, const Stamps& stamps) {
 std::string ContentText(const RawCell& cell, const CellMap& map, const Stamps& stamps) {
   const std::string at = StrCat(stamps.NumberText(cell.timestamp), ": ");
   if (cell.lock.has_value()) return at + LockText(cell, map, stamps);
-  if (cell.record.has_value()) return at + RecordText(*cell.record, stamps);
+  if (cell.record.has_value()) return at + RecordText(cell, stamps);
+  if (cell.mark.has_value()) {
+    const std::string depth = cell.mark->depth == 0 ? "" : StrCat(", depth ", cell.mark->depth);
+    return StrCat(at, cell.pending ? "pending" : "mark", depth);
+  }
   return at + ValueText(cell.value);
 }
 
@@ -93,14 +122,15 @@ void AddLines(const std::string& name, const std::array<std::vector<std::string>
   }
 }
 
-std::string Aligned(const std::vector<Line>& lines) {
+// Only the first `columns` of them.
+std::string Aligned(const std::vector<Line>& lines, size_t columns) {
   std::array<size_t, std::tuple_size_v<Line>> widths{};
   for (const Line& line : lines) {
     for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
   std::string out;
   for (const Line& line : lines) {
-    for (size_t i = 0; i < line.size(); ++i) {
+    for (size_t i = 0; i < columns; ++i) {
       out += (i == 0 ? "" : " | ") + line[i] + std::string(widths[i] - line[i].size(), ' ');
     }
     out.erase(out.find_last_not_of(' ') + 1);
@@ -121,8 +151,11 @@ class CellRules {
   explicit CellRules(const CellName& name) : name_(StrCat(name.table, "/", name.row, "/", name.column)) {}
 
   void Add(const RawCell& cell) {
-    if (cell.lock.has_value()) {
+    if (cell.mark.has_value()) {
+      if (cell.pending) pending_.insert(cell.timestamp);
+    } else if (cell.lock.has_value()) {
       ++locks_;
+      if (cell.lock->observed) observed_locks_.insert(cell.timestamp);
       AddStart(cell.timestamp, HasOwnData(cell.lock->kind, cell.lock->value));
     } else if (cell.record.has_value()) {
       spans_.emplace_back(cell.record->start_ts, cell.timestamp);
@@ -136,6 +169,7 @@ class CellRules {
     if (locks_ > 1) broken->push_back("T4: more than one lock in " + name_);
     if (twice_) broken->push_back("T4: two locks or records of one transaction in " + name_);
     if (data_ != wanted_data_) broken->push_back("G5: the data does not belong to the locks and records of " + name_);
+    if (pending_ != observed_locks_) broken->push_back("N1: the pending marks are not those of the locks of " + name_);
     std::sort(spans_.begin(), spans_.end());
     for (size_t i = 0; i < spans_.size(); ++i) {
       if (spans_[i].first >= spans_[i].second) broken->push_back("T6: a commit before its start in " + name_);
@@ -159,6 +193,8 @@ class CellRules {
   std::set<Timestamp> starts_;
   std::set<Timestamp> data_;
   std::set<Timestamp> wanted_data_;
+  std::set<Timestamp> observed_locks_;
+  std::set<Timestamp> pending_;
   std::vector<std::pair<Timestamp, Timestamp>> spans_;
 };
 
@@ -183,7 +219,8 @@ std::string ValueText(const std::string& value) {
 }
 
 std::string DumpText(const std::vector<RawCell>& cells, const CellMap& map, const Stamps& stamps) {
-  std::vector<Line> lines = {{"", "data", "lock", "write"}};
+  const bool has_marks = std::any_of(cells.begin(), cells.end(), [](const RawCell& c) { return c.mark.has_value(); });
+  std::vector<Line> lines = {{"", "data", "lock", "write", "notify"}};
   for (size_t i = 0; i < cells.size();) {
     const CellName& name = cells[i].name;
     const bool markers = name.column == RollbackColumn();
@@ -191,9 +228,10 @@ std::string DumpText(const std::vector<RawCell>& cells, const CellMap& map, cons
     for (; i < cells.size() && cells[i].name == name; ++i) {
       contents[static_cast<size_t>(cells[i].family)].push_back(ContentText(cells[i], map, stamps));
     }
+    if (name.table == kSystemTable) continue;
     AddLines(markers ? CellMap::NameOfRow(name.table, name.row) : map.NameOf(name), contents, &lines);
   }
-  return Aligned(lines);
+  return Aligned(lines, has_marks ? kFamilies.size() + 1 : kFamilies.size());
 }
 
 std::string LocksText(const std::vector<RawCell>& cells, const CellMap& map, const Stamps& stamps) {
@@ -203,6 +241,38 @@ std::string LocksText(const std::vector<RawCell>& cells, const CellMap& map, con
     text += StrCat(text.empty() ? "" : ", ", map.NameOf(cell.name), " by ", stamps.TransactionName(cell.timestamp));
   }
   return text.empty() ? "none" : text;
+}
+
+std::string MarksText(const std::vector<RawCell>& cells, const CellMap& map, const Stamps& stamps) {
+  std::string text;
+  for (const RawCell& cell : cells) {
+    if (!cell.mark.has_value()) continue;
+    text += StrCat(text.empty() ? "" : ", ", map.NameOf(cell.name), cell.pending ? " pending " : " ",
+                   stamps.Text(cell.timestamp));
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::vector<std::string> LostChanges(const std::vector<RawCell>& cells, const std::string& observer,
+                                     const CellName& observed) {
+  Timestamp changed;
+  Timestamp marked;
+  Timestamp seen;
+  Timestamp acknowledged;
+  const CellName ack{observed.table, observed.row, AckColumn(observed.column, observer)};
+  for (const RawCell& cell : cells) {
+    if (cell.name == observed) {
+      const bool is_version =
+          cell.record.has_value() && (cell.record->kind == WriteKind::kPut || cell.record->kind == WriteKind::kDelete);
+      if (is_version) changed = std::max(changed, cell.timestamp);
+      if (cell.mark.has_value() && !cell.pending) marked = std::max(marked, cell.timestamp);
+    } else if (cell.name == ack && cell.record.has_value() && cell.timestamp > acknowledged) {
+      acknowledged = cell.timestamp;
+      seen = SeenBy(cell.record->value.value_or(""));
+    }
+  }
+  if (changed <= seen || marked >= changed) return {};
+  return {StrCat("N1: ", observed.column, " has changed, ", observer, " has not seen it, and nobody will find it")};
 }
 
 std::vector<std::string> BrokenRules(const std::vector<RawCell>& cells) {

@@ -56,6 +56,8 @@ absl::Status ParseComment(std::string_view line, Script* script) {
     script->commits = Words(rest);
   } else if (ConsumePrefix(&rest, "# store: ")) {
     script->stores = Words(rest);
+  } else if (ConsumePrefix(&rest, "# notify-only: ")) {
+    script->notify_only = Words(rest);
   } else if (ConsumePrefix(&rest, "# cells: ")) {
     absl::StatusOr<std::vector<std::vector<std::string>>> cells = ParseCells(rest);
     if (!cells.ok()) return cells.status();

@@ -34,6 +34,8 @@ struct Script {
   // "# cells: g w x | y z": the cells in the order of their names; those on different sides of a bar are in different rows
   // or tables, if the layout has several.
   std::vector<std::vector<std::string>> cells;
+  // "# notify-only: w": cells that can't be written, only notified.
+  std::vector<std::string> notify_only;
 
   std::vector<Block> blocks;
   std::string tail;  // comments after the last block

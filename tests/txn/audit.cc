@@ -1,5 +1,6 @@
 #include "tests/txn/audit.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -7,9 +8,11 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "src/base/coding.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
 #include "src/txn/lock.h"
+#include "src/txn/mark.h"
 #include "src/txn/write_record.h"
 
 namespace percolator {
@@ -37,6 +40,7 @@ class Auditor {
     std::map<Timestamp, Lock> locks;
     std::vector<Record> records;  // newest first
     std::set<Timestamp> data;
+    std::set<Timestamp> pending;  // marks
   };
 
   void Find(std::string_view invariant, const CellName& cell, std::string_view what) {
@@ -45,7 +49,8 @@ class Auditor {
   }
 
   void AuditTable(const std::string& table) {
-    ScanRequest request{table, RowRange::All(), {{Family::kLock}, {Family::kWrite}, {Family::kData}}};
+    ScanRequest request{
+        table, RowRange::All(), {{Family::kLock}, {Family::kWrite}, {Family::kData}, {Family::kNotify}}};
     for (bool more = true; more;) {
       const absl::StatusOr<ScanPage> page = store_->Scan(request);
       if (!page.ok()) {
@@ -65,6 +70,11 @@ class Auditor {
       const CellName name{table, row.key, cell.column};
       if (cell.family == Family::kData) {
         columns[cell.column].data.insert(cell.timestamp);
+      } else if (cell.family == Family::kNotify) {
+        const absl::StatusOr<Mark> mark = DecodeMark(cell.value);
+        if (!mark.ok()) return Find("format", name, mark.status().ToString());
+        const std::optional<std::string_view> of = ColumnOfPending(cell.column);
+        if (of.has_value()) columns[std::string(*of)].pending.insert(cell.timestamp);
       } else if (cell.family == Family::kLock) {
         const absl::StatusOr<Lock> lock = DecodeLock(cell.value);
         if (!lock.ok()) return Find("format", name, lock.status().ToString());
@@ -80,18 +90,49 @@ class Auditor {
         }
       }
     }
-    for (const auto& [column, state] : columns) AuditColumn({table, row.key, column}, state, markers);
+    for (const auto& [column, state] : columns) {
+      AuditColumn({table, row.key, column}, state, markers);
+      const std::optional<std::string> observed = ColumnOfAck(column);
+      if (!observed.has_value()) continue;
+      const auto changes = columns.find(*observed);
+      AuditAcks({table, row.key, column}, state.records,
+                changes == columns.end() ? std::vector<Record>() : changes->second.records);
+    }
     for (const Timestamp start : markers) markers_.emplace(start, std::pair(table, row.key));
+  }
+
+  // Both newest first.
+  void AuditAcks(const CellName& ack, const std::vector<Record>& acks, const std::vector<Record>& changes) {
+    std::optional<Timestamp> later;  // the start of the run that acknowledged after the one at hand
+    for (const Record& record : acks) {
+      std::string_view bytes = record.record.value.value_or("");
+      uint64_t start = 0;
+      const bool is_run = ConsumeFixed64(&bytes, &start);  // else: somebody asked for a run whatever was seen
+      if (is_run && later.has_value() && !ChangedBetween(changes, Timestamp(start), *later)) {
+        Find("N2", ack, StrCat("runs of starts ", start, " and ", later->ToString(), " have seen the same"));
+      }
+      later = is_run ? std::optional(Timestamp(start)) : std::nullopt;
+    }
+  }
+
+  static bool ChangedBetween(const std::vector<Record>& changes, Timestamp after, Timestamp until) {
+    return std::any_of(changes.begin(), changes.end(), [&](const Record& change) {
+      const bool is_version = change.record.kind == WriteKind::kPut || change.record.kind == WriteKind::kDelete;
+      return is_version && change.commit_ts > after && change.commit_ts <= until;
+    });
   }
 
   void AuditColumn(const CellName& cell, const Column& column, const std::set<Timestamp>& markers) {
     if (column.locks.size() > 1) Find("T4", cell, "two locks");
     std::set<Timestamp> starts;
     std::set<Timestamp> points_to_data;
+    std::set<Timestamp> observed;
     for (const auto& [start, lock] : column.locks) {
+      if (lock.observed) observed.insert(start);
       if (lock.kind == WriteKind::kPut && !lock.value.has_value()) points_to_data.insert(start);
       if (markers.contains(start)) Find("T3", cell, StrCat("a lock at ", start.ToString(), " beside its marker"));
     }
+    if (observed != column.pending) Find("N1", cell, "the pending marks are not those of its locks");
     std::optional<Record> newer;
     for (const Record& record : column.records) {
       const Timestamp start = record.record.start_ts;

@@ -9,6 +9,8 @@
 //   T5  the lives of the transactions that wrote a cell do not overlap
 //   T6  a commit is later than its start
 //   G5  no data without a lock or record that points to it
+//   N1  a pending mark stands beside each lock of an observed cell, and beside nothing else
+//   N2  between two runs of an observer that committed for a cell, it has changed (as long as no versions were collected)
 
 #ifndef PERCOLATOR_TESTS_TXN_AUDIT_H_
 #define PERCOLATOR_TESTS_TXN_AUDIT_H_

@@ -1,0 +1,71 @@
+// An observer that changes what it observes: each run counts a number down, until it is zero.
+//
+// N8, lesson 50: its own change notifies it again. Some numbers are larger than the chain of notifications may be long
+// (WorkerOptions::max_chain): that is taken for a cycle and goes to quarantine, and each replay goes a piece on.
+
+#include <algorithm>
+#include <string>
+
+#include "sim/workloads/kinds.h"
+#include "src/base/strings.h"
+
+namespace percolator::sim {
+namespace {
+
+constexpr size_t kMostCells = 6;
+constexpr uint64_t kMostSteps = 12;
+
+class Loop final : public Workload {
+ public:
+  std::vector<CellName> Cells(const Plan& plan) const override {
+    std::vector<CellName> cells;
+    for (size_t i = 0; i < std::min(plan.keys, kMostCells); ++i) cells.push_back(Number(plan, i));
+    std::sort(cells.begin(), cells.end());
+    return cells;
+  }
+
+  std::vector<WorkloadObserver> Observers(const Plan& plan) override {
+    return {{{.name = "down", .table = Number(plan, 0).table, .column = "number"}, 4, CountDown}};
+  }
+
+  void Step(Actor& actor) override {
+    actor.Transact(
+        [&](Recorded& t) { return t.Set(actor.AnyCell(), actor.Value(std::to_string(actor.Draw(kMostSteps)))); });
+  }
+
+  // What is not at zero was given up as a cycle, or because the observer failed: never just forgotten.
+  void CheckObserved(Actor& actor, const std::vector<Quarantined>& quarantined) override {
+    actor.Look([&](Recorded& t) -> absl::Status {
+      for (const CellName& cell : t.actor().scene().cells) {
+        const auto value = t.Get(cell);
+        if (!value.ok()) return value.status();
+        const bool given_up = std::any_of(quarantined.begin(), quarantined.end(),
+                                          [&](const Quarantined& entry) { return entry.cell == cell; });
+        if (NumberIn(*value) == 0 || given_up) continue;
+        t.actor().scene().Fail("loop", StrCat(KeyOf(cell), " has stopped at ", NumberIn(*value)));
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  void Check(Actor& actor) override { CheckObserved(actor, {}); }
+
+ private:
+  static CellName Number(const Plan& plan, size_t i) {
+    return {Plan::Tables()[0], StrCat(plan.long_values ? "a_row_with_a_long_name_" : "r", i), "number"};
+  }
+
+  static absl::Status CountDown(Recorded& t, const Notification& notification) {
+    const auto value = t.Get(notification.cell);
+    if (!value.ok()) return value.status();
+    const int64_t number = NumberIn(*value);
+    if (number == 0) return absl::OkStatus();
+    return t.Set(notification.cell, t.actor().Value(std::to_string(number - 1)));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> NewLoop() { return std::make_unique<Loop>(); }
+
+}  // namespace percolator::sim

@@ -1,0 +1,109 @@
+// A combine queue in small: many put numbers into cells of a queue and notify one cell weakly, on which a single strong
+// notification would conflict all the time; the observer empties the queue into a total.
+//
+// N9: what was put in before a notification is taken out by a run after it. In the end the queue is empty, and the total is
+// the sum of all that was ever given.
+
+#include <algorithm>
+#include <string>
+
+#include "sim/workloads/kinds.h"
+#include "src/base/strings.h"
+
+namespace percolator::sim {
+namespace {
+
+constexpr size_t kMostCells = 6;
+
+class Weak final : public Workload {
+ public:
+  std::vector<CellName> Cells(const Plan& plan) const override {
+    std::vector<CellName> cells = {Total()};
+    for (size_t i = 0; i < Size(plan); ++i) cells.insert(cells.end(), {Queued(i), Given(plan, i)});
+    std::sort(cells.begin(), cells.end());
+    return cells;
+  }
+
+  std::vector<WorkloadObserver> Observers(const Plan& /*plan*/) override {
+    return {{{.name = "fold", .table = Hot().table, .column = Hot().column, .kind = NotificationKind::kWeak},
+             4,
+             [](Recorded& t, const Notification&) { return Fold(t); }}};
+  }
+
+  std::optional<WeakSource> Notifies(const Plan& plan) const override {
+    return WeakSource{Given(plan, 0).table, Given(plan, 0).column, Hot()};
+  }
+
+  void Step(Actor& actor) override {
+    if (actor.Percent(90)) {
+      actor.Transact([](Recorded& t) { return Give(t); });
+    } else {
+      // It leaves no record, so the history has no place for it.
+      const auto notify = [](ReadWrite& t) { return t.Notify(Hot().table, Hot().row, Hot().column); };
+      actor.cluster().Transact(notify, {.deadline = actor.scene().plan.deadline}).status().IgnoreError();
+    }
+  }
+
+  void Check(Actor& actor) override {
+    actor.Look([](Recorded& t) { return Audit(t); });
+  }
+
+ private:
+  static size_t Size(const Plan& plan) { return std::min(plan.keys, kMostCells); }
+  static CellName Hot() { return {Plan::Tables()[1], "hot", "changed"}; }
+  static CellName Total() { return {Plan::Tables()[1], "hot", "total"}; }
+  static CellName Queued(size_t i) { return {Plan::Tables()[0], StrCat("queue", i), "number"}; }
+  static CellName Given(const Plan& plan, size_t i) {
+    return {Plan::Tables()[plan.layout == Plan::Layout::kTables ? 2 : 0], StrCat("queue", i), "given"};
+  }
+
+  static absl::Status Give(Recorded& t) {
+    Actor& actor = t.actor();
+    const size_t place = actor.Draw(Size(actor.scene().plan));
+    const CellName given = Given(actor.scene().plan, place);
+    const auto values = t.Get({Queued(place), given});
+    if (!values.ok()) return values.status();
+    const auto amount = static_cast<int64_t>(1 + actor.Draw(100));
+    absl::Status s = t.Set(Queued(place), actor.Value(std::to_string(NumberIn((*values)[0]) + amount)));
+    if (s.ok()) s = t.Set(given, std::to_string(NumberIn((*values)[1]) + amount));
+    return s.ok() ? t.Notify(Hot()) : s;
+  }
+
+  static absl::Status Fold(Recorded& t) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < Size(t.actor().scene().plan); ++i) {
+      const auto value = t.Get(Queued(i));
+      if (!value.ok()) return value.status();
+      if (!value->has_value()) continue;
+      sum += NumberIn(*value);
+      if (absl::Status s = t.Delete(Queued(i)); !s.ok()) return s;
+    }
+    if (sum == 0) return absl::OkStatus();
+    const auto total = t.Get(Total());
+    return total.ok() ? t.Set(Total(), std::to_string(NumberIn(*total) + sum)) : total.status();
+  }
+
+  static absl::Status Audit(Recorded& t) {
+    int64_t given = 0;
+    for (size_t i = 0; i < Size(t.actor().scene().plan); ++i) {
+      const auto values = t.Get({Queued(i), Given(t.actor().scene().plan, i)});
+      if (!values.ok()) return values.status();
+      given += NumberIn((*values)[1]);
+      if ((*values)[0].has_value()) {
+        t.actor().scene().Fail("weak", StrCat(KeyOf(Queued(i)), " was left in the queue"));
+      }
+    }
+    const auto total = t.Get(Total());
+    if (!total.ok()) return total.status();
+    if (NumberIn(*total) != given) {
+      t.actor().scene().Fail("weak", StrCat("the total is ", NumberIn(*total), ", and ", given, " was given"));
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> NewWeak() { return std::make_unique<Weak>(); }
+
+}  // namespace percolator::sim

@@ -1,0 +1,367 @@
+// Bugs of workers, loaders and queues that were found by thinking, each with the shortest story that shows it.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "percolator/cluster.h"
+#include "percolator/combine_queue.h"
+#include "percolator/loader.h"
+#include "percolator/observer.h"
+#include "tests/found/hooked_store.h"
+#include "tests/testing/status_matchers.h"
+
+namespace percolator {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+bool Eventually(const std::function<bool()>& condition, Duration patience = seconds(5)) {
+  for (const auto end = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < end;) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return false;
+}
+
+class ObserverBugsTest : public ::testing::Test {
+ protected:
+  ObserverBugsTest() : memory_(NewMemoryStore()), store_(memory_.get()), coordinator_(NewLocalCoordinator(&oracle_)) {
+    Assemble({});
+    EXPECT_THAT(cluster_->CreateTable("t"), IsOk());
+  }
+
+  void Assemble(ClusterOptions options) {
+    options.gc_period = Duration(0);
+    cluster_ = nullptr;
+    absl::StatusOr<std::unique_ptr<Cluster>> cluster =
+        Cluster::Assemble({&store_, &oracle_, coordinator_.get()}, options);
+    ASSERT_THAT(cluster, IsOk());
+    cluster_ = *std::move(cluster);
+  }
+
+  static WorkerOptions Quick() {
+    WorkerOptions options;
+    options.threads = 2;
+    options.scan_period = milliseconds(20);
+    options.first_retry = milliseconds(1);
+    options.last_retry = milliseconds(2);
+    return options;
+  }
+  static ObserverSpec Spec(const std::string& name, const std::string& column, ObserverFunction run) {
+    return {.name = name, .table = "t", .column = column, .run = std::move(run)};
+  }
+  static ObserverFunction Count(std::atomic<int>* runs) {
+    return [runs](ReadWrite& /*t*/, const Notification& /*n*/) {
+      ++*runs;
+      return absl::OkStatus();
+    };
+  }
+  static absl::Status Fail(ReadWrite& /*t*/, const Notification& /*n*/) { return absl::InternalError("broken"); }
+
+  void Set(const std::string& row, const std::string& column, const std::string& table = "t") {
+    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return t.Set(table, row, column, "v"); }), IsOk());
+  }
+  size_t Backlogged() { return cluster_->NotificationBacklog().value().cells; }
+  // Leaves a notification that no observer will ever take up.
+  void LeaveMark() {
+    Worker worker(cluster_.get(), Quick());
+    worker.Observe(Spec("former", "c", Fail));
+    ASSERT_THAT(worker.Start(), IsOk());
+    worker.Pause();
+    Set("r", "c");
+    worker.Stop();
+    ASSERT_EQ(Backlogged(), 1u);
+  }
+
+  std::unique_ptr<Store> memory_;
+  HookedStore store_;
+  StepOracle oracle_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::unique_ptr<Cluster> cluster_;
+};
+
+// A worker without observers has no room for anything, and never looked: what removed observers had left stayed for ever,
+// and loaders waited for it.
+TEST_F(ObserverBugsTest, WorkerWithoutObserversRemovesWhatOthersLeft) {
+  LeaveMark();
+  Worker worker(cluster_.get(), Quick());
+  ASSERT_THAT(worker.Start(), IsOk());
+  EXPECT_TRUE(Eventually([&] { return Backlogged() == 0; }));
+}
+
+// Two workers that bring different observers start at once. Neither sees what the other writes; then the transactions knew
+// the observers of one of them only, for half of a lease.
+TEST_F(ObserverBugsTest, WorkersThatStartAtOnceKnowOfEachOther) {
+  WorkerOptions options = Quick();
+  options.add_only = true;
+  std::atomic<int> first_runs = 0;
+  std::atomic<int> second_runs = 0;
+  Worker first(cluster_.get(), options);
+  Worker second(cluster_.get(), options);
+  first.Observe(Spec("first", "c", Count(&first_runs)));
+  second.Observe(Spec("second", "d", Count(&second_runs)));
+  store_.together = [&](const JointMutation& mutation, Oracle* oracle) {
+    store_.together = nullptr;
+    EXPECT_THAT(second.Start(), IsOk());
+    return memory_->MutateTogether(mutation, oracle);
+  };
+  ASSERT_THAT(first.Start(), IsOk());
+  Set("r", "c");
+  Set("r", "d");
+  EXPECT_TRUE(Eventually([&] { return first_runs == 1 && second_runs == 1; }, seconds(2)))
+      << first_runs << " " << second_runs;
+}
+
+// The entry of a cell with a long name did not fit into the name of a column: it was never put away, and failed for ever.
+TEST_F(ObserverBugsTest, CellsWithLongNamesCanBeQuarantined) {
+  const std::string row(4096, '\0');
+  const std::string column = "c" + std::string(4000, '\0');
+  std::atomic<bool> broken = true;
+  Worker worker(cluster_.get(), Quick());
+  ObserverSpec spec = Spec("o", column, [&](ReadWrite& /*t*/, const Notification& /*n*/) {
+    return broken ? absl::InternalError("broken") : absl::OkStatus();
+  });
+  spec.attempts = 1;
+  worker.Observe(spec);
+  ASSERT_THAT(worker.Start(), IsOk());
+  Set(row, column);
+  ASSERT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  const auto entries = worker.ListQuarantine();
+  ASSERT_THAT(entries, IsOk());
+  ASSERT_THAT(*entries, SizeIs(1));
+  EXPECT_EQ(entries->front().cell, (CellName{"t", row, column}));
+  broken = false;
+  EXPECT_THAT(worker.Replay(entries->front()), IsOk());
+  ASSERT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  EXPECT_THAT(worker.ListQuarantine().value(), SizeIs(0));
+}
+
+// The acknowledgement's column would be longer than the store takes, and no run could ever begin.
+TEST_F(ObserverBugsTest, ColumnThatIsTooLongToBeObserved) {
+  Worker worker(cluster_.get(), Quick());
+  worker.Observe(Spec("o", "c" + std::string(8191, '\0'), Fail));
+  const absl::Status status = worker.Start();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("too long"));
+}
+
+// kOutOfRange is what a snapshot that is too old says; here it is what the observer says, and it is a failure like any other.
+TEST_F(ObserverBugsTest, OverflowInACombineQueueGoesToQuarantine) {
+  ASSERT_THAT(cluster_->CreateTable("sums", CombineQueue::Schema()), IsOk());
+  const CombineQueue sums("sums", AddDecimals);
+  Worker worker(cluster_.get(), Quick());
+  worker.Observe(sums.Observer());
+  ASSERT_THAT(worker.Start(), IsOk());
+  const auto add = [&](const std::string& delta) {
+    return cluster_->Transact([&](ReadWrite& t) { return sums.Add(t, "k", delta); });
+  };
+  ASSERT_THAT(add(std::to_string(std::numeric_limits<int64_t>::max())), IsOk());
+  ASSERT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  ASSERT_THAT(add("1"), IsOk());
+  EXPECT_TRUE(Eventually([&] { return worker.ListQuarantine().value().size() == 1; }, seconds(2)));
+}
+
+// Units of a table that was dropped were tried again for ever, and kept the room of others.
+TEST_F(ObserverBugsTest, DroppedTableIsNotTriedForEver) {
+  Worker worker(cluster_.get(), Quick());
+  ObserverSpec spec = Spec("o", "c", Fail);
+  spec.attempts = std::numeric_limits<int>::max();
+  worker.Observe(spec);
+  ASSERT_THAT(worker.Start(), IsOk());
+  Set("r", "c");
+  ASSERT_TRUE(Eventually([&] { return worker.Metrics()[0].failures > 0; }));
+  ASSERT_THAT(cluster_->DropTable("t"), IsOk());
+  EXPECT_TRUE(Eventually([&] { return worker.Metrics()[0].pending == 0; }, seconds(2)));
+}
+
+// An entry whose column nobody observes any more was taken out of quarantine, and nobody ever ran.
+TEST_F(ObserverBugsTest, ReplayWithoutAnObserverKeepsTheEntry) {
+  Worker former(cluster_.get(), Quick());
+  ObserverSpec spec = Spec("former", "c", Fail);
+  spec.attempts = 1;
+  former.Observe(spec);
+  ASSERT_THAT(former.Start(), IsOk());
+  Set("r", "c");
+  ASSERT_THAT(former.WaitUntilIdle(seconds(5)), IsOk());
+  const auto entries = former.ListQuarantine();
+  ASSERT_THAT(entries, IsOk());
+  ASSERT_THAT(*entries, SizeIs(1));
+  Worker other(cluster_.get(), Quick());
+  other.Observe(Spec("other", "d", Fail));
+  ASSERT_THAT(other.Start(), IsOk());
+  EXPECT_THAT(former.Replay(entries->front()), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(former.ListQuarantine().value(), SizeIs(1));
+}
+
+// A cell that one of its observers had no room for rests for a scan period. Who waits for idleness does not.
+TEST_F(ObserverBugsTest, WaitUntilIdleDoesNotRestForAScanPeriod) {
+  WorkerOptions options = Quick();
+  options.queue = 4;
+  options.scan_period = hours(1);
+  std::atomic<int> slow_runs = 0;
+  Worker worker(cluster_.get(), options);
+  std::atomic<int> quick_runs = 0;
+  worker.Observe(Spec("quick", "c", Count(&quick_runs)));
+  ObserverSpec slow = Spec("slow", "c", [&](ReadWrite& /*t*/, const Notification& /*n*/) {
+    std::this_thread::sleep_for(milliseconds(5));
+    ++slow_runs;
+    return absl::OkStatus();
+  });
+  slow.concurrency = 1;
+  worker.Observe(slow);
+  ASSERT_THAT(worker.Start(), IsOk());
+  constexpr int kRows = 20;
+  for (int i = 0; i < kRows; ++i) Set("r" + std::to_string(i), "c");
+  EXPECT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  EXPECT_EQ(slow_runs, kRows);
+}
+
+// N11. With a queue that is shorter than the list of observers, one that fails kept the only place.
+TEST_F(ObserverBugsTest, EveryObserverHasAPlaceInAShortQueue) {
+  WorkerOptions options = Quick();
+  options.queue = 1;
+  options.first_retry = options.last_retry = hours(1);
+  std::atomic<int> runs = 0;
+  Worker worker(cluster_.get(), options);
+  worker.Observe(Spec("fails", "c", Fail));
+  worker.Observe(Spec("works", "d", Count(&runs)));
+  ASSERT_THAT(worker.Start(), IsOk());
+  Set("r", "c");
+  ASSERT_TRUE(Eventually([&] { return worker.Metrics()[0].failures > 0; }));
+  Set("r", "d");
+  EXPECT_TRUE(Eventually([&] { return runs == 1; }, seconds(2)));
+}
+
+// What is added to a time must not overflow it: a retry that is due in the past is a loop without a pause.
+TEST_F(ObserverBugsTest, EndlessRetriesAreNotAtOnce) {
+  WorkerOptions options = Quick();
+  options.first_retry = options.last_retry = Duration::max();
+  Worker worker(cluster_.get(), options);
+  ObserverSpec spec = Spec("o", "c", Fail);
+  spec.attempts = std::numeric_limits<int>::max();
+  worker.Observe(spec);
+  ASSERT_THAT(worker.Start(), IsOk());
+  Set("r", "c");
+  ASSERT_TRUE(Eventually([&] { return worker.Metrics()[0].failures > 0; }));
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_EQ(worker.Metrics()[0].failures, 1);
+}
+
+TEST_F(ObserverBugsTest, CallbackThatThrowsEndsNothing) {
+  std::atomic<int> runs = 0;
+  WorkerOptions options = Quick();
+  options.on_commit = [](std::string_view /*observer*/, const Notification& /*n*/, Timestamp /*commit_ts*/) {
+    throw std::runtime_error("thrown by on_commit");
+  };
+  Worker worker(cluster_.get(), options);
+  worker.Observe(Spec("o", "c", Count(&runs)));
+  ASSERT_THAT(worker.Start(), IsOk());
+  Set("1", "c");
+  Set("2", "c");
+  EXPECT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  EXPECT_EQ(runs, 2);
+
+  Loader loader(cluster_.get(), {.on_progress = [](const LoadProgress&) { throw std::runtime_error("on_progress"); }});
+  loader.Add([](ReadWrite& t) { return t.Set("t", "3", "c", "v"); });
+  std::this_thread::sleep_for(milliseconds(1100));  // so that the loader's own thread calls it, too
+  const absl::Status status = loader.Finish();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("on_progress"));
+}
+
+// One more than the largest number is none.
+TEST_F(ObserverBugsTest, LoaderWithTheLargestBacklogStillKnowsTheAge) {
+  LeaveMark();
+  std::this_thread::sleep_for(milliseconds(1));
+  oracle_.next += 1'000'000;
+  Loader loader(cluster_.get(), {.max_backlog = SIZE_MAX, .max_age = milliseconds(100)});
+  loader.Add([](ReadWrite& t) { return t.Set("t", "r", "d", "v"); });
+  EXPECT_TRUE(Eventually([&] { return loader.progress().held_back; }, seconds(2)));
+  EXPECT_EQ(loader.progress().done, 0u);
+  Worker worker(cluster_.get(), Quick());
+  ASSERT_THAT(worker.Start(), IsOk());
+  EXPECT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  EXPECT_THAT(loader.Finish(), IsOk());
+}
+
+// What is written there by mistake could keep the cluster from ever being opened again.
+TEST_F(ObserverBugsTest, SystemTableIsNotTheUsers) {
+  Worker worker(cluster_.get(), Quick());
+  ASSERT_THAT(worker.Start(), IsOk());
+  Transaction t(cluster_.get());
+  EXPECT_THAT(t.Set("_percolator", "observers", "x", "y"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(t.Delete("_percolator", "observers", "x"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(t.Verify("_percolator", "observers", "x"), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+// A commit is under way when a worker starts: it was built when nobody observed the column, and is later than what Backfill
+// sees.
+TEST_F(ObserverBugsTest, CommitUnderWayWhenAWorkerStartsIsObserved) {
+  std::atomic<int> runs = 0;
+  Worker worker(cluster_.get(), Quick());
+  worker.Observe(Spec("late", "c", Count(&runs)));
+  store_.together = [&](const JointMutation& mutation, Oracle* oracle) {
+    store_.together = nullptr;
+    EXPECT_THAT(worker.Start(), IsOk());
+    EXPECT_THAT(worker.Backfill("late"), IsOk());
+    EXPECT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+    return memory_->MutateTogether(mutation, oracle);
+  };
+  Set("r", "c");
+  EXPECT_TRUE(Eventually([&] { return runs == 1; }, seconds(2)));
+}
+
+// N11. While a unit waits to be tried again its row stayed claimed, and a worker with other observers never got to it.
+TEST_F(ObserverBugsTest, ObserverThatFailsDoesNotKeepTheRowFromOtherWorkers) {
+  WorkerOptions options = Quick();
+  options.first_retry = options.last_retry = hours(1);
+  Worker failing(cluster_.get(), options);
+  failing.Observe(Spec("fails", "c", Fail));
+  ASSERT_THAT(failing.Start(), IsOk());
+  options.add_only = true;
+  std::atomic<int> runs = 0;
+  Worker working(cluster_.get(), options);
+  working.Observe(Spec("works", "d", Count(&runs)));
+  ASSERT_THAT(working.Start(), IsOk());
+  Set("r", "c");
+  ASSERT_TRUE(Eventually([&] { return failing.Metrics()[0].failures > 0; }));
+  Set("r", "d");
+  EXPECT_TRUE(Eventually([&] { return runs == 1; }, seconds(2)));
+}
+
+// The first delta of a key was not shown to the function, became the value, and spoiled all that came after it.
+TEST_F(ObserverBugsTest, DeltaThatIsNoneIsNeverAValue) {
+  ASSERT_THAT(cluster_->CreateTable("sums", CombineQueue::Schema()), IsOk());
+  const CombineQueue sums("sums", AddDecimals, {.neutral = "0"});
+  Worker worker(cluster_.get(), Quick());
+  worker.Observe(sums.Observer());
+  ASSERT_THAT(worker.Start(), IsOk());
+  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return sums.Add(t, "k", "many"); }), IsOk());
+  ASSERT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  EXPECT_THAT(worker.ListQuarantine().value(), SizeIs(1));
+  absl::StatusOr<Snapshot> now = cluster_->Now();
+  ASSERT_THAT(now, IsOk());
+  EXPECT_EQ(sums.Get(*now, "k").value(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace percolator

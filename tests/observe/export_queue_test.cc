@@ -1,0 +1,341 @@
+// ExportQueue: everything arrives, in order, whatever fails and how often.
+
+#include "percolator/export_queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "percolator/cluster.h"
+#include "src/observe/journal.h"
+#include "tests/testing/status_matchers.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+constexpr Duration kLong = std::chrono::seconds(20);
+
+// An outside system as percolator/export_queue.h asks for: it keeps the largest number of each shard, and ignores what is
+// not larger.
+class Outside {
+ public:
+  absl::Status Deliver(const Export& entry) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++calls_;
+    if (fail_every_ > 0 && calls_ % fail_every_ == 0) return absl::InternalError("not now");
+    uint64_t& largest = largest_[entry.shard];
+    if (entry.sequence <= largest) return absl::OkStatus();
+    EXPECT_EQ(entry.sequence, largest + 1) << "a number was left out";
+    largest = entry.sequence;
+    received_.push_back(entry);
+    // The work is done, and the answer is lost.
+    if (forget_every_ > 0 && calls_ % forget_every_ == 0) return absl::UnavailableError("who knows");
+    return absl::OkStatus();
+  }
+  DeliverFunction function() {
+    return [this](const Export& entry) { return Deliver(entry); };
+  }
+  void FailEvery(int calls) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    fail_every_ = calls;
+  }
+  void ForgetEvery(int calls) { forget_every_ = calls; }
+  int calls() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return calls_;
+  }
+
+  std::vector<std::string> PayloadsOf(const std::string& key) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<std::string> payloads;
+    for (const Export& entry : received_) {
+      if (entry.key == key) payloads.push_back(entry.payload);
+    }
+    return payloads;
+  }
+  size_t size() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return received_.size();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  int calls_ = 0;
+  int fail_every_ = 0;
+  int forget_every_ = 0;
+  std::map<uint32_t, uint64_t> largest_;
+  std::vector<Export> received_;
+};
+
+class ExportQueueTest : public ::testing::TestWithParam<bool> {
+ protected:
+  ExportQueueTest() {
+    ClusterOptions options;
+    options.commit_in_one_step = GetParam();
+    options.gc_period = Duration(0);
+    cluster_ = Cluster::Open("memory:", options).value();
+    EXPECT_THAT(cluster_->CreateTable("exports", ExportQueue::Schema()), IsOk());
+    EXPECT_THAT(cluster_->CreateTable("accounts"), IsOk());
+  }
+
+  std::unique_ptr<Worker> NewWorker(const ExportQueue& queue) {
+    WorkerOptions options;
+    options.scan_period = std::chrono::milliseconds(50);
+    options.first_retry = std::chrono::microseconds(100);
+    options.last_retry = std::chrono::milliseconds(1);
+    auto worker = std::make_unique<Worker>(cluster_.get(), options);
+    for (ObserverSpec& observer : queue.Observers(outside_.function())) worker->Observe(std::move(observer));
+    EXPECT_THAT(worker->Start(), IsOk());
+    return worker;
+  }
+  // Returns the start timestamp.
+  Timestamp Add(const ExportQueue& queue, const std::string& key, const std::string& payload) {
+    Timestamp start_ts;
+    EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) {
+      absl::Status status = queue.Add(t, key, payload);
+      start_ts = t.timestamp();
+      return status;
+    }),
+                IsOk());
+    return start_ts;
+  }
+  // Adds one to an account, and exports what it is then.
+  absl::Status Deposit(const ExportQueue& queue, const std::string& account) {
+    return cluster_
+        ->Transact([&](ReadWrite& t) -> absl::Status {
+          const auto balance = t.Get("accounts", account, "balance");
+          if (!balance.ok()) return balance.status();
+          const std::string next = std::to_string(std::stoi(balance->value_or("0")) + 1);
+          if (absl::Status s = t.Set("accounts", account, "balance", next); !s.ok()) return s;
+          return queue.Add(t, account, next);
+        })
+        .status();
+  }
+  absl::StatusOr<ExportQueue::Progress> ProgressOf(const ExportQueue& queue, uint32_t shard) {
+    Snapshot now = *cluster_->Now();
+    return queue.ProgressOf(now, shard);
+  }
+  // Rows of the queue that begin with it.
+  size_t Rows(const std::string& prefix) {
+    absl::StatusOr<Snapshot> now = cluster_->Now();
+    const auto rows = now->Scan({.table = "exports", .rows = RowRange::Prefix(prefix)});
+    size_t count = 0;
+    while (rows->Next()) ++count;
+    return count;
+  }
+  static Notification NumberAt(Timestamp ts) {
+    return {{"exports", "n/00000000/" + Hex(ts.value() & ~uint64_t{0xfffff}), "number"}, ts};
+  }
+  static Notification DeliverShard0() { return {{"exports", "q/00000000", "deliver"}, {}}; }
+
+  Outside outside_;
+  std::unique_ptr<Cluster> cluster_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Commit, ExportQueueTest, ::testing::Bool(),
+                         [](const auto& kind) { return kind.param ? "one_step" : "two_phases"; });
+
+std::vector<std::string> UpTo(int last) {
+  std::vector<std::string> numbers;
+  for (int i = 1; i <= last; ++i) numbers.push_back(std::to_string(i));
+  return numbers;
+}
+
+// Several workers, an outside system that fails and forgets: each account's balances arrive in order, once.
+TEST_P(ExportQueueTest, ArrivesInOrder) {
+  outside_.FailEvery(7);
+  outside_.ForgetEvery(11);
+  const ExportQueue queue("exports", {.shards = 2, .batch = 5});
+  const auto one = NewWorker(queue);
+  const auto two = NewWorker(queue);
+  std::vector<std::thread> threads;
+  for (int n = 0; n < 4; ++n) {
+    threads.emplace_back([&, n] {
+      for (int i = 0; i < 50; ++i) EXPECT_THAT(Deposit(queue, "account" + std::to_string((n + i) % 4)), IsOk());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_THAT(one->WaitUntilIdle(kLong), IsOk());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(outside_.PayloadsOf("account" + std::to_string(i)), UpTo(50));
+  EXPECT_EQ(outside_.size(), 200U);
+  EXPECT_EQ(Rows("j/"), 0U);  // nothing is left
+  EXPECT_EQ(Rows("s/"), 0U);
+  uint64_t delivered = 0;
+  for (uint32_t shard = 0; shard < 2; ++shard) {
+    const auto progress = ProgressOf(queue, shard);
+    ASSERT_THAT(progress, IsOk());
+    EXPECT_EQ(progress->numbered, progress->delivered);
+    delivered += progress->delivered;
+  }
+  EXPECT_EQ(delivered, 200U);
+}
+
+TEST_P(ExportQueueTest, WithinATransactionAsAdded) {
+  const ExportQueue queue("exports", {.batch = 2});
+  const auto worker = NewWorker(queue);
+  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) -> absl::Status {
+    for (const std::string& number : UpTo(7)) EXPECT_THAT(queue.Add(t, "key", number), IsOk());
+    for (const std::string& number : UpTo(5)) EXPECT_THAT(queue.Add(t, number), IsOk());
+    return absl::OkStatus();
+  }),
+              IsOk());
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.PayloadsOf("key"), UpTo(7));
+  EXPECT_EQ(outside_.PayloadsOf(""), UpTo(5));
+}
+
+TEST_P(ExportQueueTest, WhatIsNotCommittedIsNotDelivered) {
+  const ExportQueue queue("exports");
+  const auto worker = NewWorker(queue);
+  EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) -> absl::Status {
+    EXPECT_THAT(queue.Add(t, "a", "1"), IsOk());
+    return absl::CancelledError("changed my mind");
+  }),
+              StatusIs(absl::StatusCode::kCancelled));
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.calls(), 0);
+}
+
+// As docs/format.md says.
+TEST_P(ExportQueueTest, Bytes) {
+  const ExportQueue queue("exports", {.shards = 1});
+  const Timestamp ts = Add(queue, std::string("k\0", 2), "payload");
+  const std::string row = "j/00000000/" + Hex(ts.value());
+  EXPECT_EQ(cluster_->Now()->Get("exports", row, "entries").value(), std::string("\1k\0\xff\0\1payload\0\1", 15));
+  const ObserverFunction number = queue.Observers(outside_.function())[0].run;
+  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return number(t, NumberAt(ts)); }), IsOk());
+  EXPECT_EQ(cluster_->Now()->Get("exports", row, "entries").value(), std::nullopt);
+  EXPECT_EQ(cluster_->Now()->Get("exports", "s/00000000/0000000000000001", "entry").value(),
+            std::string("k\0\xff\0\1payload", 12));
+  EXPECT_EQ(cluster_->Now()->Get("exports", "q/00000000", "numbered").value(), "1");
+}
+
+// Where keys are must not change with the compiler or the machine.
+TEST(StableHashTest, IsStable) {
+  EXPECT_EQ(StableHash(""), 0xfdbdf6ac4fc52e7fU);
+  EXPECT_EQ(StableHash("percolator"), 0xf2c6746f73d7c6ccU);
+  EXPECT_EQ(Hex(uint32_t{0xab}), "000000ab");
+  EXPECT_EQ(Hex(uint64_t{0xab}), "00000000000000ab");
+}
+
+TEST_P(ExportQueueTest, TwoThatNumberTheSame) {
+  const ExportQueue queue("exports", {.shards = 1});
+  const Timestamp ts = Add(queue, "a", "1");
+  const ObserverFunction number = queue.Observers(outside_.function())[0].run;
+  Transaction one(cluster_.get());
+  Transaction two(cluster_.get());
+  ASSERT_THAT(number(one, NumberAt(ts)), IsOk());
+  ASSERT_THAT(number(two, NumberAt(ts)), IsOk());
+  EXPECT_TRUE(one.Commit().committed());
+  EXPECT_TRUE(IsConflict(two.Commit().status));
+  EXPECT_EQ(ProgressOf(queue, 0)->numbered, 1U);
+}
+
+// The first is notified in an epoch of its own; whoever comes for the second must not overtake it.
+TEST_P(ExportQueueTest, AcrossEpochs) {
+  const ExportQueue queue("exports", {.shards = 1});
+  Add(queue, "a", "1");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  const Timestamp second = Add(queue, "a", "2");
+  const std::vector<ObserverSpec> observers = queue.Observers(outside_.function());
+  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return observers[0].run(t, NumberAt(second)); }), IsOk());
+  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return observers[1].run(t, DeliverShard0()); }), IsOk());
+  EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1", "2"));
+}
+
+// As by a worker that dies between the delivery and its commit.
+TEST_P(ExportQueueTest, ADeliveryThatIsNotAcknowledgedComesAgain) {
+  const ExportQueue queue("exports", {.shards = 1});
+  const Timestamp ts = Add(queue, "a", "1");
+  const std::vector<ObserverSpec> observers = queue.Observers(outside_.function());
+  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return observers[0].run(t, NumberAt(ts)); }), IsOk());
+  {
+    Transaction dies(cluster_.get());
+    ASSERT_THAT(observers[1].run(dies, DeliverShard0()), IsOk());
+  }
+  EXPECT_EQ(outside_.calls(), 1);
+  EXPECT_EQ(ProgressOf(queue, 0)->delivered, 0U);
+  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return observers[1].run(t, DeliverShard0()); }), IsOk());
+  EXPECT_EQ(outside_.calls(), 2);
+  EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
+  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return observers[1].run(t, DeliverShard0()); }), IsOk());
+  EXPECT_EQ(outside_.calls(), 2);
+}
+
+TEST_P(ExportQueueTest, OneThatCommitsLateArrives) {
+  const ExportQueue queue("exports", {.shards = 1, .batch = 2, .longest_transaction = Duration(0)});
+  const auto worker = NewWorker(queue);
+  Transaction late(cluster_.get());
+  for (const std::string& number : UpTo(5)) ASSERT_THAT(queue.Add(late, "late", number), IsOk());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  Add(queue, "a", "1");
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
+  ASSERT_TRUE(late.Commit().committed());
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.PayloadsOf("late"), UpTo(5));
+}
+
+TEST_P(ExportQueueTest, AnotherWorkerGoesOn) {
+  const ExportQueue queue("exports", {.shards = 1, .batch = 3});
+  {
+    const auto worker = NewWorker(queue);
+    for (int i = 0; i < 30; ++i) ASSERT_THAT(Deposit(queue, "a"), IsOk());
+  }  // wherever it was
+  ASSERT_THAT(Deposit(queue, "a"), IsOk());
+  const auto worker = NewWorker(queue);
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.PayloadsOf("a"), UpTo(31));
+}
+
+// A batch is never delivered without an error, and yet all arrives.
+TEST_P(ExportQueueTest, AnOutsideSystemThatFailsInEveryBatch) {
+  outside_.FailEvery(3);
+  const ExportQueue queue("exports", {.shards = 1, .batch = 10});
+  const auto worker = NewWorker(queue);
+  worker->Pause();
+  for (int i = 0; i < 30; ++i) ASSERT_THAT(Deposit(queue, "a"), IsOk());
+  worker->Resume();
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.PayloadsOf("a"), UpTo(30));
+}
+
+// It is tried for ever, and never put into quarantine.
+TEST_P(ExportQueueTest, AnOutsideSystemThatIsAwayForLong) {
+  const ExportQueue queue("exports", {.shards = 1});
+  outside_.FailEvery(1);
+  const auto worker = NewWorker(queue);
+  Add(queue, "a", "1");
+  for (int i = 0; i < 10'000 && outside_.calls() < 40; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_GE(outside_.calls(), 40);
+  const auto quarantined = worker->ListQuarantine();
+  ASSERT_THAT(quarantined, IsOk());
+  EXPECT_THAT(*quarantined, IsEmpty());
+  outside_.FailEvery(0);
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
+}
+
+TEST_P(ExportQueueTest, AddedBeforeThereWasAWorker) {
+  const ExportQueue queue("exports");
+  Add(queue, "a", "1");
+  const auto worker = NewWorker(queue);
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.size(), 0U);
+  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return queue.NotifyAll(t); }), IsOk());
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,128 @@
+// A cluster with a table of documents, and what tests of workers do with it. Every test runs on each kind of cluster.
+
+#ifndef PERCOLATOR_TESTS_OBSERVE_WORKER_FIXTURE_H_
+#define PERCOLATOR_TESTS_OBSERVE_WORKER_FIXTURE_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "percolator/cluster.h"
+#include "percolator/observer.h"
+#include "src/base/strings.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+
+struct ClusterKind {
+  std::string name;
+  bool on_disk = false;
+  bool one_step = true;
+};
+
+inline bool Eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 10'000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+class WorkerFixture : public ::testing::TestWithParam<ClusterKind> {
+ protected:
+  static constexpr Duration kLong = std::chrono::seconds(20);
+
+  void SetUp() override {
+    ClusterOptions options;
+    options.store.durability = Durability::kNoSync;
+    options.commit_in_one_step = GetParam().one_step;
+    options.gc_period = Duration(0);
+    const std::string address = GetParam().on_disk ? "rocksdb:" + dir_.path() + "/store" : "memory:";
+    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, options);
+    ASSERT_THAT(cluster, IsOk());
+    cluster_ = *std::move(cluster);
+    ASSERT_THAT(cluster_->CreateTable("docs", {.notify_only_columns = {"touched"}}), IsOk());
+  }
+
+  static WorkerOptions Options() {
+    WorkerOptions options;
+    options.threads = 2;
+    options.scan_period = std::chrono::milliseconds(50);
+    options.first_retry = std::chrono::milliseconds(1);
+    options.last_retry = std::chrono::milliseconds(5);
+    return options;
+  }
+
+  static ObserverSpec Spec(const std::string& name, const std::string& column, ObserverFunction run) {
+    return {.name = name, .table = "docs", .column = column, .run = std::move(run)};
+  }
+  // Counts in `column` of the changed cell's row how often it committed.
+  static ObserverFunction CountIn(const std::string& column) {
+    return [column](ReadWrite& t, const Notification& n) -> absl::Status {
+      const auto old = t.Get(n.cell.table, n.cell.row, column);
+      if (!old.ok()) return old.status();
+      const int count = old->has_value() ? std::stoi(**old) : 0;
+      return t.Set(n.cell.table, n.cell.row, column, std::to_string(count + 1));
+    };
+  }
+  // Copies the changed cell to `column` of its row.
+  static ObserverFunction CopyTo(const std::string& column) {
+    return [column](ReadWrite& t, const Notification& n) -> absl::Status {
+      const auto value = t.Get(n.cell.table, n.cell.row, n.cell.column);
+      if (!value.ok()) return value.status();
+      if (!value->has_value()) return t.Delete(n.cell.table, n.cell.row, column);
+      return t.Set(n.cell.table, n.cell.row, column, **value);
+    };
+  }
+  static absl::Status Nothing(ReadWrite& /*t*/, const Notification& /*n*/) { return absl::OkStatus(); }
+
+  void Set(const std::string& row, const std::string& column, const std::string& value) {
+    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return t.Set("docs", row, column, value); }), IsOk());
+  }
+  void Delete(const std::string& row, const std::string& column) {
+    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return t.Delete("docs", row, column); }), IsOk());
+  }
+  void Notify(const std::string& row) {
+    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return t.Notify("docs", row, "touched"); }), IsOk());
+  }
+  // The value, or "-".
+  std::string Get(const std::string& row, const std::string& column) {
+    absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+    EXPECT_THAT(snapshot, IsOk());
+    const auto value = snapshot->Get("docs", row, column);
+    EXPECT_THAT(value, IsOk());
+    return value.ok() ? value->value_or("-") : "?";
+  }
+  size_t Backlogged() {
+    const absl::StatusOr<Backlog> backlog = cluster_->NotificationBacklog();
+    EXPECT_THAT(backlog, IsOk());
+    return backlog.ok() ? backlog->cells : 0;
+  }
+  static ObserverMetrics MetricsOf(const Worker& worker, const std::string& name) {
+    for (ObserverMetrics& metrics : worker.Metrics()) {
+      if (metrics.name == name) return std::move(metrics);
+    }
+    ADD_FAILURE() << "no metrics of " << name;
+    return {};
+  }
+
+  TempDir dir_;
+  std::unique_ptr<Cluster> cluster_;
+};
+
+inline const auto kClusterKinds = ::testing::Values(  // NOLINT(cert-err58-cpp)
+    ClusterKind{"memory"}, ClusterKind{.name = "memory_two_phases", .one_step = false},
+    ClusterKind{.name = "rocksdb", .on_disk = true});
+inline std::string KindName(const ::testing::TestParamInfo<ClusterKind>& info) { return info.param.name; }
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_OBSERVE_WORKER_FIXTURE_H_
