@@ -105,7 +105,8 @@ class Auditor {
   void AuditAcks(const CellName& ack, const std::vector<Record>& acks, const std::vector<Record>& changes) {
     std::optional<Timestamp> later;  // the start of the run that acknowledged after the one at hand
     for (const Record& record : acks) {
-      std::string_view bytes = record.record.value.value_or("");
+      std::string_view bytes;
+      if (record.record.value.has_value()) bytes = *record.record.value;
       uint64_t start = 0;
       const bool is_run = ConsumeFixed64(&bytes, &start);  // else: somebody asked for a run whatever was seen
       if (is_run && later.has_value() && !ChangedBetween(changes, Timestamp(start), *later)) {

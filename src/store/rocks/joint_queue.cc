@@ -52,6 +52,11 @@ void JointQueue::TakeGroup() {
   waiting_.resize(left);
 }
 
+size_t JointQueue::waiting() const {
+  MutexLock lock(&mutex_);
+  return waiting_.size();
+}
+
 void JointQueue::WaitForGroup() {
   MutexLock lock(&mutex_);
   const uint64_t groups_done = groups_done_;

@@ -52,13 +52,16 @@ class JointQueue {
   // Waits until the group that is under way at this moment, if any, is done.
   void WaitForGroup() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Requests that are not in a group yet.
+  size_t waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   void Lead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::function<void(const Group&)> apply_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar group_done_;
   bool leading_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t groups_done_ ABSL_GUARDED_BY(mutex_) = 0;

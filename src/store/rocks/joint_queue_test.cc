@@ -37,8 +37,9 @@ class JointQueueTest : public ::testing::Test {
     while (!under_way_) std::this_thread::yield();
   }
   void Start(JointQueue::Request* request) {
+    const size_t before = queue_.waiting();
     threads_.emplace_back([this, request] { queue_.Run(request); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // so that they come in this order
+    while (queue_.waiting() == before) std::this_thread::yield();  // so that they come in this order
   }
   void EndFirst() {
     {
