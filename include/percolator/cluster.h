@@ -108,6 +108,7 @@ class Cluster {
   absl::Status Close();
 
  private:
+  friend class Inspector;
   friend class Loader;
   friend class Transaction;
   friend class Worker;

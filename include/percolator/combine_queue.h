@@ -86,6 +86,8 @@ class CombineQueue {
   absl::Status NotifyAll(ReadWrite& t) const;
 
   static std::string ValueRow(std::string_view key);
+  // And back: for observers of values.
+  static std::string_view KeyOf(std::string_view value_row);
 
  private:
   class Impl;

@@ -1,16 +1,37 @@
-// Raw cells in words: for looking at what transactions leave in the store.
+// Looking into a cluster: for people who operate one, and for tools such as the command line `percolator`.
 //
 // A column `c` of a row is several columns of the store below it (figure 4 of the paper): c in family data holds long
-// values, in family lock the locks of transactions under way, in family write the committed versions.
+// values, in family lock the locks of transactions under way, in family write the committed versions, in family notify
+// the marks of changes that observers have to see. DescribeCell and DescribeColumn put such raw cells into words; an
+// Inspector reads them from a cluster, and lists what waits in it:
+//
+//     Inspector inspector(cluster.get());
+//     auto locks = inspector.ListLocks();
+//     if (!locks.ok()) ...
+//     for (const LockInfo& lock : *locks) ...
 
 #ifndef PERCOLATOR_INSPECT_H_
 #define PERCOLATOR_INSPECT_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/coordinator.h"
+#include "percolator/observer.h"
+#include "percolator/options.h"
+#include "percolator/status.h"
 #include "percolator/store.h"
+#include "percolator/timestamp.h"
 
 namespace percolator {
+
+class Cluster;
+struct Engine;
 
 // What a cell means, in one short line without its timestamp, for example
 //
@@ -19,9 +40,89 @@ namespace percolator {
 //     write   "put $10, started 5"                   a short value, kept in the record itself
 //     write   "put, started 5"                       the value is in the family data, at 5
 //     data    "$10"
+//     notify  "changed"                              or "changed, 3 observers down the chain"
 //
 // Values that are no printable text are escaped, long ones cut. Bytes that are no record are said to be so.
 std::string DescribeCell(const Cell& cell);
+
+// The name of a column of the store: escaped if it is a user's, in words in brackets if it is Percolator's own:
+//
+//     bal
+//     [bal seen by audit]      the acknowledgement of the observer audit
+//     [bal pending]            family notify: a change that is not committed yet
+//     [rolled back]            family write: transactions that were rolled back in this row
+std::string DescribeColumn(std::string_view column);
+
+struct TableDescription {
+  std::string name;
+  TableSchema schema;
+};
+
+// A lock, and what will become of it when somebody meets it.
+struct LockInfo {
+  enum class State : uint8_t {
+    kAlive,       // its transaction is under way: who meets it waits
+    kAbandoned,   // its owner is gone before it committed: it will be rolled back
+    kCommitted,   // its transaction has committed: it will be rolled forward
+    kRolledBack,  // its transaction was rolled back elsewhere: so will it be
+  };
+  CellName cell;
+  Timestamp start_ts;  // of the transaction: all its locks have the same
+  CellName primary;    // equal to `cell`: this is it
+  SessionId session = 0;
+  State state = State::kAlive;
+  Duration age{0};  // since the transaction started
+};
+
+// A cell that has changed and whose observers have not all seen it.
+struct WaitingNotification {
+  CellName cell;
+  Timestamp since;       // the newest change; pending: the start of the transaction that makes it
+  bool pending = false;  // that transaction is under way, or died
+  Duration age{0};
+};
+
+// Reads what transactions do not show. Nothing here runs an observer. All methods may be called by any thread.
+//
+// Lists are of one table, or of all if `table` is empty, in the order of tables, rows and columns, and end after `most`
+// entries. They are read page by page while others write: what changes meanwhile is in them or not.
+// kNotFound: there is no such table.
+class Inspector {
+ public:
+  // REQUIRES: the cluster is open for as long as this is used.
+  explicit Inspector(Cluster* cluster);
+
+  absl::StatusOr<std::vector<TableDescription>> ListTables();
+  absl::StatusOr<std::vector<ObserverInfo>> ListObservers();
+
+  // All versions of all cells of a row, in all families, in one consistent view: by column, then family, newest first.
+  // None: there is no such row.
+  absl::StatusOr<std::vector<Cell>> ReadCells(std::string_view table, std::string_view row);
+
+  static constexpr size_t kAll = static_cast<size_t>(-1);
+  absl::StatusOr<std::vector<LockInfo>> ListLocks(std::string_view table = {}, size_t most = kAll);
+  // Rolls forward or back all locks but those whose owners are alive, as whoever meets them would.
+  struct ResolvedLocks {
+    size_t rolled_forward = 0;
+    size_t rolled_back = 0;
+    size_t alive = 0;  // left alone
+  };
+  absl::StatusOr<ResolvedLocks> ResolveLocks(std::string_view table = {});
+
+  // Cluster::NotificationBacklog counts them.
+  absl::StatusOr<std::vector<WaitingNotification>> ListNotifications(std::string_view table = {}, size_t most = kAll);
+
+  // As Worker's, for programs that run no observers.
+  absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
+  absl::Status Replay(const Quarantined& entry);
+  absl::Status Drop(const Quarantined& entry);
+
+  // Everything older is collected, but the newest version of each cell: there is no snapshot before it.
+  absl::StatusOr<Timestamp> SafePoint();
+
+ private:
+  Engine* const engine_;  // null: the cluster was closed before
+};
 
 }  // namespace percolator
 

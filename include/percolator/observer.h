@@ -69,6 +69,16 @@ struct ObserverSpec {
   int attempts = 16;    // failures before quarantine
 };
 
+// An observer as the cluster knows it.
+struct ObserverInfo {
+  std::string name;
+  std::string table;
+  std::string column;
+  NotificationKind kind = NotificationKind::kStrong;
+
+  friend bool operator==(const ObserverInfo&, const ObserverInfo&) = default;
+};
+
 struct WorkerOptions {
   int threads = 4;   // that run observers
   int scanners = 1;  // that look for notifications nobody hinted at

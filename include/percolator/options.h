@@ -49,6 +49,10 @@ struct ClusterOptions {
 
   // Secondaries waiting to be committed in the background; when so many wait, Commit does its own.
   size_t background_commits = 10'000;
+
+  // The oracle of `rocksdb:` addresses writes to its file ahead of time, for so long at once. A cluster that is opened again
+  // begins after that time, so timestamps are ahead of the clock by as much, until it has caught up.
+  Duration oracle_window = std::chrono::seconds(3);
 };
 
 struct TransactionOptions {

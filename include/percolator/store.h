@@ -291,6 +291,8 @@ struct RocksStoreOptions {
   // Memory for writes not yet on disk in sorted form, per large family.
   size_t write_buffer_bytes = size_t{64} << 20;
   StoreLimits limits;
+  // False: a directory that is missing or empty is kNotFound, and nothing is made.
+  bool create_if_missing = true;
 };
 
 // Opens the store in directory `dir`, creating it if it is missing or empty. One process at a time may have a

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "percolator/inspect.h"
 #include "src/base/mutant.h"
 #include "src/base/mutex.h"
 #include "src/base/runtime.h"
@@ -44,20 +45,15 @@ absl::StatusOr<EmbeddedParts> OpenParts(std::string_view address, const ClusterO
 }
 
 // A fresh timestamp, tried for as long as a call may take.
-absl::StatusOr<Timestamp> DrawTimestamp(Environment& env) {
-  absl::StatusOr<Timestamp> ts = env.oracle->GetTimestamp();
-  if (ts.ok()) return ts;
-  const Deadline deadline(env.runtime, env.options.call_timeout);
-  for (Backoff backoff(env.runtime); !ts.ok() && WaitAndRetry(ts.status(), deadline, &backoff);) {
-    ts = env.oracle->GetTimestamp();
-  }
-  return ts;
+absl::StatusOr<Timestamp> DrawForCall(Environment& env) {
+  return DrawTimestamp(env, [&env] { return Deadline(env.runtime, env.options.call_timeout); });
 }
 
 absl::Status CheckOptions(const ClusterOptions& options) {
   if (options.lock_lease < kShortestLease)
     return absl::InvalidArgumentError("lock_lease must be at least a millisecond");
   if (options.call_timeout <= Duration(0)) return absl::InvalidArgumentError("call_timeout must be positive");
+  if (options.oracle_window < Duration(0)) return absl::InvalidArgumentError("oracle_window must not be negative");
   if (options.gc_period < Duration(0)) return absl::InvalidArgumentError("gc_period must not be negative");
   if (options.gc_retention <= options.lock_lease) {
     return absl::InvalidArgumentError(
@@ -280,7 +276,7 @@ absl::StatusOr<Timestamp> Cluster::Transact(const std::function<absl::Status(Rea
 absl::StatusOr<Snapshot> Cluster::Now() {
   const absl::StatusOr<Engine*> use = impl_->Use();
   if (!use.ok()) return use.status();
-  const absl::StatusOr<Timestamp> ts = DrawTimestamp((*use)->env);
+  const absl::StatusOr<Timestamp> ts = DrawForCall((*use)->env);
   if (!ts.ok()) return ts.status();
   return Snapshot(std::make_unique<TransactionCore>(*use, *ts));
 }
@@ -289,7 +285,7 @@ absl::StatusOr<Snapshot> Cluster::AsOf(Timestamp ts) {
   const absl::StatusOr<Engine*> use = impl_->Use();
   if (!use.ok()) return use.status();
   Engine* const engine = *use;
-  const absl::StatusOr<Timestamp> now = DrawTimestamp(engine->env);
+  const absl::StatusOr<Timestamp> now = DrawForCall(engine->env);
   if (!now.ok()) return now.status();
   if (ts == Timestamp() || ts > *now) {
     return absl::InvalidArgumentError(
@@ -342,6 +338,8 @@ Transaction::Transaction(Cluster* cluster, const TransactionOptions& options)
 
 Worker::Worker(Cluster* cluster, const WorkerOptions& options)
     : impl_(std::make_unique<Impl>(cluster->impl_->engine(), options)) {}
+
+Inspector::Inspector(Cluster* cluster) : engine_(cluster->impl_->engine()) {}
 
 Loader::Loader(Cluster* cluster, LoaderOptions options) {
   Engine* const engine = cluster->impl_->engine();

@@ -33,8 +33,9 @@ class MemoryOracle final : public Oracle {
 
 // The file is made with the store. If it is missing where there is data, somebody took it away, and timestamps must not
 // begin anew (lesson 24).
-absl::StatusOr<std::unique_ptr<LocalOracle>> OpenOracle(const std::string& path, Store* store) {
-  absl::StatusOr<std::unique_ptr<LocalOracle>> oracle = LocalOracle::Open(path);
+absl::StatusOr<std::unique_ptr<LocalOracle>> OpenOracle(const std::string& path, Store* store,
+                                                        const LocalOracleOptions& options) {
+  absl::StatusOr<std::unique_ptr<LocalOracle>> oracle = LocalOracle::Open(path, options);
   if (!absl::IsNotFound(oracle.status())) return oracle;
   const absl::StatusOr<std::vector<TableInfo>> tables = store->ListTables();
   if (!tables.ok()) return tables.status();
@@ -44,7 +45,7 @@ absl::StatusOr<std::unique_ptr<LocalOracle>> OpenOracle(const std::string& path,
                " is missing, though there is data: without it timestamps could be handed out twice. "
                "Restore it together with the data"));
   }
-  return LocalOracle::Create(path, Timestamp());
+  return LocalOracle::Create(path, Timestamp(), options);
 }
 
 }  // namespace
@@ -54,7 +55,9 @@ absl::StatusOr<EmbeddedParts> OpenEmbedded(const std::string& dir, const Cluster
   absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir, options.store);
   if (!store.ok()) return store.status();
   parts.store = *std::move(store);
-  absl::StatusOr<std::unique_ptr<LocalOracle>> oracle = OpenOracle(StrCat(dir, "/", kOracleFile), parts.store.get());
+  absl::StatusOr<std::unique_ptr<LocalOracle>> oracle =
+      OpenOracle(StrCat(dir, "/", kOracleFile), parts.store.get(),
+                 {.window_micros = static_cast<uint64_t>(options.oracle_window.count())});
   if (!oracle.ok()) return oracle.status();
   parts.oracle = *std::move(oracle);
   parts.coordinator = std::make_unique<LocalCoordinator>(parts.oracle.get());

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/stable_hash.h"
 #include "src/base/strings.h"
 #include "src/observe/journal.h"
 
@@ -183,5 +184,9 @@ absl::Status CombineQueue::ForEach(ReadView& view,
 absl::Status CombineQueue::NotifyAll(ReadWrite& t) const { return impl_->journal().NotifyAll(t); }
 
 std::string CombineQueue::ValueRow(std::string_view key) { return StrCat(kValuePrefix, key); }
+
+std::string_view CombineQueue::KeyOf(std::string_view value_row) {
+  return value_row.substr(std::string_view(kValuePrefix).size());
+}
 
 }  // namespace percolator

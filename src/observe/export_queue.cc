@@ -31,6 +31,7 @@
 #include <utility>
 
 #include "src/base/coding.h"
+#include "src/base/stable_hash.h"
 #include "src/base/strings.h"
 #include "src/observe/journal.h"
 

@@ -143,15 +143,6 @@ absl::Status Journal::NotifyAll(ReadWrite& t) const {
   return rows->status();
 }
 
-// FNV-1a, and a final mix, because its low bits are poor for short keys.
-uint64_t StableHash(std::string_view key) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : key) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  hash ^= hash >> 32;
-  hash *= 0xd6e8feb86659fd93;
-  return hash ^ (hash >> 32);
-}
-
 std::string Hex(uint32_t number) { return HexOf(number, kShardDigits); }
 std::string Hex(uint64_t number) { return HexOf(number, kTimestampDigits); }
 

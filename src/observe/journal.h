@@ -76,9 +76,6 @@ class Journal {
   const std::string column_;
 };
 
-// The same on every machine, today and later: it decides where things are stored.
-uint64_t StableHash(std::string_view key);
-
 // Numbers in row keys.
 std::string Hex(uint32_t number);
 std::string Hex(uint64_t number);

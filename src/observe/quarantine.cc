@@ -1,11 +1,4 @@
-// Quarantine: notifications whose observer keeps failing, out of the way and kept. Declared in run.h.
-//
-// An entry is a cell of the system table: row "quarantine/OBSERVER", column the name of the cell (table, row and column, each
-// an ordered string; if that is long, its beginning and a hash of it), value:
-//
-//   entry := version attempts since table row column error      version 01; attempts fixed32; since fixed64: the S of the
-//                                              transaction that made it, and its acknowledgement's; the name of the
-//                                              cell: three ordered strings; error: the rest
+#include "src/observe/quarantine.h"
 
 #include <cstdint>
 #include <functional>
@@ -16,11 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "src/base/coding.h"
+#include "src/base/stable_hash.h"
 #include "src/base/strings.h"
 #include "src/observe/ack.h"
-#include "src/observe/journal.h"
-#include "src/observe/run.h"
 #include "src/txn/columns.h"
 #include "src/txn/record_coding.h"
 #include "src/txn/transaction_core.h"
@@ -172,6 +165,19 @@ absl::StatusOr<std::vector<Quarantined>> ListQuarantined(Engine* engine) {
 
 absl::Status ReplayQuarantined(Engine* engine, const ObserverInfo& observer, const Quarantined& entry) {
   return Transact(engine, [&](TransactionCore* core) { return Replay(core, observer, entry); });
+}
+
+absl::Status ReplayQuarantined(Engine* engine, const Quarantined& entry) {
+  const absl::StatusOr<std::vector<ObserverInfo>> infos = LoadObservers(engine);
+  if (!infos.ok()) return infos.status();
+  for (const ObserverInfo& info : *infos) {
+    if (info.name == entry.observer && info.table == entry.cell.table && info.column == entry.cell.column) {
+      return ReplayQuarantined(engine, info, entry);
+    }
+  }
+  return absl::FailedPreconditionError(StrCat("no observer \"", entry.observer, "\" observes ", entry.cell.table, ":\"",
+                                              absl::CHexEscape(entry.cell.column),
+                                              "\" now: start a worker that has it"));
 }
 
 absl::Status DropQuarantined(Engine* engine, const Quarantined& entry) {

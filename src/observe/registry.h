@@ -21,15 +21,6 @@
 
 namespace percolator {
 
-struct ObserverInfo {
-  std::string name;
-  std::string table;
-  std::string column;
-  NotificationKind kind = NotificationKind::kStrong;
-
-  friend bool operator==(const ObserverInfo&, const ObserverInfo&) = default;
-};
-
 std::string EncodeObserver(const ObserverInfo& info);
 // kDataLoss: no observer. kFailedPrecondition: of a newer format.
 absl::StatusOr<ObserverInfo> DecodeObserver(std::string_view name, std::string_view bytes);

@@ -4,12 +4,14 @@
 #include <exception>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/coding.h"
 #include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/observe/ack.h"
+#include "src/txn/apply.h"
 #include "src/txn/columns.h"
 #include "src/txn/get.h"
 #include "src/txn/mark.h"
@@ -190,13 +192,8 @@ class Run {
   RunOutcome outcome_;
 };
 
-absl::Status MutateOne(Environment& env, const RowMutation& mutation) {
-  const Deadline deadline(env.runtime, env.options.call_timeout);
-  absl::StatusOr<MutateResult> result = env.store->Mutate({mutation})[0];
-  for (Backoff backoff(env.runtime); !result.ok() && WaitAndRetry(result.status(), deadline, &backoff);) {
-    result = env.store->Mutate({mutation})[0];
-  }
-  return result.status();
+absl::Status Apply(Environment& env, RowMutation mutation) {
+  return ApplyInTime(env, {std::move(mutation)}, Deadline(env.runtime, env.options.call_timeout));
 }
 
 }  // namespace
@@ -204,7 +201,7 @@ absl::Status MutateOne(Environment& env, const RowMutation& mutation) {
 RunOutcome RunObserver(Engine* engine, const RunRequest& request) { return Run(engine, request).Do(); }
 
 absl::Status RemoveMarks(Environment* env, const CellName& cell, Timestamp until) {
-  return MutateOne(
+  return Apply(
       *env, {cell.table, cell.row, {}, {Mutation::Erase(Family::kNotify, cell.column, TimestampRange::UpTo(until))}});
 }
 
@@ -243,10 +240,10 @@ absl::Status SettlePending(Engine* engine, const FoundMark& mark) {
   // Its lock went without it, which nobody should have done.
   Condition unlocked{Condition::Quantifier::kNone, {{Family::kLock, cell.column, then}}};
   if (MutantOn(Mutant::kPendingDropped)) unlocked.cells.clear();
-  return MutateOne(env, {cell.table,
-                         cell.row,
-                         std::move(unlocked),
-                         {Mutation::Erase(Family::kNotify, PendingColumn(cell.column), then)}});
+  return Apply(env, {cell.table,
+                     cell.row,
+                     std::move(unlocked),
+                     {Mutation::Erase(Family::kNotify, PendingColumn(cell.column), then)}});
 }
 
 }  // namespace percolator

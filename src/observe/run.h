@@ -79,15 +79,6 @@ absl::StatusOr<std::vector<FoundMark>> ScanMarks(Environment* env, const std::st
 // also if its owner is alive and nothing was done.
 absl::Status SettlePending(Engine* engine, const FoundMark& mark);
 
-// What puts an observer's notification into quarantine, and back (see percolator/observer.h). The acknowledgement is
-// written as by a run that commits, so the cell is clean, and in the same transaction an entry in the system table.
-// Returns the S of the transaction: the observer counts as done at it.
-absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observer, const CellName& cell, int attempts,
-                                     const absl::Status& error);
-absl::StatusOr<std::vector<Quarantined>> ListQuarantined(Engine* engine);
-absl::Status ReplayQuarantined(Engine* engine, const ObserverInfo& observer, const Quarantined& entry);
-absl::Status DropQuarantined(Engine* engine, const Quarantined& entry);
-
 }  // namespace percolator
 
 #endif  // PERCOLATOR_OBSERVE_RUN_H_

@@ -8,8 +8,10 @@
 
 #include "absl/strings/escaping.h"
 #include "src/base/strings.h"
+#include "src/observe/quarantine.h"
 #include "src/observe/run.h"
 #include "src/observe/worker_impl.h"
+#include "src/txn/apply.h"
 #include "src/txn/columns.h"
 #include "src/txn/mark.h"
 #include "src/txn/tables.h"
@@ -137,14 +139,7 @@ absl::Status MarkRows(Environment& env, const std::string& table, const std::str
   for (const std::string& row : rows) {
     mutations.push_back({table, row, {}, {Mutation::Set(Family::kNotify, column, *ts, EncodeMark({}))}});
   }
-  const Deadline deadline(env.runtime, env.options.call_timeout);
-  for (Backoff backoff(env.runtime);;) {
-    absl::Status failed;
-    for (const absl::StatusOr<MutateResult>& result : env.store->Mutate(mutations)) {
-      if (!result.ok()) failed = result.status();
-    }
-    if (failed.ok() || !WaitAndRetry(failed, deadline, &backoff)) return failed;
-  }
+  return ApplyInTime(env, std::move(mutations), Deadline(env.runtime, env.options.call_timeout));
 }
 
 // Commits that make marks, or something like it, are counted, so that nobody takes the cluster for idle meanwhile.
@@ -388,16 +383,7 @@ absl::StatusOr<std::vector<Quarantined>> Worker::Impl::ListQuarantine() {
 
 absl::Status Worker::Impl::Replay(const Quarantined& entry) {
   if (engine_ == nullptr) return ClusterClosed();
-  const absl::StatusOr<std::vector<ObserverInfo>> infos = LoadObservers(engine_);
-  if (!infos.ok()) return infos.status();
-  for (const ObserverInfo& info : *infos) {
-    if (info.name == entry.observer && info.table == entry.cell.table && info.column == entry.cell.column) {
-      return ReplayQuarantined(engine_, info, entry);
-    }
-  }
-  return absl::FailedPreconditionError(StrCat("no observer ", Quoted(entry.observer), " observes ",
-                                              ColumnText(entry.cell.table, entry.cell.column),
-                                              " now: start a worker that has it"));
+  return ReplayQuarantined(engine_, entry);
 }
 
 absl::Status Worker::Impl::Drop(const Quarantined& entry) {

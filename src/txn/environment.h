@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "percolator/coordinator.h"
 #include "percolator/options.h"
 #include "percolator/oracle.h"
@@ -99,6 +100,19 @@ inline bool WaitAndRetry(const absl::Status& status, const Deadline& deadline, B
   if (!IsTransient(status) || deadline.passed()) return false;
   backoff->Wait();
   return true;
+}
+
+// A fresh timestamp. If the first try fails, `make_deadline()` says until when others follow; there is no need to look at
+// the clock before.
+template <typename MakeDeadline>
+absl::StatusOr<Timestamp> DrawTimestamp(Environment& env, const MakeDeadline& make_deadline) {
+  absl::StatusOr<Timestamp> ts = env.oracle->GetTimestamp();
+  if (ts.ok()) return ts;
+  const Deadline deadline = make_deadline();
+  for (Backoff backoff(env.runtime); !ts.ok() && WaitAndRetry(ts.status(), deadline, &backoff);) {
+    ts = env.oracle->GetTimestamp();
+  }
+  return ts;
 }
 
 }  // namespace percolator

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/base/mutant.h"
+#include "src/txn/apply.h"
 #include "src/txn/columns.h"
 #include "src/txn/lock.h"
 #include "src/txn/resolve.h"
@@ -37,22 +38,8 @@ absl::Status ForEachPage(Environment& env, ScanRequest request, const std::funct
   }
 }
 
-// Applies mutations that are harmless to repeat.
-absl::Status ApplyAll(Environment& env, std::vector<RowMutation> mutations) {
-  const Deadline deadline(env.runtime, kPatience);
-  for (Backoff backoff(env.runtime); !mutations.empty();) {
-    const std::vector<absl::StatusOr<MutateResult>> results = env.store->Mutate(mutations);
-    std::vector<RowMutation> again;
-    absl::Status error;
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (results[i].ok()) continue;
-      error = results[i].status();
-      again.push_back(std::move(mutations[i]));
-    }
-    mutations = std::move(again);
-    if (!mutations.empty() && !WaitAndRetry(error, deadline, &backoff)) return error;
-  }
-  return absl::OkStatus();
+absl::Status Apply(Environment& env, std::vector<RowMutation> erases) {
+  return ApplyInTime(env, std::move(erases), Deadline(env.runtime, kPatience));
 }
 
 // A table may be dropped meanwhile: its kNotFound is none. But it must be this table's: locks that were left unresolved
@@ -153,7 +140,7 @@ absl::Status EraseInSteps(Environment& env, const std::string& table, const std:
     const size_t end = std::min(begin + kErasesAtOnce, erases.size());
     std::vector<Mutation> step(std::make_move_iterator(erases.begin() + static_cast<ptrdiff_t>(begin)),
                                std::make_move_iterator(erases.begin() + static_cast<ptrdiff_t>(end)));
-    if (absl::Status s = ApplyAll(env, {{table, row, {}, std::move(step)}}); !s.ok()) return s;
+    if (absl::Status s = Apply(env, {{table, row, {}, std::move(step)}}); !s.ok()) return s;
   }
   return absl::OkStatus();
 }
@@ -175,7 +162,7 @@ absl::Status DropPage(Environment& env, const std::string& table, const ScanPage
       mutations.push_back({table, row.key, {}, *std::move(erases)});
     }
   }
-  if (absl::Status s = ApplyAll(env, std::move(mutations)); !s.ok()) return s;
+  if (absl::Status s = Apply(env, std::move(mutations)); !s.ok()) return s;
   Counters::Add(&env.counters.versions_collected, versions);
   return absl::OkStatus();
 }

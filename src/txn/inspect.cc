@@ -3,8 +3,11 @@
 #include <string_view>
 
 #include "absl/strings/escaping.h"
+#include "src/base/coding.h"
 #include "src/base/strings.h"
+#include "src/txn/columns.h"
 #include "src/txn/lock.h"
+#include "src/txn/mark.h"
 #include "src/txn/write_record.h"
 
 namespace percolator {
@@ -33,10 +36,27 @@ std::string DescribeLock(std::string_view bytes) {
   return StrCat(text, ", ", WriteKindName(lock->kind), ValueOf(lock->value));
 }
 
-std::string DescribeRecord(std::string_view bytes) {
+// What an acknowledgement says: see src/observe/ack.h.
+std::string DescribeAck(std::string_view bytes) {
+  if (bytes.empty()) return "to be run again";
+  uint64_t seen = 0;
+  return ConsumeFixed64(&bytes, &seen) && bytes.empty() ? StrCat("seen up to ", seen) : "no acknowledgement";
+}
+
+std::string DescribeRecord(std::string_view column, std::string_view bytes) {
   const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(bytes);
   if (!record.ok()) return std::string(record.status().message());
+  if (ColumnOfAck(column).has_value() && record->value.has_value()) {
+    return StrCat(DescribeAck(*record->value), ", started ", record->start_ts.ToString());
+  }
   return StrCat(WriteKindName(record->kind), ValueOf(record->value), ", started ", record->start_ts.ToString());
+}
+
+std::string DescribeMark(std::string_view bytes) {
+  const absl::StatusOr<Mark> mark = DecodeMark(bytes);
+  if (!mark.ok()) return std::string(mark.status().message());
+  if (mark->depth == 0) return "changed";
+  return StrCat("changed, ", mark->depth, mark->depth == 1 ? " observer" : " observers", " down the chain");
 }
 
 }  // namespace
@@ -46,12 +66,23 @@ std::string DescribeCell(const Cell& cell) {
     case Family::kLock:
       return DescribeLock(cell.value);
     case Family::kWrite:
-      return DescribeRecord(cell.value);
-    case Family::kData:
+      return DescribeRecord(cell.column, cell.value);
     case Family::kNotify:
-      return Shown(cell.value);
+      return DescribeMark(cell.value);
+    case Family::kData:
+      break;
   }
   return Shown(cell.value);
+}
+
+std::string DescribeColumn(std::string_view column) {
+  if (column == RollbackColumn()) return "[rolled back]";
+  if (const auto pending = ColumnOfPending(column)) return StrCat("[", Shown(*pending), " pending]");
+  if (const auto observed = ColumnOfAck(column)) {
+    const std::string_view observer = column.substr(AckColumn(*observed, "").size());
+    return StrCat("[", Shown(*observed), " seen by ", Shown(observer), "]");
+  }
+  return Shown(column);
 }
 
 }  // namespace percolator

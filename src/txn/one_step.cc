@@ -12,7 +12,7 @@ namespace {
 
 RowMutation WholeRow(const RowWrites& row, Timestamp start_ts) {
   RowMutation mutation{row.table, row.row, MayWrite(row, start_ts), {}};
-  if (MutantOn(Mutant::kOneStepNoMarkerCheck)) mutation.condition.cells.pop_back();
+  if (MutantOn(Mutant::kOneStepNoMarkerCheck)) mutation.condition.cells.erase(mutation.condition.cells.begin());
   mutation.mutations.reserve(row.cells.size());
   for (const CellWrite& cell : row.cells) {
     if (HasDataCell(cell.lock)) {

@@ -178,6 +178,16 @@ absl::StatusOr<Verdict> Decide(Environment& env, const MetLock& met, Patience pa
   return *verdict;
 }
 
+absl::StatusOr<Sighting> LookAt(Environment& env, const MetLock& met) {
+  const absl::StatusOr<PrimaryState> state = ReadPrimary(env, met.primary(), met.start_ts);
+  if (absl::IsNotFound(state.status())) return Sighting{.verdict = Verdict::RolledBack()};
+  if (!state.ok()) return state.status();
+  if (state->verdict.has_value()) return Sighting{.verdict = state->verdict};
+  const absl::StatusOr<bool> alive = OwnerIsAlive(env, state->lock.has_value() ? *state->lock : met.lock);
+  if (!alive.ok()) return alive.status();
+  return Sighting{.verdict = std::nullopt, .alive = *alive};
+}
+
 // Garbage collection takes verdicts that no lock needs any more (G2). The owner has no lock to show, so a verdict that is
 // missing below the safe point is missing for good.
 absl::StatusOr<Verdict> DecideOwn(Environment& env, const CellName& primary, Timestamp start_ts) {

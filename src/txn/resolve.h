@@ -15,6 +15,7 @@
 #ifndef PERCOLATOR_TXN_RESOLVE_H_
 #define PERCOLATOR_TXN_RESOLVE_H_
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,6 +39,13 @@ absl::StatusOr<Verdict> Decide(Environment& env, const MetLock& met, Patience pa
 // The same for the owner of the transaction, who wants to know what became of its commit and has given up on it.
 // kOutOfRange: it is older than the safe point, and what garbage collection has left of it does not tell.
 absl::StatusOr<Verdict> DecideOwn(Environment& env, const CellName& primary, Timestamp start_ts);
+
+// What Decide would find, without doing anything about it.
+struct Sighting {
+  std::optional<Verdict> verdict;  // absent: undecided
+  bool alive = false;              // undecided: its owner seems to live
+};
+absl::StatusOr<Sighting> LookAt(Environment& env, const MetLock& met);
 
 // Decides the transactions of these locks, and carries the verdicts out in the rows where the locks are. Returns whether
 // all are out of the way; false: the owner of one is alive.

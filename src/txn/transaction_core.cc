@@ -1,10 +1,12 @@
 #include "src/txn/transaction_core.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "src/base/mutant.h"
 #include "src/base/strings.h"
+#include "src/txn/apply.h"
 #include "src/txn/commit.h"
 #include "src/txn/one_step.h"
 #include "src/txn/prewrite.h"
@@ -32,7 +34,8 @@ absl::Status CheckNames(std::string_view row, std::string_view column, std::stri
 
 absl::Status ClusterClosed() { return absl::FailedPreconditionError("the cluster is closed"); }
 
-// Of a transaction that is no observer's: the first cell; unless its name is long, which every lock repeats: then the one with the shortest name.
+// Of a transaction that is no observer's: the first cell; unless its name is long, which every lock repeats: then the one
+// with the shortest name.
 const CellName& ChoosePrimary(const WriteBuffer& writes) {
   constexpr size_t kLongName = 256;
   const auto bytes = [](const CellName& cell) { return cell.table.size() + cell.row.size() + cell.column.size(); };
@@ -44,25 +47,11 @@ const CellName& ChoosePrimary(const WriteBuffer& writes) {
   return *primary;
 }
 
-absl::StatusOr<Timestamp> DrawInTime(Environment& env, const Deadline& deadline) {
-  absl::StatusOr<Timestamp> ts = env.oracle->GetTimestamp();
-  for (Backoff backoff(env.runtime); !ts.ok() && WaitAndRetry(ts.status(), deadline, &backoff);) {
-    ts = env.oracle->GetTimestamp();
-  }
-  return ts;
-}
-
 // The marks of weak notifications. To write them again is harmless.
 absl::Status WriteMarks(Environment& env, const Writes& writes, Timestamp commit_ts, const Deadline& deadline) {
   std::vector<RowMutation> marks;
   AddMarks(writes, commit_ts, &marks);
-  for (Backoff backoff(env.runtime); !marks.empty();) {
-    absl::Status status;
-    for (const auto& result : env.store->Mutate(marks)) status.Update(result.status());
-    if (status.ok()) break;
-    if (!WaitAndRetry(status, deadline, &backoff)) return status;
-  }
-  return absl::OkStatus();
+  return ApplyInTime(env, std::move(marks), deadline);
 }
 
 // What a cell costs in the requests of its row: names occur in conditions and in effects.
@@ -96,7 +85,7 @@ absl::Status TransactionCore::EnsureStarted() {
   if (engine_ == nullptr) return ClusterClosed();
   if (start_ts_ != Timestamp()) return absl::OkStatus();
   Environment& env = engine_->env;
-  const absl::StatusOr<Timestamp> ts = DrawInTime(env, CallDeadline());
+  const absl::StatusOr<Timestamp> ts = DrawTimestamp(env, [this] { return CallDeadline(); });
   if (!ts.ok()) return ts.status();
   start_ts_ = *ts;
   started_ = env.runtime->Elapsed();
@@ -315,7 +304,14 @@ absl::StatusOr<Writes> TransactionCore::BuildWrites() {
     CellName& cell = node.key();
     BufferedWrite& write = node.mapped();
     const bool is_primary = !primary.has_value() || cell == *primary;
-    Lock lock{.kind = write.kind, .primary = {}, .session = engine_->env.session, .refreshed = now};
+    const bool is_new_row =
+        writes.rows.empty() || writes.rows.back().row != cell.row || writes.rows.back().table != cell.table;
+    RowWrites& row = is_new_row ? writes.rows.emplace_back() : writes.rows.back();
+    CellWrite& out = row.cells.emplace_back();
+    Lock& lock = out.lock;
+    lock.kind = write.kind;
+    lock.session = engine_->env.session;
+    lock.refreshed = now;
     if (!is_primary) lock.primary = primary;
     if (write.kind == WriteKind::kVerify) {
       lock.verified = verified[cell];
@@ -324,20 +320,20 @@ absl::StatusOr<Writes> TransactionCore::BuildWrites() {
       lock.depth = lock.observed ? depth_ : 0;
     }
     const bool is_inline = write.kind == WriteKind::kPut && write.value.size() <= kInlineBytes;
-    if (is_inline) lock.value = std::move(write.value);
-    if (writes.rows.empty() || writes.rows.back().row != cell.row || writes.rows.back().table != cell.table) {
-      writes.rows.push_back({std::move(cell.table), std::move(cell.row), {}});
+    (is_inline ? lock.value.emplace() : out.long_value) = std::move(write.value);
+    out.column = std::move(cell.column);
+    if (is_new_row) {
+      row.table = std::move(cell.table);
+      row.row = std::move(cell.row);
     }
-    std::vector<CellWrite>& cells = writes.rows.back().cells;
-    cells.push_back({std::move(cell.column), std::move(lock), is_inline ? std::string() : std::move(write.value)});
     if (is_primary) {
       primary_row = writes.rows.size() - 1;
-      primary_cell = cells.size() - 1;
+      primary_cell = row.cells.size() - 1;
     }
   }
   if (writes.rows.empty()) return writes;  // nothing but notifications
-  std::swap(writes.rows[0], writes.rows[primary_row]);
-  std::swap(writes.rows[0].cells[0], writes.rows[0].cells[primary_cell]);
+  if (primary_row != 0) std::swap(writes.rows[0], writes.rows[primary_row]);
+  if (primary_cell != 0) std::swap(writes.rows[0].cells[0], writes.rows[0].cells[primary_cell]);
   return writes;
 }
 
@@ -366,9 +362,9 @@ CommitResult TransactionCore::CommitOnce() {
     }
   }
   for (const CellName& cell : writes->notified) triggered_.emplace(cell.table, cell.column);
-  const CommitResult result = triggered_.empty() ? CommitWrites(*writes) : CommitAndTell(*writes);
+  CommitResult result = triggered_.empty() ? CommitWrites(*writes) : CommitAndTell(*writes);
   if (result.committed() && engine_->env.observed.version() != observed) MarkLate(*writes, result.commit_ts);
-  return Count(result);
+  return Count(std::move(result));
 }
 
 CommitResult TransactionCore::CommitAndTell(const Writes& writes) {
@@ -415,7 +411,7 @@ CommitResult TransactionCore::CommitWrites(const Writes& writes) {
 CommitResult TransactionCore::CommitMarksAlone(const Writes& writes) {
   Environment& env = engine_->env;
   const Deadline deadline = CallDeadline();
-  const absl::StatusOr<Timestamp> commit_ts = DrawInTime(env, deadline);
+  const absl::StatusOr<Timestamp> commit_ts = DrawTimestamp(env, [&] { return deadline; });
   if (!commit_ts.ok()) return AbortedBy({}, start_ts_, commit_ts.status());
   if (absl::Status s = WriteMarks(env, writes, *commit_ts, deadline); !s.ok()) return AbortedBy({}, start_ts_, s);
   return CommittedAt({}, start_ts_, *commit_ts);
@@ -446,7 +442,7 @@ CommitResult TransactionCore::CommitInTwoPhases(const Writes& writes) {
   if (MutantOn(Mutant::kCommitTimestampEarly)) early = env.oracle->GetTimestamp().value_or(Timestamp());
   if (absl::Status s = Prewrite(env, writes, deadline); !s.ok()) return abort(s);
   // T6: after the last prewrite was acknowledged. So whoever starts later than this timestamp finds the locks.
-  const absl::StatusOr<Timestamp> commit_ts = early.has_value() ? *early : DrawInTime(env, deadline);
+  const absl::StatusOr<Timestamp> commit_ts = early.has_value() ? *early : DrawTimestamp(env, [&] { return deadline; });
   if (!commit_ts.ok()) return abort(commit_ts.status());
   if (*commit_ts <= start_ts_) return abort(absl::InternalError("the oracle's timestamps went backwards"));
 

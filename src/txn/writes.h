@@ -9,7 +9,8 @@
 //         +-------> rolled back <-----------+
 //
 // Writer and resolver build the last two with the same functions, so that whoever finishes a transaction leaves the same
-// bytes behind, marks for observers included (N8: see mark.h). All are idempotent (T11): repeated, late or out of order they find their condition false.
+// bytes behind, marks for observers included (N8: see mark.h). All are idempotent (T11): repeated, late or out of order
+// they find their condition false.
 
 #ifndef PERCOLATOR_TXN_WRITES_H_
 #define PERCOLATOR_TXN_WRITES_H_

@@ -102,6 +102,33 @@ TEST_F(EmbeddedTest, TimestampsGrowOverRestarts) {
   }
 }
 
+// Many short programs on one folder do not run ahead of the clock, if they say so.
+TEST_F(EmbeddedTest, AShortOracleWindowKeepsToTheClock) {
+  ClusterOptions options = Options();
+  const auto skipped = [&] {
+    const Timestamp first = Open(options)->Now()->timestamp();
+    Timestamp last;
+    for (int i = 0; i < 3; ++i) last = Open(options)->Now()->timestamp();
+    return Duration(last.value() - first.value());
+  };
+  options.oracle_window = std::chrono::seconds(100);
+  EXPECT_GE(skipped(), std::chrono::seconds(250));
+  options.oracle_window = std::chrono::milliseconds(1);
+  EXPECT_LT(skipped(), std::chrono::seconds(60));
+}
+
+TEST_F(EmbeddedTest, AStoreIsNotMadeIfThatIsNotWanted) {
+  ClusterOptions options = Options();
+  options.store.create_if_missing = false;
+  EXPECT_THAT(Cluster::Open(Address(), options), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_FALSE(std::filesystem::exists(Folder()));
+  std::filesystem::create_directories(Folder());
+  EXPECT_THAT(Cluster::Open(Address(), options), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_TRUE(std::filesystem::is_empty(Folder()));
+  EXPECT_THAT(Open()->Close(), IsOk());
+  EXPECT_THAT(Cluster::Open(Address(), options), IsOk());
+}
+
 TEST_F(EmbeddedTest, WithoutCloseTheDestructorCloses) {
   {
     const auto cluster = Open();

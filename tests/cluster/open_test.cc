@@ -49,6 +49,7 @@ TEST(OpenTest, OptionsThatCannotBe) {
   expect(with([](ClusterOptions& o) { o.lock_lease = Duration(0); }), "lock_lease");
   expect(with([](ClusterOptions& o) { o.lock_lease = Duration(-1); }), "lock_lease");
   expect(with([](ClusterOptions& o) { o.call_timeout = Duration(0); }), "call_timeout");
+  expect(with([](ClusterOptions& o) { o.oracle_window = Duration(-1); }), "oracle_window");
   expect(with([](ClusterOptions& o) { o.gc_period = Duration(-1); }), "gc_period");
   expect(with([](ClusterOptions& o) { o.gc_retention = o.lock_lease; }), "gc_retention");
   EXPECT_THAT(with([](ClusterOptions& o) { o.gc_period = Duration(0); }), IsOk());

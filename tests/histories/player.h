@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "percolator/cluster.h"
 #include "src/base/mutex.h"
+#include "src/observe/quarantine.h"
 #include "src/observe/registry.h"
 #include "src/observe/run.h"
 #include "tests/histories/client.h"

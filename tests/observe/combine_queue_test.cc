@@ -13,51 +13,23 @@
 #include <thread>
 #include <vector>
 
-#include "percolator/cluster.h"
 #include "src/observe/journal.h"
+#include "tests/observe/queue_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
 namespace {
 
 using ::testing::HasSubstr;
-constexpr Duration kLong = std::chrono::seconds(20);
 
-// Both ways to commit.
-class CombineQueueTest : public ::testing::TestWithParam<bool> {
+class CombineQueueTest : public QueueTest {
  protected:
-  CombineQueueTest() {
-    ClusterOptions options;
-    options.commit_in_one_step = GetParam();
-    options.gc_period = Duration(0);
-    cluster_ = Cluster::Open("memory:", options).value();
-    EXPECT_THAT(cluster_->CreateTable("counts", CombineQueue::Schema()), IsOk());
-  }
+  CombineQueueTest() { EXPECT_THAT(cluster_->CreateTable("counts", CombineQueue::Schema()), IsOk()); }
 
   static CombineQueue Queue(size_t batch = 1000) {
     return CombineQueue("counts", AddDecimals, {.buckets = 1, .batch = batch, .neutral = "0"});
   }
-  std::unique_ptr<Worker> NewWorker(const CombineQueue& queue) {
-    WorkerOptions options;
-    options.scan_period = std::chrono::milliseconds(50);
-    options.first_retry = std::chrono::microseconds(100);
-    options.last_retry = std::chrono::milliseconds(1);
-    auto worker = std::make_unique<Worker>(cluster_.get(), options);
-    worker->Observe(queue.Observer());
-    EXPECT_THAT(worker->Start(), IsOk());
-    return worker;
-  }
-  // Returns the start timestamp.
-  Timestamp Add(const CombineQueue& queue, const std::string& key, const std::string& delta) {
-    Timestamp start_ts;
-    EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) {
-      absl::Status status = queue.Add(t, key, delta);
-      start_ts = t.timestamp();
-      return status;
-    }),
-                IsOk());
-    return start_ts;
-  }
+  std::unique_ptr<Worker> NewWorker(const CombineQueue& queue) { return StartWorker({queue.Observer()}); }
   std::optional<std::string> Get(const CombineQueue& queue, const std::string& key) {
     Snapshot now = *cluster_->Now();
     return queue.Get(now, key).value();
@@ -73,16 +45,10 @@ class CombineQueueTest : public ::testing::TestWithParam<bool> {
       if ((Transaction(cluster_.get()).Start()->value() & 0xfffff) < 0x80000) return;
     }
   }
-  // What the observer would be told of the epoch of `ts`, in bucket 0.
-  static Notification At(Timestamp ts) {
-    return {{"counts", "n/00000000/" + Hex(ts.value() & ~uint64_t{0xfffff}), "fold"}, ts};
-  }
-
-  std::unique_ptr<Cluster> cluster_;
+  static Notification At(Timestamp ts) { return EpochOf(ts, "counts", "fold"); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Commit, CombineQueueTest, ::testing::Bool(),
-                         [](const auto& kind) { return kind.param ? "one_step" : "two_phases"; });
+INSTANTIATE_TEST_SUITE_P(Commit, CombineQueueTest, ::testing::Bool(), CommitName);
 
 TEST_P(CombineQueueTest, ManyAddAndNobodyIsInConflict) {
   const CombineQueue queue = Queue();

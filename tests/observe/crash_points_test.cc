@@ -31,6 +31,7 @@
 
 #include "percolator/cluster.h"
 #include "src/base/strings.h"
+#include "src/observe/quarantine.h"
 #include "src/observe/registry.h"
 #include "src/observe/run.h"
 #include "src/txn/tables.h"
@@ -347,22 +348,6 @@ class ObserverCrashPoints : public ::testing::TestWithParam<std::tuple<Mode, Par
         if (HasFailure()) return;
       }
     }
-  }
-
-  // Everything that may happen to a call; to a batch of rows, with every part of it applied.
-  static std::vector<Fault> FaultsOf(const Wire::Call& call) {
-    std::vector<Fault> faults = {{.kind = Kind::kDieBefore},
-                                 {.kind = Kind::kLoseRequest},
-                                 {.kind = Kind::kTwice},
-                                 {.kind = Kind::kEchoLate},
-                                 {.kind = Kind::kLate}};
-    const uint64_t parts = call.what == "mutate" ? uint64_t{1} << call.rows : 1;
-    for (uint64_t part = 0; part < parts; ++part) {
-      const uint64_t rows = parts == 1 ? Fault::kAllRows : part;
-      faults.push_back({.kind = Kind::kDieAfter, .rows = rows});
-      faults.push_back({.kind = Kind::kLoseReply, .rows = rows});
-    }
-    return faults;
   }
 
   static bool IsLate(Kind kind) { return kind == Kind::kEchoLate || kind == Kind::kLate; }

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "percolator/cluster.h"
 #include "src/observe/journal.h"
+#include "tests/observe/queue_fixture.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -23,7 +23,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-constexpr Duration kLong = std::chrono::seconds(20);
 
 // An outside system as percolator/export_queue.h asks for: it keeps the largest number of each shard, and ignores what is
 // not larger.
@@ -77,37 +76,15 @@ class Outside {
   std::vector<Export> received_;
 };
 
-class ExportQueueTest : public ::testing::TestWithParam<bool> {
+class ExportQueueTest : public QueueTest {
  protected:
   ExportQueueTest() {
-    ClusterOptions options;
-    options.commit_in_one_step = GetParam();
-    options.gc_period = Duration(0);
-    cluster_ = Cluster::Open("memory:", options).value();
     EXPECT_THAT(cluster_->CreateTable("exports", ExportQueue::Schema()), IsOk());
     EXPECT_THAT(cluster_->CreateTable("accounts"), IsOk());
   }
 
   std::unique_ptr<Worker> NewWorker(const ExportQueue& queue) {
-    WorkerOptions options;
-    options.scan_period = std::chrono::milliseconds(50);
-    options.first_retry = std::chrono::microseconds(100);
-    options.last_retry = std::chrono::milliseconds(1);
-    auto worker = std::make_unique<Worker>(cluster_.get(), options);
-    for (ObserverSpec& observer : queue.Observers(outside_.function())) worker->Observe(std::move(observer));
-    EXPECT_THAT(worker->Start(), IsOk());
-    return worker;
-  }
-  // Returns the start timestamp.
-  Timestamp Add(const ExportQueue& queue, const std::string& key, const std::string& payload) {
-    Timestamp start_ts;
-    EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) {
-      absl::Status status = queue.Add(t, key, payload);
-      start_ts = t.timestamp();
-      return status;
-    }),
-                IsOk());
-    return start_ts;
+    return StartWorker(queue.Observers(outside_.function()));
   }
   // Adds one to an account, and exports what it is then.
   absl::Status Deposit(const ExportQueue& queue, const std::string& account) {
@@ -133,17 +110,13 @@ class ExportQueueTest : public ::testing::TestWithParam<bool> {
     while (rows->Next()) ++count;
     return count;
   }
-  static Notification NumberAt(Timestamp ts) {
-    return {{"exports", "n/00000000/" + Hex(ts.value() & ~uint64_t{0xfffff}), "number"}, ts};
-  }
+  static Notification NumberAt(Timestamp ts) { return EpochOf(ts, "exports", "number"); }
   static Notification DeliverShard0() { return {{"exports", "q/00000000", "deliver"}, {}}; }
 
   Outside outside_;
-  std::unique_ptr<Cluster> cluster_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Commit, ExportQueueTest, ::testing::Bool(),
-                         [](const auto& kind) { return kind.param ? "one_step" : "two_phases"; });
+INSTANTIATE_TEST_SUITE_P(Commit, ExportQueueTest, ::testing::Bool(), CommitName);
 
 std::vector<std::string> UpTo(int last) {
   std::vector<std::string> numbers;
@@ -220,10 +193,7 @@ TEST_P(ExportQueueTest, Bytes) {
   EXPECT_EQ(cluster_->Now()->Get("exports", "q/00000000", "numbered").value(), "1");
 }
 
-// Where keys are must not change with the compiler or the machine.
-TEST(StableHashTest, IsStable) {
-  EXPECT_EQ(StableHash(""), 0xfdbdf6ac4fc52e7fU);
-  EXPECT_EQ(StableHash("percolator"), 0xf2c6746f73d7c6ccU);
+TEST(JournalTest, NumbersInRowKeysHaveAllTheirDigits) {
   EXPECT_EQ(Hex(uint32_t{0xab}), "000000ab");
   EXPECT_EQ(Hex(uint64_t{0xab}), "00000000000000ab");
 }

@@ -8,16 +8,12 @@
 // that is lost, or made twice, is never made good. Loaders count the changes of K, "add" counts its commits: there are not
 // more of these (N2, N7).
 //
-// The program is its own child: with --child it runs loaders and worker, and says on standard output when it has begun.
-// PERCOLATOR_STRESS_KILLS: how often, for each mode.
+// A child runs loaders and worker, and says on standard output when it has begun.
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -31,27 +27,20 @@
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
 #include "src/base/strings.h"
+#include "tests/stress/killing.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace percolator {
 namespace {
 
-std::string g_program;
-
 constexpr int kSources = 40;
 constexpr int kBuckets = 4;
 constexpr int kLoaders = 3;
 
 ClusterOptions OptionsFor(bool one_step) {
-  ClusterOptions options;
-  options.store.durability = Durability::kNoSync;  // which survives the death of the process
-  options.store.write_buffer_bytes = 1 << 20;      // so that files are written while it lives
-  options.commit_in_one_step = one_step;
-  options.lock_lease = std::chrono::milliseconds(200);
-  options.gc_retention = std::chrono::seconds(1);
-  options.gc_period = std::chrono::milliseconds(100);
-  return options;
+  return OptionsForKilling(one_step, /*lock_lease=*/std::chrono::milliseconds(200),
+                           /*gc_retention=*/std::chrono::seconds(1));
 }
 
 WorkerOptions ForWorker() {
@@ -158,51 +147,13 @@ int RunChild(const std::string& address, bool one_step, uint64_t seed) {
   return 2;
 }
 
-// A life of the child.
-class Child {
- public:
-  Child(const std::string& address, bool one_step, uint64_t seed) {
-    int fds[2];
-    if (pipe(fds) != 0) std::abort();
-    pid_ = fork();
-    if (pid_ == 0) {
-      dup2(fds[1], STDOUT_FILENO);
-      close(fds[0]);
-      close(fds[1]);
-      execl(g_program.c_str(), g_program.c_str(), "--child", address.c_str(), one_step ? "1" : "0",
-            std::to_string(seed).c_str(), nullptr);
-      _exit(127);
-    }
-    close(fds[1]);
-    fd_ = fds[0];
-  }
-
-  // Kills it so long after it has begun. False: it ended by itself.
-  bool KillAfter(std::chrono::milliseconds time) {
-    char chunk[64];
-    const bool begun = read(fd_, chunk, sizeof(chunk)) > 0;
-    if (begun) std::this_thread::sleep_for(time);
-    kill(pid_, SIGKILL);
-    close(fd_);
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    return begun && WIFSIGNALED(status);
-  }
-
- private:
-  pid_t pid_ = -1;
-  int fd_ = -1;
-};
-
-// For each mode. With a sanitizer everything takes several times as long.
-int Cycles() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int kDefault = 5;
-#else
-  constexpr int kDefault = 30;
-#endif
-  const char* wanted = std::getenv("PERCOLATOR_STRESS_KILLS");
-  return wanted != nullptr ? std::atoi(wanted) : kDefault;
+// Kills it so long after it has begun. False: it ended by itself.
+bool KillAfter(Child* child, std::chrono::milliseconds time) {
+  char chunk[64];
+  const bool begun = read(child->fd(), chunk, sizeof(chunk)) > 0;
+  if (begun) std::this_thread::sleep_for(time);
+  child->Kill();
+  return child->WaitForEnd() && begun;
 }
 
 class ObserverKillTest : public ::testing::TestWithParam<bool> {
@@ -277,25 +228,22 @@ TEST_P(ObserverKillTest, WhatIsDerivedIsExact) {
   TempDir dir;
   const std::string address = "rocksdb:" + dir.path() + "/c";
   SetUpTables(address, one_step);
-  const char* given = std::getenv("PERCOLATOR_TEST_SEED");
-  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
-  std::cout << "PERCOLATOR_TEST_SEED=" << seed << "\n";
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(TestSeed());
   int in_the_middle = 0;
   Life life;
-  for (int cycle = 1; cycle <= Cycles(); ++cycle) {
+  for (int cycle = 1; cycle <= Kills(); ++cycle) {
     SCOPED_TRACE(StrCat("kill ", cycle));
     Child child(address, one_step, random());
-    ASSERT_TRUE(child.KillAfter(std::chrono::milliseconds(1 + random() % 200))) << "the child ended by itself";
+    ASSERT_TRUE(KillAfter(&child, std::chrono::milliseconds(1 + random() % 200))) << "the child ended by itself";
     life = {};
     Recover(address, one_step, &life);
     if (HasFailure()) return;
     if (life.waiting > 0) ++in_the_middle;
   }
-  std::cout << Cycles() << " kills, " << in_the_middle << " with notifications waiting; " << life.changes
-            << " changes, " << life.runs << " runs of the first observer\n";
-  EXPECT_GT(2 * in_the_middle, Cycles());
-  EXPECT_GT(life.runs, Cycles());
+  std::cout << Kills() << " kills, " << in_the_middle << " with notifications waiting; " << life.changes << " changes, "
+            << life.runs << " runs of the first observer\n";
+  EXPECT_GT(2 * in_the_middle, Kills());
+  EXPECT_GT(life.runs, Kills());
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, ObserverKillTest, ::testing::Values(true, false),
@@ -304,11 +252,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, ObserverKillTest, ::testing::Values(true, false)
 }  // namespace
 }  // namespace percolator
 
-int main(int argc, char** argv) {
-  if (argc == 5 && std::string(argv[1]) == "--child") {
-    return percolator::RunChild(argv[2], std::string(argv[3]) == "1", std::strtoull(argv[4], nullptr, 10));
-  }
-  percolator::g_program = argv[0];
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return percolator::KillTestMain(argc, argv, percolator::RunChild); }

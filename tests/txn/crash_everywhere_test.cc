@@ -229,22 +229,6 @@ class CrashEverywhere : public ::testing::TestWithParam<Mode> {
     }
   }
 
-  // The faults of a call: of a batch of rows, with every part of it applied.
-  static std::vector<Fault> FaultsOf(const Wire::Call& call) {
-    std::vector<Fault> faults = {{.kind = Kind::kDieBefore},
-                                 {.kind = Kind::kLoseRequest},
-                                 {.kind = Kind::kTwice},
-                                 {.kind = Kind::kEchoLate},
-                                 {.kind = Kind::kLate}};
-    const uint64_t parts = call.what == "mutate" ? uint64_t{1} << call.rows : 1;
-    for (uint64_t part = 0; part < parts; ++part) {
-      const uint64_t rows = parts == 1 ? Fault::kAllRows : part;
-      faults.push_back({.kind = Kind::kDieAfter, .rows = rows});
-      faults.push_back({.kind = Kind::kLoseReply, .rows = rows});
-    }
-    return faults;
-  }
-
   int runs_ = 0;
 };
 

@@ -260,4 +260,20 @@ absl::StatusOr<Timestamp> Wire::WiredOracle::GetTimestamps(uint32_t count) {
       [](const absl::Status& error) { return error; });
 }
 
+std::vector<Fault> FaultsOf(const Wire::Call& call) {
+  using Kind = Fault::Kind;
+  std::vector<Fault> faults = {{.kind = Kind::kDieBefore},
+                               {.kind = Kind::kLoseRequest},
+                               {.kind = Kind::kTwice},
+                               {.kind = Kind::kEchoLate},
+                               {.kind = Kind::kLate}};
+  const uint64_t parts = call.what == "mutate" ? uint64_t{1} << call.rows : 1;
+  for (uint64_t part = 0; part < parts; ++part) {
+    const uint64_t rows = parts == 1 ? Fault::kAllRows : part;
+    faults.push_back({.kind = Kind::kDieAfter, .rows = rows});
+    faults.push_back({.kind = Kind::kLoseReply, .rows = rows});
+  }
+  return faults;
+}
+
 }  // namespace percolator

@@ -144,6 +144,9 @@ class Wire {
   WiredOracle oracle_;
 };
 
+// Everything that may happen to a call; to a batch of rows, with every part of it applied.
+std::vector<Fault> FaultsOf(const Wire::Call& call);
+
 }  // namespace percolator
 
 #endif  // PERCOLATOR_TESTS_TXN_WIRE_H_

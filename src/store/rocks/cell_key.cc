@@ -41,15 +41,16 @@ RowKeys::RowKeys(uint32_t table, std::string_view row) {
   row_bytes_ = buffer_.size();
 }
 
-std::string_view RowKeys::GoTo(std::string_view column) {
+HashedPrefix RowKeys::GoTo(std::string_view column) {
   if (cell_bytes_ == 0 || column != column_) {
     column_ = column;
     buffer_.resize(row_bytes_);
     AppendOrderedString(&buffer_, column);
     cell_bytes_ = buffer_.size();
+    cell_hash_ = absl::HashOf(std::string_view(buffer_));
     buffer_.reserve(cell_bytes_ + kTimestampBytes);  // so that At leaves the prefix in its place
   }
-  return cell_prefix();
+  return cell();
 }
 
 std::string_view RowKeys::At(Timestamp ts) {

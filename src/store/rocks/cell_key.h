@@ -13,11 +13,13 @@
 #ifndef PERCOLATOR_STORE_ROCKS_CELL_KEY_H_
 #define PERCOLATOR_STORE_ROCKS_CELL_KEY_H_
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "absl/hash/hash.h"
 #include "percolator/timestamp.h"
 
 namespace percolator {
@@ -37,6 +39,18 @@ std::string SeekKeyBelow(std::string_view cell_prefix, Timestamp until);
 std::string PastCell(std::string_view cell_prefix);
 std::string PastRow(std::string_view row_prefix);
 
+// The prefix of a cell and its hash. All that is kept of cells in memory is found by this hash, so it is computed once and
+// handed on.
+struct HashedPrefix {
+  HashedPrefix(std::string_view cell_prefix, uint64_t its_hash) : prefix(cell_prefix), hash(its_hash) {}
+  template <std::convertible_to<std::string_view> String>
+  HashedPrefix(const String& cell_prefix)  // NOLINT(google-explicit-constructor): it is the same thing, hashed
+      : prefix(cell_prefix), hash(absl::HashOf(prefix)) {}
+
+  std::string_view prefix;
+  uint64_t hash;
+};
+
 // The keys of one row, made one after the other in one buffer. Mutations of a row tend to name the same column in
 // several families, so the cell named last is kept.
 class RowKeys {
@@ -45,11 +59,11 @@ class RowKeys {
 
   std::string_view row_prefix() const { return std::string_view(buffer_).substr(0, row_bytes_); }
 
-  // Of the cell gone to last.
-  std::string_view cell_prefix() const { return std::string_view(buffer_).substr(0, cell_bytes_); }
+  // The cell gone to last.
+  HashedPrefix cell() const { return {std::string_view(buffer_).substr(0, cell_bytes_), cell_hash_}; }
 
   // Goes to a cell and returns its prefix, valid until the next call. `column` must stay where it is until then.
-  std::string_view GoTo(std::string_view column);
+  HashedPrefix GoTo(std::string_view column);
   // The key of a version of the cell gone to last, valid until the next call.
   std::string_view At(Timestamp ts);
 
@@ -57,6 +71,7 @@ class RowKeys {
   std::string buffer_;  // row prefix, then column, then timestamp
   size_t row_bytes_;
   size_t cell_bytes_ = 0;  // 0: no cell yet
+  uint64_t cell_hash_ = 0;
   std::string_view column_;
 };
 

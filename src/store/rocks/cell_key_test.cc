@@ -106,10 +106,12 @@ TEST(CellKeyTest, RowKeysMakesTheSameKeys) {
   RowKeys keys(7, row);
   EXPECT_EQ(keys.row_prefix(), RowPrefix(7, row));
   for (const std::string& column : columns) {
-    const std::string_view cell_prefix = keys.GoTo(column);
-    EXPECT_EQ(cell_prefix, CellPrefix(RowPrefix(7, row), column));
+    const HashedPrefix cell = keys.GoTo(column);
+    const std::string cell_prefix = CellPrefix(RowPrefix(7, row), column);
+    EXPECT_EQ(cell.prefix, cell_prefix);
+    EXPECT_EQ(cell.hash, HashedPrefix(cell_prefix).hash);
     for (uint64_t ts : {5, 3}) EXPECT_EQ(keys.At(Timestamp(ts)), Key(7, row, column, ts));
-    EXPECT_EQ(cell_prefix, CellPrefix(RowPrefix(7, row), column)) << "the prefix has moved";
+    EXPECT_EQ(cell.prefix, cell_prefix) << "the prefix has moved";
     EXPECT_EQ(keys.row_prefix(), RowPrefix(7, row));
   }
 }

@@ -130,7 +130,7 @@ StoreFolder::~StoreFolder() {
   close(fd_);
 }
 
-absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string& name) {
+absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string& name, bool create_if_missing) {
   if (name.empty()) return absl::InvalidArgumentError("the name of the store's folder is empty");
   // Absolute, so that it stays the same folder when the process changes its own; and without a slash at its end.
   std::error_code error;
@@ -139,6 +139,9 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string
   if (error) return Failed("cannot find folder", name, error.value());
   if (!path.has_filename()) path = path.parent_path();
   const std::string dir = path;
+  if (!create_if_missing && !fs::exists(PathIn(dir, kFormatFile), error)) {
+    return absl::NotFoundError(StrCat("there is no store in ", dir));
+  }
   if (absl::Status s = MakeFolders(path); !s.ok()) return s;
   const int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return Failed("cannot open folder", dir, errno);
@@ -146,7 +149,8 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return Failed("cannot lock folder", dir, errno);
     return absl::FailedPreconditionError(
-        StrCat("the store in ", dir, " is open already, here or in another process: one at a time can use it"));
+        StrCat("the store in ", dir,
+               " is open already, here or in another process: one at a time can use it. Close it there first"));
   }
   if (absl::Status s = CheckOrMakeStoreFolder(dir); !s.ok()) return s;
   return folder;

@@ -22,8 +22,9 @@ class StoreFolder {
   // The newest format this code reads, and the one it writes.
   static constexpr int kFormat = 1;
 
-  // Creates the folder if it is missing, makes it a store's if it is empty, and locks it.
-  static absl::StatusOr<std::unique_ptr<StoreFolder>> Open(const std::string& name);
+  // Creates the folder if it is missing, makes it a store's if it is empty, and locks it. Without `create_if_missing` it
+  // has to be a store's: else kNotFound.
+  static absl::StatusOr<std::unique_ptr<StoreFolder>> Open(const std::string& name, bool create_if_missing = true);
 
   ~StoreFolder();
   StoreFolder(const StoreFolder&) = delete;

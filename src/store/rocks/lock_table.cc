@@ -7,10 +7,11 @@ namespace percolator {
 
 static_assert(sizeof(size_t) == 8, "ShardOf takes the top six bits of a 64-bit hash");
 
-void LockTable::Set(std::string_view cell_prefix, Timestamp ts, std::string_view value) {
-  Shard& shard = shards_[ShardOf(cell_prefix)];
+void LockTable::Set(const HashedPrefix& cell, Timestamp ts, std::string_view value) {
+  Shard& shard = shards_[ShardOf(cell)];
   MutexLock lock(&shard.mutex);
-  Versions& versions = shard.cells[cell_prefix];
+  Versions& versions = shard.cells[cell.prefix];
+  shard.NoteSize();
   auto at = std::find_if(versions.begin(), versions.end(), [&](const Version& v) { return v.timestamp <= ts; });
   if (at != versions.end() && at->timestamp == ts) {
     at->value.assign(value.data(), value.size());
@@ -19,36 +20,39 @@ void LockTable::Set(std::string_view cell_prefix, Timestamp ts, std::string_view
   }
 }
 
-void LockTable::Erase(std::string_view cell_prefix, const TimestampRange& range) {
-  Shard& shard = shards_[ShardOf(cell_prefix)];
+void LockTable::Erase(const HashedPrefix& cell, const TimestampRange& range) {
+  Shard& shard = shards_[ShardOf(cell)];
   MutexLock lock(&shard.mutex);
-  auto found = shard.cells.find(cell_prefix);
+  auto found = shard.cells.find(cell.prefix, cell.hash);
   if (found == shard.cells.end()) return;
   std::erase_if(found->second, [&](const Version& v) { return range.Contains(v.timestamp); });
   if (found->second.empty()) shard.cells.erase(found);
+  shard.NoteSize();
 }
 
 void LockTable::EraseTable(std::string_view table_prefix) {
   for (Shard& shard : shards_) {
     MutexLock lock(&shard.mutex);
     absl::erase_if(shard.cells, [&](const auto& entry) { return entry.first.starts_with(table_prefix); });
+    shard.NoteSize();
   }
 }
 
-bool LockTable::Exists(std::string_view cell_prefix, const TimestampRange& range) const {
-  const Shard& shard = shards_[ShardOf(cell_prefix)];
+bool LockTable::Exists(const HashedPrefix& cell, const TimestampRange& range) const {
+  const Shard& shard = shards_[ShardOf(cell)];
+  if (shard.IsEmpty()) return false;
   MutexLock lock(&shard.mutex);
-  auto found = shard.cells.find(cell_prefix);
+  auto found = shard.cells.find(cell.prefix, cell.hash);
   if (found == shard.cells.end()) return false;
   return std::any_of(found->second.begin(), found->second.end(),
                      [&](const Version& v) { return range.Contains(v.timestamp); });
 }
 
-std::vector<Timestamp> LockTable::Timestamps(std::string_view cell_prefix, const TimestampRange& range) const {
-  const Shard& shard = shards_[ShardOf(cell_prefix)];
+std::vector<Timestamp> LockTable::Timestamps(const HashedPrefix& cell, const TimestampRange& range) const {
+  const Shard& shard = shards_[ShardOf(cell)];
   MutexLock lock(&shard.mutex);
   std::vector<Timestamp> timestamps;
-  auto found = shard.cells.find(cell_prefix);
+  auto found = shard.cells.find(cell.prefix, cell.hash);
   if (found == shard.cells.end()) return timestamps;
   for (const Version& v : found->second) {
     if (range.Contains(v.timestamp)) timestamps.push_back(v.timestamp);
@@ -56,10 +60,11 @@ std::vector<Timestamp> LockTable::Timestamps(std::string_view cell_prefix, const
   return timestamps;
 }
 
-void LockTable::Select(std::string_view cell_prefix, const Selector& selector, std::vector<Cell>* out) const {
-  const Shard& shard = shards_[ShardOf(cell_prefix)];
+void LockTable::Select(const HashedPrefix& cell, const Selector& selector, std::vector<Cell>* out) const {
+  const Shard& shard = shards_[ShardOf(cell)];
+  if (shard.IsEmpty()) return;
   MutexLock lock(&shard.mutex);
-  auto found = shard.cells.find(cell_prefix);
+  auto found = shard.cells.find(cell.prefix, cell.hash);
   if (found == shard.cells.end()) return;
   uint32_t taken = 0;
   for (const Version& v : found->second) {

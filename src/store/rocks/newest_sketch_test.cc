@@ -59,6 +59,19 @@ TEST(NewestSketchTest, CellsThatShareABucketKeepTheirBoundsAndRarelyMisguide) {
   EXPECT_LT(wrong, right / 50);
 }
 
+// Enough cells for every bucket of the small array: then the large one tells.
+TEST(NewestSketchTest, ExcludesMostCellsAlsoWhenManyOthersWereWritten) {
+  NewestSketch sketch(Timestamp(5));
+  constexpr uint64_t kCells = NewestSketch::kBuckets / 4;
+  for (uint64_t i = 0; i < kCells; ++i) sketch.Raise(Family::kWrite, std::to_string(i), Timestamp(10));
+  uint64_t excluded = 0;
+  for (uint64_t i = kCells; i < kCells + 1000; ++i) {
+    excluded += sketch.MayHaveFrom(Family::kWrite, std::to_string(i), Timestamp(10)) ? 0 : 1;
+  }
+  EXPECT_GT(excluded, 600U);
+  EXPECT_LT(excluded, 900U) << "a bucket in five is shared";
+}
+
 TEST(NewestSketchTest, CountsTheChangesOfACell) {
   NewestSketch sketch(Timestamp(0));
   const uint64_t before = sketch.Changes(Family::kWrite, "cell");

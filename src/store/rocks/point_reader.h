@@ -38,7 +38,7 @@ class PointReader {
     const std::string_view newest = keys->At(Timestamp(range.until.value() - 1));
     for (it->Seek({newest.data(), newest.size()}); it->Valid(); it->Next()) {
       const std::string_view key(it->key().data(), it->key().size());
-      if (CellPrefixOf(key) != keys->cell_prefix()) break;
+      if (CellPrefixOf(key) != keys->cell().prefix) break;
       const Timestamp ts = TimestampOf(key);
       if (ts < range.from) break;
       if (!visit(ts, std::string_view(it->value().data(), it->value().size()))) return absl::OkStatus();

@@ -39,16 +39,15 @@ using SetSoFar = std::map<std::pair<Family, std::string>, std::set<Timestamp>>;
 
 std::vector<absl::StatusOr<MutateResult>> RocksStore::Mutate(const std::vector<RowMutation>& mutations) {
   std::vector<absl::StatusOr<MutateResult>> results(mutations.size(), MutateResult::kConditionFailed);
-  absl::InlinedVector<Entry, 1> entries;
+  Entries entries;
   entries.reserve(mutations.size());
   for (size_t i = 0; i < mutations.size(); ++i) {
-    absl::Status valid = closed_ ? StoreClosed() : ValidateMutation(mutations[i], options_.limits);
-    absl::StatusOr<Entry> entry = valid.ok() ? MakeEntry(mutations[i]) : valid;
-    if (entry.ok()) {
-      entries.push_back(*std::move(entry));
+    absl::Status status = closed_ ? StoreClosed() : ValidateMutation(mutations[i], options_.limits);
+    if (status.ok()) status = AddEntry(mutations[i], &entries);
+    if (status.ok()) {
       entries.back().result = &results[i];
     } else {
-      results[i] = entry.status();
+      results[i] = status;
     }
   }
   // Rows of a group are distinct: a row that comes again begins a new group, and sees what the last one did.
@@ -70,12 +69,10 @@ std::vector<absl::StatusOr<MutateResult>> RocksStore::Mutate(const std::vector<R
   return results;
 }
 
-absl::StatusOr<RocksStore::Entry> RocksStore::MakeEntry(const RowMutation& mutation) const {
-  absl::StatusOr<Table*> table = FindTable(mutation.table);
-  if (!table.ok()) return table.status();
-  Entry entry{&mutation, *table, RowKeys((*table)->id, mutation.row)};
-  entry.stripe = LatchTable::StripeOf(entry.keys.row_prefix());
-  return entry;
+absl::Status RocksStore::AddEntry(const RowMutation& mutation, Entries* entries) const {
+  const absl::StatusOr<Table*> table = FindTable(mutation.table);
+  if (table.ok()) entries->emplace_back(mutation, **table);
+  return table.status();
 }
 
 // The atomic step (T15): from the latches on, nobody else changes these rows; all that is applied goes into
@@ -130,9 +127,9 @@ absl::StatusOr<bool> RocksStore::Holds(Entry* entry, PointReader* reader) const 
 }
 
 absl::StatusOr<bool> RocksStore::Exists(const CellRange& cell, RowKeys* keys, PointReader* reader) const {
-  const std::string_view cell_prefix = keys->GoTo(cell.column);
-  if (cell.family == Family::kLock) return locks_.Exists(cell_prefix, cell.range);
-  if (!sketch_->MayHaveFrom(cell.family, cell_prefix, cell.range.from)) return false;
+  const HashedPrefix hashed = keys->GoTo(cell.column);
+  if (cell.family == Family::kLock) return locks_.Exists(hashed, cell.range);
+  if (!sketch_->MayHaveFrom(cell.family, hashed, cell.range.from)) return false;
   bool exists = false;
   absl::Status status =
       reader->VisitVersions(cell.family, keys, cell.range, [&](Timestamp /*ts*/, std::string_view /*value*/) {
@@ -165,11 +162,11 @@ absl::Status RocksStore::StageRow(Entry* entry, Timestamp at_commit, PointReader
   RowKeys& keys = entry->keys;
   SetSoFar set_so_far;
   for (const Mutation& m : entry->mutation->mutations) {
-    const std::string_view cell_prefix = keys.GoTo(m.column);
+    const HashedPrefix cell = keys.GoTo(m.column);
     rocksdb::ColumnFamilyHandle* cf = family(m.family);
     if (m.kind == Mutation::Kind::kSet) {
       const Timestamp ts = TimestampOfSet(m, at_commit);
-      sketch_->Raise(m.family, cell_prefix, ts);
+      sketch_->Raise(m.family, cell, ts);
       batch->Put(cf, ToSlice(keys.At(ts)), m.value);
       if (erases_ranges) set_so_far[{m.family, m.column}].insert(ts);
     } else if (IsExact(m.range)) {
@@ -201,13 +198,13 @@ absl::StatusOr<std::vector<Timestamp>> RocksStore::VersionsInRange(const Mutatio
 
 void RocksStore::UpdateMemory(Entry* entry, Timestamp at_commit) {
   for (const Mutation& m : entry->mutation->mutations) {
-    const std::string_view cell_prefix = entry->keys.GoTo(m.column);
-    if (m.family == Family::kWrite) sketch_->CountChange(m.family, cell_prefix);
+    const HashedPrefix cell = entry->keys.GoTo(m.column);
+    if (m.family == Family::kWrite) sketch_->CountChange(m.family, cell);
     if (m.family != Family::kLock) continue;
     if (m.kind == Mutation::Kind::kSet) {
-      locks_.Set(cell_prefix, TimestampOfSet(m, at_commit), m.value);
+      locks_.Set(cell, TimestampOfSet(m, at_commit), m.value);
     } else {
-      locks_.Erase(cell_prefix, m.range);
+      locks_.Erase(cell, m.range);
     }
   }
 }

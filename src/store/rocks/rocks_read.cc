@@ -58,9 +58,9 @@ absl::Status RocksStore::ReadRow(const Table& table, const RowRead& read, PointR
 
 absl::Status RocksStore::ReadPoints(RowKeys* keys, const RowRead& read, PointReader* reader, Row* out) {
   for (const Selector& selector : read.selectors) {
-    const std::string_view cell_prefix = keys->GoTo(*selector.column);
+    const HashedPrefix cell = keys->GoTo(*selector.column);
     if (selector.family == Family::kLock) {
-      locks_.Select(cell_prefix, selector, &out->cells);
+      locks_.Select(cell, selector, &out->cells);
       continue;
     }
     const bool newest_write = selector.family == Family::kWrite && selector.newest == 1;
@@ -74,19 +74,19 @@ absl::Status RocksStore::ReadPoints(RowKeys* keys, const RowRead& read, PointRea
 // What nearly every read of a transaction asks for: at hand, if it was read lately and nobody has written since. As with
 // all that is read here, it is for the latch's count to tell whether somebody is just writing.
 absl::Status RocksStore::ReadNewestWrite(RowKeys* keys, const Selector& selector, PointReader* reader, Row* out) {
-  const uint64_t changes = sketch_->Changes(selector.family, keys->cell_prefix());
-  Cell& cell = out->cells.emplace_back();
-  if (versions_.Find(keys->cell_prefix(), changes, selector.range, &cell)) {
-    cell.family = selector.family;
-    cell.column = *selector.column;
+  const uint64_t changes = sketch_->Changes(selector.family, keys->cell());
+  Cell& newest = out->cells.emplace_back();
+  if (versions_.Find(keys->cell(), changes, selector.range, &newest)) {
+    newest.family = selector.family;
+    newest.column = *selector.column;
     return absl::OkStatus();
   }
   out->cells.pop_back();
   const size_t before = out->cells.size();
   if (absl::Status s = ReadVersions(keys, selector, reader, out); !s.ok()) return s;
   // It is the newest of all, and not only of the range, if nothing is newer than the range.
-  if (out->cells.size() > before && !sketch_->MayHaveFrom(selector.family, keys->cell_prefix(), selector.range.until)) {
-    versions_.Fill(keys->cell_prefix(), changes, out->cells.back().timestamp, out->cells.back().value);
+  if (out->cells.size() > before && !sketch_->MayHaveFrom(selector.family, keys->cell(), selector.range.until)) {
+    versions_.Fill(keys->cell(), changes, out->cells.back().timestamp, out->cells.back().value);
   }
   return absl::OkStatus();
 }
@@ -107,7 +107,7 @@ absl::Status RocksStore::ReadVersions(RowKeys* keys, const Selector& selector, P
 // so what is there is the newest; that the guess is not outdated is for the latch's count to tell.
 absl::StatusOr<bool> RocksStore::GetLikelyNewest(RowKeys* keys, const Selector& selector, Row* out) {
   if (selector.newest != 1) return false;
-  const std::optional<Timestamp> guess = sketch_->LikelyNewest(selector.family, keys->cell_prefix());
+  const std::optional<Timestamp> guess = sketch_->LikelyNewest(selector.family, keys->cell());
   if (!guess.has_value() || !selector.range.Contains(*guess)) return false;
   static const rocksdb::ReadOptions kOptions;
   const std::string_view key = keys->At(*guess);

@@ -96,7 +96,7 @@ absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& 
                                              options.limits.row_mutation_bytes, " for a row mutation: up to ",
                                              kMostBytes, " is possible"));
   }
-  absl::StatusOr<std::unique_ptr<StoreFolder>> folder = StoreFolder::Open(dir);
+  absl::StatusOr<std::unique_ptr<StoreFolder>> folder = StoreFolder::Open(dir, options.create_if_missing);
   if (!folder.ok()) return folder.status();
   std::unique_ptr<RocksStore> store(new RocksStore(options, std::move(*folder)));
   if (absl::Status s = store->OpenDatabase(env); !s.ok()) return s;

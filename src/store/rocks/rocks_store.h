@@ -74,13 +74,20 @@ class RocksStore : public Store {
 
   // A row mutation on its way.
   struct Entry {
+    Entry(const RowMutation& row, const Table& its_table)
+        : mutation(&row),
+          table(&its_table),
+          keys(its_table.id, row.row),
+          stripe(LatchTable::StripeOf(keys.row_prefix())) {}
+
     const RowMutation* mutation;
     const Table* table;
     RowKeys keys;
-    uint32_t stripe = 0;
+    uint32_t stripe;
     absl::StatusOr<MutateResult>* result = nullptr;  // of Mutate
     bool staged = false;
   };
+  using Entries = absl::InlinedVector<Entry, 1>;
   struct Joint;  // a joint mutation on its way; rocks_together.cc
   using Joints = absl::InlinedVector<Joint*, 8>;
 
@@ -107,7 +114,7 @@ class RocksStore : public Store {
                                                        const ScanCursor::Range& range, ScanCursor::Budget* budget);
 
   // rocks_mutate.cc
-  absl::StatusOr<Entry> MakeEntry(const RowMutation& mutation) const;
+  absl::Status AddEntry(const RowMutation& mutation, Entries* entries) const;
   void ApplyGroup(absl::Span<Entry> group, size_t bytes);
   absl::StatusOr<bool> Holds(Entry* entry, PointReader* reader) const;
   absl::StatusOr<bool> Exists(const CellRange& cell, RowKeys* keys, PointReader* reader) const;

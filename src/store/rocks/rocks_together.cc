@@ -48,7 +48,7 @@ size_t BytesIn(const RowMutation& row) {
 
 struct RocksStore::Joint : JointQueue::Request {
   const JointMutation* mutation = nullptr;
-  absl::InlinedVector<Entry, 1> rows;
+  Entries rows;
   LatchTable::Guard* latches = nullptr;
   bool staged = false;
   absl::StatusOr<JointResult> result = JointResult{};
@@ -75,10 +75,8 @@ absl::Status RocksStore::MakeJoint(const JointMutation& mutation, Oracle* oracle
   joint->mutation = &mutation;
   joint->rows.reserve(mutation.rows.size());
   for (const RowMutation& row : mutation.rows) {
-    absl::StatusOr<Entry> entry = MakeEntry(row);
-    if (!entry.ok()) return entry.status();
+    if (absl::Status s = AddEntry(row, &joint->rows); !s.ok()) return s;
     joint->bytes += BytesIn(row);
-    joint->rows.push_back(*std::move(entry));
   }
   return absl::OkStatus();
 }

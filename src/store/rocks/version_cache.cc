@@ -6,10 +6,10 @@ namespace percolator {
 
 static_assert(sizeof(size_t) == 8, "ShardOf takes the top six bits of a 64-bit hash");
 
-bool VersionCache::Find(std::string_view cell_prefix, uint64_t changes, const TimestampRange& range, Cell* out) {
-  Shard& shard = ShardOf(cell_prefix);
+bool VersionCache::Find(const HashedPrefix& cell, uint64_t changes, const TimestampRange& range, Cell* out) {
+  Shard& shard = ShardOf(cell);
   MutexLock lock(&shard.mutex);
-  const auto found = shard.index.find(cell_prefix);
+  const auto found = shard.index.find(cell.prefix, cell.hash);
   if (found == shard.index.end()) return false;
   Entry& entry = **found;
   if (entry.changes != changes || !range.Contains(entry.timestamp)) return false;
@@ -19,18 +19,18 @@ bool VersionCache::Find(std::string_view cell_prefix, uint64_t changes, const Ti
   return true;
 }
 
-void VersionCache::Fill(std::string_view cell_prefix, uint64_t changes, Timestamp ts, std::string_view value) {
-  const size_t bytes = cell_prefix.size() + value.size();
+void VersionCache::Fill(const HashedPrefix& cell, uint64_t changes, Timestamp ts, std::string_view value) {
+  const size_t bytes = cell.prefix.size() + value.size();
   if (BytesFor(bytes) > shard_capacity_) return;
-  Shard& shard = ShardOf(cell_prefix);
+  Shard& shard = ShardOf(cell);
   MutexLock lock(&shard.mutex);
-  const auto found = shard.index.find(cell_prefix);
+  const auto found = shard.index.find(cell.prefix, cell.hash);
   const bool is_new = found == shard.index.end();
   const auto entry = is_new ? shard.entries.emplace(shard.entries.end()) : *found;
   if (is_new) {
     entry->bytes.reserve(bytes);
-    entry->bytes = cell_prefix;
-    entry->prefix_bytes = static_cast<uint32_t>(cell_prefix.size());
+    entry->bytes = cell.prefix;
+    entry->prefix_bytes = static_cast<uint32_t>(cell.prefix.size());
     shard.index.insert(entry);
   } else {
     shard.bytes -= BytesFor(entry->bytes.size());

@@ -25,6 +25,7 @@
 #include "absl/hash/hash.h"
 #include "percolator/store.h"
 #include "src/base/mutex.h"
+#include "src/store/rocks/cell_key.h"
 
 namespace percolator {
 
@@ -39,10 +40,10 @@ class VersionCache {
 
   // If the newest version of the cell after `changes` changes is here and in the range, puts its timestamp and value into
   // `out`.
-  bool Find(std::string_view cell_prefix, uint64_t changes, const TimestampRange& range, Cell* out);
+  bool Find(const HashedPrefix& cell, uint64_t changes, const TimestampRange& range, Cell* out);
 
   // Adds the newest version of the cell after `changes` changes, in the place of any other.
-  void Fill(std::string_view cell_prefix, uint64_t changes, Timestamp ts, std::string_view value);
+  void Fill(const HashedPrefix& cell, uint64_t changes, Timestamp ts, std::string_view value);
 
   // What the entries take.
   size_t bytes() const;
@@ -91,7 +92,7 @@ class VersionCache {
     return sizeof(Entry) + bytes + kBeside;
   }
 
-  Shard& ShardOf(std::string_view cell_prefix) { return shards_[absl::HashOf(cell_prefix) >> 58]; }
+  Shard& ShardOf(const HashedPrefix& cell) { return shards_[cell.hash >> 58]; }
   void MakeRoom(Shard* shard) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
 
   const size_t shard_capacity_;

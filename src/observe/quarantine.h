@@ -1,0 +1,36 @@
+// Quarantine: notifications whose observer keeps failing, out of the way and kept (see percolator/observer.h).
+//
+// An entry is a cell of the system table: row "quarantine/OBSERVER", column the name of the cell (table, row and column, each
+// an ordered string; if that is long, its beginning and a hash of it), value:
+//
+//   entry := version attempts since table row column error      version 01; attempts fixed32; since fixed64: the S of the
+//                                              transaction that made it, and its acknowledgement's; the name of the
+//                                              cell: three ordered strings; error: the rest
+
+#ifndef PERCOLATOR_OBSERVE_QUARANTINE_H_
+#define PERCOLATOR_OBSERVE_QUARANTINE_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/observer.h"
+#include "src/observe/registry.h"
+#include "src/txn/engine.h"
+
+namespace percolator {
+
+// Puts an observer's notification into quarantine. The acknowledgement is written as by a run that commits, so the cell is
+// clean, and in the same transaction an entry. Returns the S of the transaction: the observer counts as done at it.
+absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observer, const CellName& cell, int attempts,
+                                     const absl::Status& error);
+absl::StatusOr<std::vector<Quarantined>> ListQuarantined(Engine* engine);
+// Takes an entry out, and lets the observer run again; or for ever. kNotFound: it is not there.
+absl::Status ReplayQuarantined(Engine* engine, const ObserverInfo& observer, const Quarantined& entry);
+// The same with the observer that the cluster has now.
+absl::Status ReplayQuarantined(Engine* engine, const Quarantined& entry);
+absl::Status DropQuarantined(Engine* engine, const Quarantined& entry);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_OBSERVE_QUARANTINE_H_

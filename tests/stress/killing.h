@@ -1,0 +1,58 @@
+// What the tests have in common that kill a process with a cluster in it, again and again.
+//
+// The test program is its own child: run with --child ADDRESS ONE_STEP NUMBER it opens the cluster and works until it is
+// killed, and writes to standard output what the test wants to know.
+//
+// PERCOLATOR_STRESS_KILLS: how often, for each mode. PERCOLATOR_TEST_SEED: when.
+
+#ifndef PERCOLATOR_TESTS_STRESS_KILLING_H_
+#define PERCOLATOR_TESTS_STRESS_KILLING_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "percolator/cluster.h"
+
+namespace percolator {
+
+// What a child does; returns only if something is wrong.
+using ChildFunction = std::function<int(const std::string& address, bool one_step, uint64_t number)>;
+
+// The main function of such a test.
+int KillTestMain(int argc, char** argv, const ChildFunction& run_child);
+
+// With small buffers, so that files are written while the process lives.
+ClusterOptions OptionsForKilling(bool one_step, std::chrono::milliseconds lock_lease,
+                                 std::chrono::milliseconds gc_retention);
+
+// How often, for each mode.
+int Kills();
+
+// From the environment or new; is printed.
+uint64_t TestSeed();
+
+// One life of the child.
+class Child {
+ public:
+  Child(const std::string& address, bool one_step, uint64_t number);
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Its standard output, to read from.
+  int fd() const { return fd_; }
+  void Kill();
+  // Waits for its end. False: it was not killed.
+  bool WaitForEnd();
+
+ private:
+  pid_t pid_ = -1;
+  int fd_ = -1;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_STRESS_KILLING_H_
