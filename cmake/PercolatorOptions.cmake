@@ -2,6 +2,7 @@
 
 option(PERCOLATOR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PERCOLATOR_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(PERCOLATOR_BUILD_APPS "Build the applications" ${PROJECT_IS_TOP_LEVEL})
 option(PERCOLATOR_BUILD_BENCH "Build the benchmarks" OFF)
 option(PERCOLATOR_PRECOMPILE "Precompile the headers that most tests include" OFF)
 set(PERCOLATOR_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")

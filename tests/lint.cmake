@@ -33,4 +33,4 @@ percolator_lint_test(public_headers_test 300
 # What is installed is enough to build a program outside of this tree.
 percolator_lint_test(install_test 300
   ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -D CXX=${CMAKE_CXX_COMPILER} -D CONFIG=${CMAKE_BUILD_TYPE}
-  -P ${PROJECT_SOURCE_DIR}/tests/install/install_test.cmake)
+  -D APPS=${PERCOLATOR_BUILD_APPS} -P ${PROJECT_SOURCE_DIR}/tests/install/install_test.cmake)

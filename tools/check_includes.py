@@ -41,8 +41,8 @@ EDGES = {
 LIBRARIES = {
     "RocksDB": (r"rocksdb/", ["src/store/rocks", "tests", "benchmarks"],
                 "one folder knows RocksDB, so that the store behind the Store interface can be another"),
-    "gRPC and protobuf": (r"grpc|google/protobuf/|.*\.pb\.h$", ["src/rpc", "tests", "benchmarks", "sim"],
-                          "one folder knows the wire, so that everything else runs without a network"),
+    "gRPC and protobuf": (r"grpc|google/protobuf/|.*\.pb\.h$", ["src/rpc", "apps", "tests", "benchmarks", "sim"],
+                          "one folder knows the wire, so that the rest of the library runs without a network"),
     "GoogleTest": (r"gtest/|gmock/", ["tests"], "test code does not belong into the library"),
     "Google Benchmark": (r"benchmark/", ["benchmarks"], "measuring code does not belong into the library"),
     "CLI11": (r"CLI/", ["apps", "examples", "benchmarks", "sim", "tests"], "a library does not read a command line"),
@@ -51,7 +51,7 @@ LIBRARIES = {
 }
 
 # Words -> (where they are allowed, why they are not elsewhere). Unit tests beside the code count as tests.
-SEAM = ["src/base", "tests", "benchmarks", "examples"]
+SEAM = ["src/base", "tests", "benchmarks", "examples", "apps"]
 BANNED = {
     r"absl::(Mutex|CondVar|Notification)\b":
         ([], "ThreadSanitizer does not see Debian's prebuilt one: use src/base/mutex.h"),

@@ -1,7 +1,7 @@
 # Installs a build into an empty folder, then configures, builds and runs the program of the README against what is
 # there, with the CMakeLists.txt of tests/install/app.
 #
-#   cmake -D BUILD=<build folder> -D CXX=<compiler> -D CONFIG=<build type> -P install_test.cmake
+#   cmake -D BUILD=<build folder> -D CXX=<compiler> -D CONFIG=<build type> -D APPS=<are they built> -P install_test.cmake
 
 string(RANDOM LENGTH 12 suffix)
 set(work ${BUILD}/install_test-${suffix})
@@ -32,11 +32,18 @@ run(${CMAKE_COMMAND} -G Ninja -S ${work}/source -B ${work}/app
   -D CMAKE_PREFIX_PATH=${prefix} -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_BUILD_TYPE=${CONFIG})
 run(${CMAKE_COMMAND} --build ${work}/app)
 run(${work}/app/app rocksdb:${work}/data)
+set(printed "${output}")
+if(APPS)
+  run(${prefix}/bin/percolator --cluster rocksdb:${work}/data get accounts Joe bal)
+  if(NOT output STREQUAL "9\n")
+    message(FATAL_ERROR "the installed command line printed: ${output}")
+  endif()
+endif()
 file(GLOB_RECURSE headers RELATIVE ${prefix}/include ${prefix}/include/*)
 file(REMOVE_RECURSE ${work})
 
-if(NOT output STREQUAL "Bob has 3\nJoe has 9\n")
-  message(FATAL_ERROR "the program of the README printed: ${output}")
+if(NOT printed STREQUAL "Bob has 3\nJoe has 9\n")
+  message(FATAL_ERROR "the program of the README printed: ${printed}")
 endif()
 list(FILTER headers EXCLUDE REGEX "^percolator/[a-z_]+\\.h$")
 if(headers)

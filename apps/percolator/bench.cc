@@ -1,0 +1,274 @@
+// percolator bench: how fast this cluster is on this machine, in some seconds. It makes a table, and drops it at the end,
+// also if it is interrupted.
+//
+//     write     transactions that set one cell
+//     transfer  transactions that read two cells and write both: the bank of the paper
+//     read      single cells, from one snapshot per thread
+//     scan      rows, by one thread after the other
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "apps/percolator/commands.h"
+#include "apps/percolator/listing.h"
+#include "apps/percolator/text.h"
+
+namespace percolator::cli {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr char kColumn[] = "v";
+
+struct Arguments {
+  std::string time = "1s";
+  int threads = 4;
+  int rows = 10'000;
+  size_t value_bytes = 100;
+};
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
+void Interrupt(int /*signal*/) { interrupted = true; }
+
+struct Setting {
+  Cluster* cluster = nullptr;
+  std::string table;
+  Duration time{0};
+  int threads = 0;
+  int rows = 0;
+  std::string value;
+};
+
+// Eight digits, so that rows order as numbers do.
+std::string RowName(int i) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%08d", i);
+  return text.data();
+}
+
+// What each of many threads does again and again; says how much that was, such as rows.
+using Step = std::function<absl::StatusOr<int>(std::mt19937& random)>;
+
+struct Measured {
+  std::string what;
+  int64_t count = 0;
+  Duration time{0};
+  Duration p50{0};
+  Duration p99{0};
+};
+
+Duration Percentile(std::vector<Duration>* sorted, double part) {
+  if (sorted->empty()) return Duration(0);
+  return (*sorted)[static_cast<size_t>(part * static_cast<double>(sorted->size() - 1))];
+}
+
+// Runs steps of `make(thread)` in all threads until the time is up.
+absl::StatusOr<Measured> Measure(const Setting& setting, const std::string& what,
+                                 const std::function<Step(int thread)>& make) {
+  std::mutex mutex;  // of the next three
+  std::vector<Duration> latencies;
+  int64_t count = 0;
+  absl::Status failed;
+  const auto begun = steady_clock::now();
+  const auto end = begun + setting.time;
+  const auto work = [&](int thread) {
+    const Step step = make(thread);
+    std::mt19937 random(static_cast<uint32_t>(thread));
+    std::vector<Duration> own;
+    int64_t own_count = 0;
+    absl::Status status;
+    for (auto now = steady_clock::now(); status.ok() && now < end && !interrupted;) {
+      const absl::StatusOr<int> done = step(random);
+      const auto after = steady_clock::now();
+      own.push_back(std::chrono::duration_cast<Duration>(after - now));
+      now = after;
+      status = done.status();
+      own_count += done.ok() ? *done : 0;
+    }
+    const std::lock_guard<std::mutex> lock(mutex);
+    latencies.insert(latencies.end(), own.begin(), own.end());
+    count += own_count;
+    failed.Update(status);
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < setting.threads; ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
+  if (!failed.ok()) return failed;
+  const auto time = std::chrono::duration_cast<Duration>(steady_clock::now() - begun);
+  std::sort(latencies.begin(), latencies.end());
+  return Measured{what, count, time, Percentile(&latencies, 0.5), Percentile(&latencies, 0.99)};
+}
+
+int AnyRow(const Setting& setting, std::mt19937& random) {
+  return std::uniform_int_distribution<int>(0, setting.rows - 1)(random);
+}
+
+// The rows that are read later, some hundreds in a transaction.
+absl::Status Fill(const Setting& setting) {
+  constexpr int kBatch = 500;
+  for (int first = 0; first < setting.rows && !interrupted; first += kBatch) {
+    const absl::StatusOr<Timestamp> filled = Commit(*setting.cluster, [&](ReadWrite& t) {
+      for (int i = first; i < std::min(first + kBatch, setting.rows); ++i) {
+        if (absl::Status s = t.Set(setting.table, RowName(i), kColumn, setting.value); !s.ok()) return s;
+      }
+      return absl::OkStatus();
+    });
+    if (!filled.ok()) return filled.status();
+  }
+  return absl::OkStatus();
+}
+
+Step Write(const Setting& setting) {
+  return [&setting](std::mt19937& random) -> absl::StatusOr<int> {
+    const std::string row = RowName(AnyRow(setting, random));
+    const auto done =
+        setting.cluster->Transact([&](ReadWrite& t) { return t.Set(setting.table, row, kColumn, setting.value); });
+    if (!done.ok()) return done.status();
+    return 1;
+  };
+}
+
+Step Transfer(const Setting& setting) {
+  return [&setting](std::mt19937& random) -> absl::StatusOr<int> {
+    const CellName from{setting.table, RowName(AnyRow(setting, random)), kColumn};
+    const CellName to{setting.table, RowName(AnyRow(setting, random)), kColumn};
+    const auto done = setting.cluster->Transact([&](ReadWrite& t) -> absl::Status {
+      const auto values = t.Get({from, to});
+      if (!values.ok()) return values.status();
+      if (absl::Status s = t.Set(from.table, from.row, from.column, (*values)[1].value_or("")); !s.ok()) return s;
+      return t.Set(to.table, to.row, to.column, (*values)[0].value_or(""));
+    });
+    if (!done.ok()) return done.status();
+    return 1;
+  };
+}
+
+// A snapshot is of one thread.
+Step Read(const Setting& setting) {
+  auto snapshot = std::make_shared<absl::StatusOr<Snapshot>>(setting.cluster->Now());
+  return [&setting, snapshot](std::mt19937& random) -> absl::StatusOr<int> {
+    if (!snapshot->ok()) return snapshot->status();
+    const auto value = (*snapshot)->Get(setting.table, RowName(AnyRow(setting, random)), kColumn);
+    if (!value.ok()) return value.status();
+    return 1;
+  };
+}
+
+Step Scan(const Setting& setting) {
+  return [&setting](std::mt19937& random) -> absl::StatusOr<int> {
+    constexpr int kRows = 1000;
+    absl::StatusOr<Snapshot> snapshot = setting.cluster->Now();
+    if (!snapshot.ok()) return snapshot.status();
+    const auto rows =
+        snapshot->Scan({.table = setting.table, .rows = {RowName(AnyRow(setting, random)), std::nullopt}});
+    int count = 0;
+    while (count < kRows && rows->Next()) ++count;
+    if (!rows->status().ok()) return rows->status();
+    return count;
+  };
+}
+
+absl::StatusOr<std::vector<Measured>> MeasureAll(const Setting& setting) {
+  if (absl::Status s = Fill(setting); !s.ok()) return s;
+  const std::vector<std::pair<std::string, Step (*)(const Setting&)>> kinds = {
+      {"write", Write}, {"transfer", Transfer}, {"read", Read}, {"scan", Scan}};
+  std::vector<Measured> all;
+  for (const auto& [what, make] : kinds) {
+    absl::StatusOr<Measured> measured =
+        Measure(setting, what, [&, step = make](int /*thread*/) { return step(setting); });
+    if (!measured.ok()) return measured.status();
+    if (interrupted) return absl::CancelledError("interrupted; the table it made is dropped");
+    all.push_back(*std::move(measured));
+  }
+  return all;
+}
+
+void Print(const Shell& shell, const std::vector<Measured>& all) {
+  const std::vector<std::string> units = {"transactions/s", "transactions/s", "reads/s", "rows/s"};
+  Listing listing(std::cout, shell.json, {"what", "per second", "", "p50", "p99"});
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Measured& one = all[i];
+    const auto per_second = static_cast<int64_t>(static_cast<double>(one.count) * 1e6 /
+                                                 static_cast<double>(std::max<int64_t>(one.time.count(), 1)));
+    listing.Add({one.what, std::to_string(per_second), units[i], AgeText(one.p50), AgeText(one.p99)},
+                {{"what", one.what},
+                 {"per_second", per_second},
+                 {"unit", units[i]},
+                 {"p50_us", one.p50.count()},
+                 {"p99_us", one.p99.count()}});
+  }
+  listing.End();
+}
+
+// One that nobody has: a timestamp is never handed out twice.
+absl::StatusOr<std::string> NewTableName(Cluster& cluster) {
+  const absl::StatusOr<Snapshot> now = cluster.Now();
+  if (!now.ok()) return now.status();
+  return "percolator-bench-" + now->timestamp().ToString();
+}
+
+absl::StatusOr<Exit> Bench(const Shell& shell, const Arguments& arguments) {
+  const absl::StatusOr<Duration> time = ParseDuration(arguments.time);
+  if (!time.ok()) return time.status();
+  ClusterOptions options = CommandOptions();
+  options.oracle_window = ClusterOptions().oracle_window;  // as programs have it that run for long
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open(Missing::kIsMade, options);
+  if (!cluster.ok()) return cluster.status();
+  const absl::StatusOr<std::string> table = NewTableName(**cluster);
+  if (!table.ok()) return table.status();
+  const Setting setting{.cluster = cluster->get(),
+                        .table = *table,
+                        .time = std::min<Duration>(*time, std::chrono::hours(1)),
+                        .threads = arguments.threads,
+                        .rows = arguments.rows,
+                        .value = std::string(arguments.value_bytes, 'v')};
+  std::signal(SIGINT, Interrupt);
+  std::signal(SIGTERM, Interrupt);
+  if (absl::Status s = (*cluster)->CreateTable(setting.table); !s.ok()) return s;
+  const absl::StatusOr<std::vector<Measured>> all = MeasureAll(setting);
+  if (absl::Status s = (*cluster)->DropTable(setting.table); !s.ok()) {
+    return Finish(**cluster,
+                  absl::Status(s.code(), "can't drop the table " + setting.table + ": " + std::string(s.message())));
+  }
+  if (!all.ok()) return Finish(**cluster, all.status());
+  Print(shell, *all);
+  return Finish(**cluster, Exit::kDone);
+}
+
+}  // namespace
+
+void AddBench(CLI::App& app, Shell& shell) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* const command = app.add_subcommand("bench", "How fast this cluster is, in some seconds");
+  command->add_option("--time", arguments->time, "For each of the four measurements")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  command->add_option("--threads", arguments->threads)->capture_default_str()->check(CLI::Range(1, 1024));
+  command->add_option("--rows", arguments->rows)->capture_default_str()->check(CLI::Range(2, 10'000'000));
+  command->add_option("--value-bytes", arguments->value_bytes)->capture_default_str()->check(CLI::Range(0, 65536));
+  command->footer(R"(Examples:
+  percolator bench
+  percolator --cluster rocksdb:/tmp/scratch bench --threads 16 --time 5s
+  percolator --cluster memory: bench                      without a disk
+
+It makes a table of its own, percolator-bench-NUMBER, and drops it at the end. A commit waits for the disk; threads
+that commit at once share the wait, so more of them get more done.)");
+  command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Bench(shell, *arguments); }); });
+}
+
+}  // namespace percolator::cli

@@ -1,0 +1,31 @@
+// The commands, one file each: what it takes on the command line, and what it does.
+
+#ifndef PERCOLATOR_APPS_PERCOLATOR_COMMANDS_H_
+#define PERCOLATOR_APPS_PERCOLATOR_COMMANDS_H_
+
+#include <CLI/CLI.hpp>
+
+#include "apps/percolator/shell.h"
+
+namespace percolator::cli {
+
+// Each adds its command to `app`. The shell must outlive the app.
+void AddGet(CLI::App& app, Shell& shell);
+void AddSet(CLI::App& app, Shell& shell);
+void AddDelete(CLI::App& app, Shell& shell);
+void AddScan(CLI::App& app, Shell& shell);
+void AddCells(CLI::App& app, Shell& shell);
+void AddTables(CLI::App& app, Shell& shell);
+void AddLocks(CLI::App& app, Shell& shell);
+void AddNotifications(CLI::App& app, Shell& shell);
+void AddQuarantine(CLI::App& app, Shell& shell);
+void AddWaitIdle(CLI::App& app, Shell& shell);
+void AddGc(CLI::App& app, Shell& shell);
+void AddStats(CLI::App& app, Shell& shell);
+void AddBench(CLI::App& app, Shell& shell);
+// Last: it completes what is there.
+void AddCompletion(CLI::App& app, Shell& shell);
+
+}  // namespace percolator::cli
+
+#endif  // PERCOLATOR_APPS_PERCOLATOR_COMMANDS_H_

@@ -1,0 +1,69 @@
+// percolator gc: collects old versions now.
+
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "apps/percolator/commands.h"
+#include "apps/percolator/listing.h"
+#include "apps/percolator/text.h"
+
+namespace percolator::cli {
+namespace {
+
+struct Arguments {
+  std::string keep = "1h";
+};
+
+void Print(const Shell& shell, Timestamp safe_point, const ClusterStats& stats) {
+  if (shell.json) {
+    Json object;
+    SetTimestamp(&object, "safe_point", safe_point);
+    object["versions_collected"] = stats.versions_collected;
+    object["locks_rolled_forward"] = stats.rolled_forward;
+    object["locks_rolled_back"] = stats.rolled_back;
+    PrintJson(std::cout, object);
+    return;
+  }
+  std::cout << "safe point  " << safe_point.ToString() << "  " << TimeText(safe_point) << "\n"
+            << "versions    " << stats.versions_collected << " collected\n"
+            << "locks       " << stats.rolled_forward << " rolled forward, " << stats.rolled_back << " rolled back\n";
+}
+
+absl::StatusOr<Exit> CollectGarbage(const Shell& shell, const Arguments& arguments) {
+  const absl::StatusOr<Duration> keep = ParseDuration(arguments.keep);
+  if (!keep.ok()) return keep.status();
+  ClusterOptions options = CommandOptions();
+  if (*keep <= options.lock_lease) {
+    return absl::InvalidArgumentError("--keep must be longer than " + AgeText(options.lock_lease) +
+                                      ", for which a transaction may be silent: else live ones would be aborted");
+  }
+  options.gc_retention = *keep;
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open(Missing::kIsAnError, options);
+  if (!cluster.ok()) return cluster.status();
+  const absl::StatusOr<Timestamp> safe_point = (*cluster)->CollectGarbage();
+  if (!safe_point.ok()) return safe_point.status();
+  Print(shell, *safe_point, (*cluster)->stats());
+  return Finish(**cluster, Exit::kDone);
+}
+
+}  // namespace
+
+void AddGc(CLI::App& app, Shell& shell) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* const command = app.add_subcommand("gc", "Collects old versions now");
+  command->add_option("--keep", arguments->keep, "Keep what can be seen by snapshots as old as this")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  command->footer(R"(Examples:
+  percolator gc
+  percolator gc --keep 1d
+
+Everything older than the safe point goes, but for the newest version of each cell and what open snapshots see;
+--as-of can't look back behind it any more. It never moves back. Programs collect by themselves every minute
+(ClusterOptions::gc_period), by their own gc_retention; this one only when told to.)");
+  command->callback(
+      [&shell, arguments] { shell.Choose([&shell, arguments] { return CollectGarbage(shell, *arguments); }); });
+}
+
+}  // namespace percolator::cli

@@ -1,0 +1,73 @@
+// percolator get: the value of a cell.
+
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "apps/percolator/commands.h"
+#include "apps/percolator/listing.h"
+#include "apps/percolator/text.h"
+
+namespace percolator::cli {
+namespace {
+
+struct Arguments {
+  std::string table;
+  std::string row;
+  std::string column;
+  std::optional<std::string> as_of;
+  bool raw = false;
+};
+
+void Print(const Arguments& arguments, const CellName& cell, const std::optional<std::string>& value, Timestamp as_of,
+           bool json) {
+  if (json) {
+    Json object = CellJson(cell);
+    SetTimestamp(&object, "as_of", as_of);
+    object["found"] = value.has_value();
+    if (value.has_value()) SetValue(&object, *value);
+    PrintJson(std::cout, object);
+  } else if (value.has_value()) {
+    std::cout << (arguments.raw ? *value : Escaped(*value) + "\n");
+  } else {
+    Note(CellText(cell) + " has no value");
+  }
+}
+
+absl::StatusOr<Exit> Get(const Shell& shell, const Arguments& arguments) {
+  const absl::StatusOr<CellName> cell = ParseCell(arguments.table, arguments.row, arguments.column);
+  if (!cell.ok()) return cell.status();
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
+  if (!cluster.ok()) return cluster.status();
+  absl::StatusOr<Snapshot> snapshot = SnapshotAt(**cluster, arguments.as_of);
+  if (!snapshot.ok()) return snapshot.status();
+  const absl::StatusOr<std::optional<std::string>> value = snapshot->Get(cell->table, cell->row, cell->column);
+  if (!value.ok()) return value.status();
+  Print(arguments, *cell, *value, snapshot->timestamp(), shell.json);
+  return value->has_value() ? Exit::kDone : Exit::kNothing;
+}
+
+}  // namespace
+
+void AddGet(CLI::App& app, Shell& shell) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* const command = app.add_subcommand("get", "The value of a cell");
+  command->add_option("TABLE", arguments->table)->required();
+  command->add_option("ROW", arguments->row)->required();
+  command->add_option("COLUMN", arguments->column)->required();
+  command->add_option("--as-of", arguments->as_of, "As it was then: 2026-11-15T10:00:00Z, -5m, or a timestamp")
+      ->type_name("TIME");
+  command->add_flag("--raw", arguments->raw, "The bytes as they are, and no line feed");
+  command->footer(R"(Examples:
+  percolator get accounts Bob bal
+  percolator get accounts Bob bal --as-of -5m
+  percolator get accounts 'key\x00with a zero byte' bal
+  percolator get pages com.example contents --raw > page.html
+  percolator get accounts Bob bal --json
+
+Exit code 1: the cell has no value.)");
+  command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Get(shell, *arguments); }); });
+}
+
+}  // namespace percolator::cli

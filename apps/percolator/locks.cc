@@ -1,0 +1,108 @@
+// percolator locks: who holds what, since when; and finishes what dead transactions have left.
+
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/percolator/commands.h"
+#include "apps/percolator/listing.h"
+#include "apps/percolator/text.h"
+#include "percolator/inspect.h"
+
+namespace percolator::cli {
+namespace {
+
+struct Arguments {
+  std::string table;
+  size_t limit = 1000;
+  bool resolve = false;
+};
+
+std::string StateText(LockInfo::State state) {
+  switch (state) {
+    case LockInfo::State::kAlive:
+      return "alive";
+    case LockInfo::State::kAbandoned:
+      return "abandoned";
+    case LockInfo::State::kCommitted:
+      return "committed";
+    case LockInfo::State::kRolledBack:
+      return "rolled back";
+  }
+  return "?";
+}
+
+void Add(Listing* listing, const LockInfo& lock) {
+  const bool is_primary = lock.cell == lock.primary;
+  Json object = CellJson(lock.cell);
+  SetTimestamp(&object, "start_ts", lock.start_ts);
+  object["age_us"] = lock.age.count();
+  object["state"] = StateText(lock.state);
+  object["session"] = lock.session;
+  object["is_primary"] = is_primary;
+  object["primary"] = CellJson(lock.primary);
+  listing->Add(
+      {lock.cell.table, Escaped(lock.cell.row), Escaped(lock.cell.column), lock.start_ts.ToString(), AgeText(lock.age),
+       StateText(lock.state), std::to_string(lock.session), is_primary ? "this" : CellText(lock.primary)},
+      object);
+}
+
+absl::StatusOr<Exit> List(const Shell& shell, Inspector& inspector, const Arguments& arguments) {
+  const size_t most = arguments.limit == 0 ? Inspector::kAll : arguments.limit;
+  const absl::StatusOr<std::vector<LockInfo>> locks = inspector.ListLocks(arguments.table, most);
+  if (!locks.ok()) return locks.status();
+  Listing listing(std::cout, shell.json,
+                  {"table", "row", "column", "transaction", "age", "state", "session", "primary"});
+  for (const LockInfo& lock : *locks) Add(&listing, lock);
+  listing.End();
+  if (locks->empty() && !shell.json) Note("there are no locks");
+  if (locks->size() == most) Note("there may be more locks: --limit N shows N of them, --limit 0 all");
+  return locks->empty() ? Exit::kNothing : Exit::kDone;
+}
+
+absl::StatusOr<Exit> Resolve(const Shell& shell, Inspector& inspector, const Arguments& arguments) {
+  const absl::StatusOr<Inspector::ResolvedLocks> resolved = inspector.ResolveLocks(arguments.table);
+  if (!resolved.ok()) return resolved.status();
+  if (shell.json) {
+    PrintJson(std::cout, {{"rolled_forward", resolved->rolled_forward},
+                          {"rolled_back", resolved->rolled_back},
+                          {"alive", resolved->alive}});
+  } else {
+    std::cout << resolved->rolled_forward << " rolled forward, " << resolved->rolled_back << " rolled back, "
+              << resolved->alive << " left to transactions that are alive\n";
+  }
+  return Exit::kDone;
+}
+
+absl::StatusOr<Exit> Locks(const Shell& shell, const Arguments& arguments) {
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
+  if (!cluster.ok()) return cluster.status();
+  Inspector inspector(cluster->get());
+  if (!arguments.resolve) return List(shell, inspector, arguments);
+  return Finish(**cluster, Resolve(shell, inspector, arguments));
+}
+
+}  // namespace
+
+void AddLocks(CLI::App& app, Shell& shell) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* const command = app.add_subcommand("locks", "Locks of transactions, and those that dead ones have left");
+  command->add_option("--table", arguments->table, "Only of this table");
+  command->add_option("--limit", arguments->limit, "At most so many; 0: all")->capture_default_str();
+  command->add_flag("--resolve", arguments->resolve, "Finish or undo those whose owners are gone");
+  command->footer(R"(Examples:
+  percolator locks
+  percolator locks --resolve
+
+All locks of one transaction have its start timestamp; its primary decides. The states:
+  alive        the transaction is under way; who meets the lock waits
+  abandoned    its owner is gone: it will be rolled back
+  committed    its transaction has committed: it will be rolled forward
+  rolled back  its transaction was rolled back: so will it be
+Nothing needs to be done about any of them: whoever meets a lock does what is to be done. --resolve does it now.
+Exit code 1: there are no locks.)");
+  command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Locks(shell, *arguments); }); });
+}
+
+}  // namespace percolator::cli

@@ -1,0 +1,121 @@
+// percolator scan: rows of a table, in one snapshot.
+
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/percolator/commands.h"
+#include "apps/percolator/listing.h"
+#include "apps/percolator/text.h"
+
+namespace percolator::cli {
+namespace {
+
+// Characters of a value in a table.
+constexpr size_t kShown = 80;
+
+struct Arguments {
+  std::string table;
+  std::optional<std::string> prefix;
+  std::optional<std::string> start;
+  std::optional<std::string> end;
+  std::vector<std::string> columns;
+  size_t limit = 1000;
+  std::optional<std::string> as_of;
+  bool full = false;
+};
+
+absl::StatusOr<ScanOptions> OptionsOf(const Arguments& arguments) {
+  ScanOptions options{.table = arguments.table};
+  if (arguments.prefix.has_value()) {
+    const absl::StatusOr<std::string> prefix = Unescaped(*arguments.prefix);
+    if (!prefix.ok()) return prefix.status();
+    options.rows = RowRange::Prefix(*prefix);
+  }
+  if (arguments.start.has_value()) {
+    absl::StatusOr<std::string> start = Unescaped(*arguments.start);
+    if (!start.ok()) return start.status();
+    options.rows.start = *std::move(start);
+  }
+  if (arguments.end.has_value()) {
+    absl::StatusOr<std::string> end = Unescaped(*arguments.end);
+    if (!end.ok()) return end.status();
+    options.rows.limit = *std::move(end);
+  }
+  for (const std::string& name : arguments.columns) {
+    absl::StatusOr<std::string> column = Unescaped(name);
+    if (!column.ok()) return column.status();
+    options.columns.push_back(*std::move(column));
+  }
+  return options;
+}
+
+void Add(Listing* listing, const ScannedRow& row, bool full) {
+  for (const ScannedRow::Column& column : row.columns) {
+    Json object{{"row", Escaped(row.key)}, {"column", Escaped(column.name)}};
+    SetValue(&object, column.value);
+    listing->Add(
+        {Escaped(row.key), Escaped(column.name), full ? Escaped(column.value) : EscapedShort(column.value, kShown)},
+        object);
+  }
+}
+
+absl::StatusOr<Exit> Scan(const Shell& shell, const Arguments& arguments) {
+  const absl::StatusOr<ScanOptions> options = OptionsOf(arguments);
+  if (!options.ok()) return options.status();
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
+  if (!cluster.ok()) return cluster.status();
+  absl::StatusOr<Snapshot> snapshot = SnapshotAt(**cluster, arguments.as_of);
+  if (!snapshot.ok()) return snapshot.status();
+  const std::unique_ptr<RowIterator> rows = snapshot->Scan(*options);
+  Listing listing(std::cout, shell.json, {"row", "column", "value"});
+  size_t count = 0;
+  bool more = false;
+  while (rows->Next()) {
+    if (arguments.limit != 0 && count == arguments.limit) {
+      more = true;
+      break;
+    }
+    ++count;
+    Add(&listing, rows->row(), arguments.full);
+  }
+  if (absl::IsNotFound(rows->status())) return rows->status();  // no such table
+  listing.End();
+  if (!rows->status().ok()) return rows->status();
+  if (more) Note("there are more rows: --limit N shows N of them, --limit 0 all");
+  if (count == 0 && !shell.json) Note("there are no such rows");
+  return count == 0 ? Exit::kNothing : Exit::kDone;
+}
+
+}  // namespace
+
+void AddScan(CLI::App& app, Shell& shell) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* const command = app.add_subcommand("scan", "Rows of a table");
+  command->add_option("TABLE", arguments->table)->required();
+  CLI::Option* const prefix =
+      command->add_option("--prefix", arguments->prefix, "Only rows that begin so")->type_name("ROW");
+  command->add_option("--start", arguments->start, "The first row")->type_name("ROW")->excludes(prefix);
+  command->add_option("--end", arguments->end, "Up to this row, without it")->type_name("ROW")->excludes(prefix);
+  command->add_option("--columns", arguments->columns, "Only these columns")
+      ->type_name("COLUMN,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--limit", arguments->limit, "At most so many rows; 0: all")->capture_default_str();
+  command->add_option("--as-of", arguments->as_of, "As it was then: 2026-11-15T10:00:00Z, -5m, or a timestamp")
+      ->type_name("TIME");
+  command->add_flag("--full", arguments->full, "Do not cut long values (JSON never does)");
+  command->footer(R"(Examples:
+  percolator scan accounts
+  percolator scan accounts --prefix B --columns bal,name
+  percolator scan pages --start com.example --end com.examplf --limit 10
+  percolator scan accounts --as-of 2026-11-15T10:00:00Z --json --limit 0
+
+Exit code 1: there are no such rows.)");
+  command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Scan(shell, *arguments); }); });
+}
+
+}  // namespace percolator::cli

@@ -1,0 +1,81 @@
+// percolator set: writes a cell, in a transaction of its own. Observers of the column will run, in whatever worker.
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "apps/percolator/commands.h"
+#include "apps/percolator/listing.h"
+#include "apps/percolator/text.h"
+
+namespace percolator::cli {
+namespace {
+
+struct Arguments {
+  std::string table;
+  std::string row;
+  std::string column;
+  std::optional<std::string> value;
+  std::optional<std::string> from;
+};
+
+absl::StatusOr<std::string> ReadAll(const std::string& path) {
+  std::ifstream file;
+  if (path != "-") file.open(path, std::ios::binary);
+  std::istream& in = path == "-" ? std::cin : file;
+  std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (!in || in.bad()) return absl::InvalidArgumentError("can't read the value from " + Escaped(path));
+  return bytes;
+}
+
+absl::StatusOr<std::string> ValueOf(const Arguments& arguments) {
+  if (arguments.value.has_value() == arguments.from.has_value()) {
+    return absl::InvalidArgumentError("give either a VALUE or --from FILE");
+  }
+  return arguments.from.has_value() ? ReadAll(*arguments.from) : Unescaped(*arguments.value);
+}
+
+absl::StatusOr<Exit> Set(const Shell& shell, const Arguments& arguments) {
+  const absl::StatusOr<CellName> cell = ParseCell(arguments.table, arguments.row, arguments.column);
+  if (!cell.ok()) return cell.status();
+  const absl::StatusOr<std::string> value = ValueOf(arguments);
+  if (!value.ok()) return value.status();
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
+  if (!cluster.ok()) return cluster.status();
+  const absl::StatusOr<Timestamp> committed =
+      Commit(**cluster, [&](ReadWrite& t) { return t.Set(cell->table, cell->row, cell->column, *value); });
+  if (!committed.ok()) return committed.status();
+  if (shell.json) {
+    Json object = CellJson(*cell);
+    SetTimestamp(&object, "commit_ts", *committed);
+    PrintJson(std::cout, object);
+  } else {
+    std::cout << "set " << CellText(*cell) << ", committed at " << committed->ToString() << "\n";
+  }
+  return Finish(**cluster, Exit::kDone);
+}
+
+}  // namespace
+
+void AddSet(CLI::App& app, Shell& shell) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* const command = app.add_subcommand("set", "Writes a cell");
+  command->add_option("TABLE", arguments->table)->required();
+  command->add_option("ROW", arguments->row)->required();
+  command->add_option("COLUMN", arguments->column)->required();
+  command->add_option("VALUE", arguments->value, "Escaped as names are: \\n, \\x00, \\\\");
+  command->add_option("--from", arguments->from, "Take the value from a file, byte by byte; - is the standard input")
+      ->type_name("FILE");
+  command->footer(R"(Examples:
+  percolator set accounts Bob bal 10
+  percolator set accounts Bob note 'two\nlines'
+  percolator set accounts Bob delta -- -7            what begins with a dash, behind --
+  percolator set pages com.example contents --from page.html
+  curl -s https://example.com | percolator set pages com.example contents --from -)");
+  command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Set(shell, *arguments); }); });
+}
+
+}  // namespace percolator::cli

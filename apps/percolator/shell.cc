@@ -1,0 +1,115 @@
+#include "apps/percolator/shell.h"
+
+#include <chrono>
+#include <iostream>
+#include <utility>
+
+#include "apps/percolator/text.h"
+
+namespace percolator::cli {
+namespace {
+
+absl::Status NoAddress() {
+  return absl::InvalidArgumentError(
+      "which cluster? Say --cluster ADDRESS, or set PERCOLATOR_CLUSTER, for example\n"
+      "    percolator --cluster rocksdb:/var/lib/accounts tables\n"
+      "    export PERCOLATOR_CLUSTER=rocksdb:/var/lib/accounts");
+}
+
+// Whatever stands between a user and the cluster, but for an address that is none.
+absl::Status CantOpen(const std::string& address, const absl::Status& why) {
+  std::string text = "can't open " + Escaped(address) + ": " + std::string(why.message());
+  if (absl::IsInvalidArgument(why)) return absl::InvalidArgumentError(text);
+  if (absl::IsNotFound(why)) text += ". Is the address right? A new cluster is made by its first table: tables create";
+  return absl::IsDataLoss(why) ? absl::DataLossError(text) : absl::UnavailableError(text);
+}
+
+}  // namespace
+
+Exit ExitOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return Exit::kDone;
+    case absl::StatusCode::kNotFound:
+      return Exit::kNothing;
+    case absl::StatusCode::kInvalidArgument:
+      return Exit::kUsage;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+      return Exit::kUnreachable;
+    default:
+      return Exit::kFailed;
+  }
+}
+
+ClusterOptions CommandOptions() {
+  ClusterOptions options;
+  options.gc_period = Duration(0);
+  options.oracle_window = std::chrono::milliseconds(20);
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<Cluster>> Shell::Open(Missing missing, ClusterOptions options) const {
+  if (address.empty()) return NoAddress();
+  options.store.create_if_missing = missing == Missing::kIsMade;
+  absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, options);
+  if (!cluster.ok()) return CantOpen(address, cluster.status());
+  return cluster;
+}
+
+Exit Shell::Run() const {
+  const absl::StatusOr<Exit> exit = command_();
+  if (!exit.ok()) {
+    Note(std::string(exit.status().message()));
+    return ExitOf(exit.status());
+  }
+  if (!std::cout.flush()) {
+    Note("can't write the output: is the disk full, or nobody listening?");
+    return Exit::kFailed;
+  }
+  return *exit;
+}
+
+absl::StatusOr<Snapshot> SnapshotAt(Cluster& cluster, const std::optional<std::string>& time) {
+  absl::StatusOr<Snapshot> now = cluster.Now();
+  if (!now.ok() || !time.has_value()) return now;
+  const absl::StatusOr<Timestamp> ts = ParseTime(*time, now->timestamp());
+  if (!ts.ok()) return ts.status();
+  absl::StatusOr<Snapshot> snapshot = cluster.AsOf(*ts);
+  if (IsSnapshotTooOld(snapshot.status())) {
+    return absl::OutOfRangeError(std::string(snapshot.status().message()) +
+                                 ". What is that old is collected: `percolator stats` tells the safe point");
+  }
+  return snapshot;
+}
+
+absl::StatusOr<CellName> ParseCell(const std::string& table, const std::string& row, const std::string& column) {
+  absl::StatusOr<std::string> row_bytes = Unescaped(row);
+  if (!row_bytes.ok()) return row_bytes.status();
+  absl::StatusOr<std::string> column_bytes = Unescaped(column);
+  if (!column_bytes.ok()) return column_bytes.status();
+  return CellName{table, *std::move(row_bytes), *std::move(column_bytes)};
+}
+
+absl::StatusOr<Timestamp> Commit(Cluster& cluster, const std::function<absl::Status(ReadWrite& t)>& fn) {
+  absl::StatusOr<Timestamp> committed = cluster.Transact(fn);
+  const std::optional<CommitResult> unknown = UnknownCommitOf(committed.status());
+  if (!unknown.has_value()) return committed;
+  const absl::StatusOr<CommitResult> known = cluster.Resolve(*unknown);
+  if (!known.ok()) return known.status();
+  if (known->committed()) return known->commit_ts;
+  return known->status;
+}
+
+absl::StatusOr<Exit> Finish(Cluster& cluster, absl::StatusOr<Exit> exit) {
+  const absl::Status closed = cluster.Close();
+  if (exit.ok() && !closed.ok()) return closed;
+  return exit;
+}
+
+void Note(const std::string& text) {
+  std::cout.flush();
+  std::cerr << "percolator: " << text << "\n";
+}
+
+}  // namespace percolator::cli

@@ -1,0 +1,141 @@
+// percolator tables: lists, makes and drops tables.
+
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/percolator/commands.h"
+#include "apps/percolator/listing.h"
+#include "apps/percolator/text.h"
+#include "percolator/inspect.h"
+
+namespace percolator::cli {
+namespace {
+
+struct Arguments {
+  std::string name;
+  std::vector<std::string> notify_only;
+  bool yes = false;
+};
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
+  return text;
+}
+
+// "parse(contents)" for each observer of a table.
+std::vector<std::string> ObserversOf(const std::string& table, const std::vector<ObserverInfo>& observers) {
+  std::vector<std::string> names;
+  for (const ObserverInfo& observer : observers) {
+    if (observer.table == table) names.push_back(observer.name + "(" + Escaped(observer.column) + ")");
+  }
+  return names;
+}
+
+absl::StatusOr<Exit> List(const Shell& shell) {
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
+  if (!cluster.ok()) return cluster.status();
+  Inspector inspector(cluster->get());
+  const absl::StatusOr<std::vector<TableDescription>> tables = inspector.ListTables();
+  if (!tables.ok()) return tables.status();
+  const absl::StatusOr<std::vector<ObserverInfo>> observers = inspector.ListObservers();
+  if (!observers.ok()) return observers.status();
+  Listing listing(std::cout, shell.json, {"table", "notify-only columns", "observers"});
+  for (const TableDescription& table : *tables) {
+    std::vector<std::string> columns;
+    for (const std::string& column : table.schema.notify_only_columns) columns.push_back(Escaped(column));
+    const std::vector<std::string> names = ObserversOf(table.name, *observers);
+    listing.Add({table.name, Joined(columns), Joined(names)},
+                {{"table", table.name}, {"notify_only_columns", columns}, {"observers", names}});
+  }
+  listing.End();
+  if (tables->empty() && !shell.json) Note("there are no tables: percolator tables create NAME makes one");
+  return tables->empty() ? Exit::kNothing : Exit::kDone;
+}
+
+absl::StatusOr<Exit> Create(const Shell& shell, const Arguments& arguments) {
+  TableSchema schema;
+  for (const std::string& text : arguments.notify_only) {
+    absl::StatusOr<std::string> column = Unescaped(text);
+    if (!column.ok()) return column.status();
+    schema.notify_only_columns.push_back(*std::move(column));
+  }
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open(Missing::kIsMade);
+  if (!cluster.ok()) return cluster.status();
+  if (absl::Status s = (*cluster)->CreateTable(arguments.name, schema); !s.ok()) return s;
+  if (shell.json) {
+    PrintJson(std::cout, {{"created", arguments.name}});
+  } else {
+    std::cout << "created table " << arguments.name << "\n";
+  }
+  return Finish(**cluster, Exit::kDone);
+}
+
+absl::StatusOr<Exit> Drop(const Shell& shell, const Arguments& arguments) {
+  if (!arguments.yes) {
+    return absl::InvalidArgumentError("this would delete all rows of table " + Escaped(arguments.name) +
+                                      " for good, with their old versions. If that is meant, say --yes");
+  }
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
+  if (!cluster.ok()) return cluster.status();
+  if (absl::Status s = (*cluster)->DropTable(arguments.name); !s.ok()) return s;
+  if (shell.json) {
+    PrintJson(std::cout, {{"dropped", arguments.name}});
+  } else {
+    std::cout << "dropped table " << arguments.name << "\n";
+  }
+  return Finish(**cluster, Exit::kDone);
+}
+
+void AddList(CLI::App& app, Shell& shell) {
+  CLI::App* const command = app.add_subcommand("list", "The tables, and who observes them");
+  command->footer("Exit code 1: there are none.");
+  command->callback([&shell] { shell.Choose([&shell] { return List(shell); }); });
+}
+
+void AddCreate(CLI::App& app, Shell& shell) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* const command = app.add_subcommand("create", "Makes a table, and the cluster if it is the first");
+  command->add_option("NAME", arguments->name, "Of letters, digits, _ and -, at most 64")->required();
+  command
+      ->add_option("--notify-only", arguments->notify_only,
+                   "A column that can't be written, only notified: for weak notifications")
+      ->type_name("COLUMN");
+  command->footer(R"(Examples:
+  percolator tables create accounts
+  percolator tables create pages --notify-only touched crawled)");
+  command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Create(shell, *arguments); }); });
+}
+
+void AddDrop(CLI::App& app, Shell& shell) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* const command = app.add_subcommand("drop", "Deletes a table with all its rows");
+  command->add_option("NAME", arguments->name)->required();
+  command->add_flag("--yes", arguments->yes, "That is meant");
+  command->footer(R"(Example:
+  percolator tables drop accounts --yes
+
+Nobody may write to the table at that moment: stop who does first.)");
+  command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Drop(shell, *arguments); }); });
+}
+
+}  // namespace
+
+void AddTables(CLI::App& app, Shell& shell) {
+  CLI::App* const command = app.add_subcommand("tables", "Lists, makes and drops tables");
+  command->require_subcommand(0, 1);
+  command->footer(R"(Examples:
+  percolator tables                    the same as tables list
+  percolator tables create accounts
+  percolator tables drop accounts --yes)");
+  // A command's own callback comes before that of one below it, which then has the last word.
+  command->preparse_callback([&shell](size_t /*left*/) { shell.Choose([&shell] { return List(shell); }); });
+  AddList(*command, shell);
+  AddCreate(*command, shell);
+  AddDrop(*command, shell);
+}
+
+}  // namespace percolator::cli

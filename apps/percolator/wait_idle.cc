@@ -1,0 +1,109 @@
+// percolator wait-idle: waits until no notification is left in the cluster. Workers elsewhere do the work.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "apps/percolator/commands.h"
+#include "apps/percolator/listing.h"
+#include "apps/percolator/text.h"
+
+namespace percolator::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// Between two looks.
+constexpr milliseconds kFirstPause(10);
+constexpr milliseconds kLastPause(500);
+// Counted at most, so that a look is cheap however much there is.
+constexpr size_t kMostCounted = 100'000;
+
+struct Arguments {
+  std::string timeout = "1m";
+};
+
+std::string Left(const Backlog& backlog) {
+  return (backlog.cells == kMostCounted ? "at least " : "") + std::to_string(backlog.cells) +
+         (backlog.cells == 1 ? " cell waits" : " cells wait") + ", the oldest for " + AgeText(backlog.oldest);
+}
+
+// One line that is written over again and again, if somebody is there to see it.
+class Progress {
+ public:
+  void Show(const std::string& text) {
+    if (!is_terminal_) return;
+    std::cerr << "\r\x1b[K" << text << std::flush;
+    shown_ = true;
+  }
+  ~Progress() {
+    if (shown_) std::cerr << "\r\x1b[K" << std::flush;
+  }
+
+ private:
+  const bool is_terminal_ = isatty(STDERR_FILENO) == 1;
+  bool shown_ = false;
+};
+
+// The backlog when there was none, or time was up.
+absl::StatusOr<Backlog> WaitFor(Cluster& cluster, Duration timeout) {
+  const auto end = steady_clock::now() + timeout;
+  Progress progress;
+  for (milliseconds pause = kFirstPause;; pause = std::min(pause * 2, kLastPause)) {
+    const absl::StatusOr<Backlog> backlog = cluster.NotificationBacklog(kMostCounted);
+    if (!backlog.ok() && !IsTransient(backlog.status())) return backlog.status();
+    if (backlog.ok() && backlog->cells == 0) return backlog;
+    const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
+    if (left <= milliseconds(0)) return backlog;
+    progress.Show(backlog.ok() ? Left(*backlog) : std::string(backlog.status().message()));
+    std::this_thread::sleep_for(std::min(pause, left));
+  }
+}
+
+absl::StatusOr<Exit> WaitIdle(const Shell& shell, const Arguments& arguments) {
+  const absl::StatusOr<Duration> timeout = ParseDuration(arguments.timeout);
+  if (!timeout.ok()) return timeout.status();
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
+  if (!cluster.ok()) return cluster.status();
+  // Longer than anybody waits, and can be added to a time.
+  const Duration most = std::min<Duration>(*timeout, std::chrono::hours(24 * 365));
+  const absl::StatusOr<Backlog> left = WaitFor(**cluster, most);
+  if (!left.ok()) return left.status();
+  const bool idle = left->cells == 0;
+  if (shell.json) {
+    PrintJson(std::cout, {{"idle", idle}, {"cells", left->cells}, {"oldest_us", left->oldest.count()}});
+  } else if (idle) {
+    std::cout << "idle\n";
+  } else {
+    Note("not idle after " + AgeText(most) + ": " + Left(*left) +
+         ".\nIs a worker running? percolator notifications shows which cells");
+  }
+  return idle ? Exit::kDone : Exit::kNothing;
+}
+
+}  // namespace
+
+void AddWaitIdle(CLI::App& app, Shell& shell) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* const command = app.add_subcommand("wait-idle", "Waits until no notification is left in the cluster");
+  command->add_option("--timeout", arguments->timeout, "Give up after so long")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  command->footer(R"(Examples:
+  percolator wait-idle
+  percolator wait-idle --timeout 10m && percolator scan counts
+  percolator wait-idle --timeout 0s              only looks
+
+It runs no observers: workers have to. What is in quarantine is not waited for. A rocksdb: folder is open in one
+process at a time, so there it tells whether the last worker left anything to do.
+Exit code 1: there still was something when time was up; it says what.)");
+  command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return WaitIdle(shell, *arguments); }); });
+}
+
+}  // namespace percolator::cli

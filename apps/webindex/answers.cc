@@ -1,0 +1,149 @@
+#include "apps/webindex/answers.h"
+
+#include <httplib.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "apps/webindex/api.h"
+#include "apps/webindex/serving.h"
+#include "apps/webindex/tables.h"
+#include "percolator/cluster.h"
+
+namespace webindex {
+
+using nlohmann::json;
+using percolator::Cluster;
+using percolator::Snapshot;
+
+namespace {
+
+constexpr char kHost[] = "127.0.0.1";
+
+std::string FileIn(const std::string& data) { return data + "/server.json"; }
+
+json ParsedOrNull(const std::string& text) { return json::parse(text, nullptr, false); }
+
+absl::StatusCode CodeOf(int status) {
+  switch (status) {
+    case 400:
+      return absl::StatusCode::kInvalidArgument;
+    case 404:
+      return absl::StatusCode::kNotFound;
+    case 410:
+      return absl::StatusCode::kOutOfRange;
+    default:
+      return absl::StatusCode::kUnavailable;
+  }
+}
+
+class FromServer : public Answers {
+ public:
+  explicit FromServer(int port) : client_(kHost, port) { client_.set_read_timeout(60); }
+
+  absl::StatusOr<json> Ask(const std::string& function, const std::map<std::string, std::string>& parameters) override {
+    const httplib::Params encoded(parameters.begin(), parameters.end());
+    const httplib::Result result = client_.Get("/api/" + function, encoded, httplib::Headers());
+    if (!result) return absl::UnavailableError("the server does not answer: " + httplib::to_string(result.error()));
+    json answer = ParsedOrNull(result->body);
+    if (!answer.is_object()) return absl::UnavailableError("the server's answer is not JSON");
+    if (result->status != 200) return absl::Status(CodeOf(result->status), answer.value("error", "unknown error"));
+    return answer;
+  }
+
+ private:
+  httplib::Client client_;
+};
+
+class FromCluster : public Answers {
+ public:
+  FromCluster(std::unique_ptr<Cluster> cluster, const std::string& data)
+      : cluster_(std::move(cluster)), api_(cluster_.get(), nullptr, &serving_, {.data = data}) {}
+
+  absl::Status Load() {
+    absl::StatusOr<Snapshot> now = cluster_->Now();
+    if (!now.ok()) return now.status();
+    return serving_.Load(*now);
+  }
+
+  absl::StatusOr<json> Ask(const std::string& function, const std::map<std::string, std::string>& parameters) override {
+    const auto of = [&parameters](const char* name) {
+      const auto found = parameters.find(name);
+      return found == parameters.end() ? std::string() : found->second;
+    };
+    if (function == "search") return api_.Search(of("q"), 0, std::stoul("0" + of("limit")));
+    if (function == "page") return api_.Page(of("url"));
+    return api_.Stats();
+  }
+
+ private:
+  std::unique_ptr<Cluster> cluster_;
+  Serving serving_;
+  Api api_;
+};
+
+}  // namespace
+
+std::string NewInstance() {
+  std::random_device random;
+  char text[17];
+  std::snprintf(text, sizeof(text), "%08x%08x", random(), random());
+  return text;
+}
+
+absl::StatusOr<std::unique_ptr<Announcement>> Announcement::Make(const std::string& data, const Presence& presence) {
+  std::error_code error;
+  std::filesystem::create_directories(data, error);
+  const std::string file = FileIn(data);
+  const std::string made = file + ".new";
+  std::ofstream out(made);
+  out << json{{"port", presence.port}, {"instance", presence.instance}}.dump() << "\n";
+  out.close();
+  std::filesystem::rename(made, file, error);
+  if (!out || error) return absl::UnavailableError("can't write " + file);
+  return std::unique_ptr<Announcement>(new Announcement(file));
+}
+
+Announcement::~Announcement() {
+  std::error_code ignored;
+  std::filesystem::remove(file_, ignored);
+}
+
+std::optional<Presence> FindServer(const std::string& data) {
+  std::ifstream in(FileIn(data));
+  const json file = ParsedOrNull({std::istreambuf_iterator<char>(in), {}});
+  if (!file.is_object()) return std::nullopt;
+  const Presence presence{file.value("port", 0), file.value("instance", "")};
+  if (presence.port < 1 || presence.port > 65535) return std::nullopt;
+  FromServer server(presence.port);
+  const absl::StatusOr<json> status = server.Ask("status", {});
+  if (!status.ok() || status->value("instance", "") != presence.instance) return std::nullopt;
+  return presence;
+}
+
+std::string ClusterIn(const std::string& data) { return "rocksdb:" + data + "/cluster"; }
+
+absl::StatusOr<std::unique_ptr<Answers>> Answers::Open(const std::string& data, const std::string& address) {
+  if (const std::optional<Presence> server = FindServer(data); server.has_value()) {
+    return std::make_unique<FromServer>(server->port);
+  }
+  if (address.empty() && !std::filesystem::exists(data + "/cluster")) {
+    return absl::NotFoundError("there is no index in " + data + ": make one with webindex run --docs FOLDER --data " +
+                               data);
+  }
+  absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address.empty() ? ClusterIn(data) : address);
+  if (!cluster.ok()) return cluster.status();
+  if (absl::Status s = CreateTables(**cluster); !s.ok()) return s;
+  auto answers = std::make_unique<FromCluster>(*std::move(cluster), data);
+  if (absl::Status s = answers->Load(); !s.ok()) return s;
+  return answers;
+}
+
+}  // namespace webindex

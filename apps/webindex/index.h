@@ -1,0 +1,57 @@
+// WebIndex: everything together, as main(), the server and the tests use it: a cluster with the tables, a worker with the
+// pipeline, the serving side, and the crawl of a folder.
+
+#ifndef PERCOLATOR_APPS_WEBINDEX_INDEX_H_
+#define PERCOLATOR_APPS_WEBINDEX_INDEX_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "apps/webindex/crawl.h"
+#include "apps/webindex/serving.h"
+#include "percolator/cluster.h"
+#include "percolator/observer.h"
+
+namespace webindex {
+
+struct WebIndexOptions {
+  std::string address;  // of the cluster
+  percolator::ClusterOptions cluster;
+  percolator::WorkerOptions worker;
+  CrawlOptions crawl;
+};
+
+class WebIndex {
+ public:
+  // Opens the cluster, makes the tables, starts the worker: what an earlier process has left undone goes on. kFailedPrecondition:
+  // the tables were made for another base.
+  static absl::StatusOr<std::unique_ptr<WebIndex>> Open(const WebIndexOptions& options);
+  // Closes, if Close was not called.
+  ~WebIndex();
+
+  // Makes the index as the folder is. Returns when all is loaded; WaitUntilIdle when all is searchable.
+  absl::StatusOr<CrawlResult> Update() { return crawl_.Run(); }
+  absl::Status WaitUntilIdle(percolator::Duration timeout) { return worker_.WaitUntilIdle(timeout); }
+
+  percolator::Cluster& cluster() { return *cluster_; }
+  percolator::Worker& worker() { return worker_; }
+  Serving& serving() { return serving_; }
+  Crawl& crawl() { return crawl_; }
+
+  // Finishes the observers that run, and closes the cluster: the rest is done when it is opened again.
+  absl::Status Close();
+
+ private:
+  WebIndex(std::unique_ptr<percolator::Cluster> cluster, const WebIndexOptions& options);
+
+  std::unique_ptr<percolator::Cluster> cluster_;
+  Serving serving_;
+  percolator::Worker worker_;
+  Crawl crawl_;
+};
+
+}  // namespace webindex
+
+#endif  // PERCOLATOR_APPS_WEBINDEX_INDEX_H_

@@ -1,0 +1,428 @@
+// webindex: a search index of a folder of pages, that is always up to date. webindex --help says how to use it.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "apps/webindex/answers.h"
+#include "apps/webindex/api.h"
+#include "apps/webindex/index.h"
+#include "apps/webindex/interrupt.h"
+#include "apps/webindex/print.h"
+#include "apps/webindex/server.h"
+#include "apps/webindex/watch.h"
+
+namespace {
+
+using nlohmann::json;
+using percolator::LoadProgress;
+using webindex::Announcement;
+using webindex::Answers;
+using webindex::Api;
+using webindex::CrawlResult;
+using webindex::IndexingProgress;
+using webindex::Interrupt;
+using webindex::Presence;
+using webindex::Printable;
+using webindex::Server;
+using webindex::Watch;
+using webindex::WebIndex;
+using webindex::WebIndexOptions;
+using webindex::WithCommas;
+
+// Exit codes.
+constexpr int kGood = 0;
+constexpr int kFailed = 1;
+constexpr int kFoundNothing = 3;  // a query without hits, a page that is not there
+
+constexpr auto kLook = std::chrono::milliseconds(100);
+
+struct Options {
+  std::string data = "webindex-data";
+  std::string cluster;  // its address; empty: in the data folder
+  bool as_json = false;
+
+  // run
+  std::string docs;
+  std::optional<int> port;
+  std::string base;
+  std::string list;
+  bool watch = true;
+  bool once = false;
+  bool sync = false;
+  int threads = 4;
+
+  // query, explain
+  std::vector<std::string> words;
+  size_t limit = 10;
+  std::string url;
+};
+
+int Fail(const absl::Status& status) {
+  std::cerr << "webindex: " << std::string(status.message()) << "\n";
+  return absl::IsNotFound(status) ? kFoundNothing : kFailed;
+}
+
+// --- run
+
+// Shows how it goes: a bar on a terminal, else a line each time.
+class ProgressLine {
+ public:
+  // `done` of `expected`; zero: that is not known.
+  void Show(uint64_t done, uint64_t expected, const std::string& text) {
+    const std::scoped_lock lock(mutex_);
+    if (!terminal_) {
+      std::cout << text << std::endl;
+      return;
+    }
+    constexpr uint64_t kWidth = 30;
+    const uint64_t full = expected == 0 ? 0 : std::min(kWidth, kWidth * done / expected);
+    std::cout << "\r\033[K[" << std::string(full, '#') << std::string(kWidth - full, '.') << "] " << text << std::flush;
+    open_ = true;
+  }
+
+  // A line of its own, whatever is shown.
+  void Say(const std::string& text) {
+    const std::scoped_lock lock(mutex_);
+    std::cout << (std::exchange(open_, false) ? "\r\033[K" : "") << text << std::endl;
+  }
+
+ private:
+  const bool terminal_ = isatty(STDOUT_FILENO) != 0;
+  std::mutex mutex_;
+  bool open_ = false;  // protected by mutex_
+};
+
+absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) return absl::NotFoundError("can't read the list " + file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+// The life of `webindex run`.
+class Run {
+ public:
+  Run(const Options& options, Interrupt* interrupt) : options_(options), interrupt_(interrupt) {}
+
+  absl::Status Everything();
+
+ private:
+  absl::StatusOr<WebIndexOptions> MakeOptions();
+  absl::Status Open();
+  absl::Status Serve();
+  absl::Status Index();
+  [[noreturn]] void LeaveWhileLoading();
+  absl::Status Settle();
+  absl::Status Follow();
+  void Loading(const LoadProgress& progress);
+  std::string PageAddress() const { return "http://127.0.0.1:" + std::to_string(port_) + "/"; }
+
+  const Options& options_;
+  Interrupt* const interrupt_;
+  ProgressLine line_;
+  int port_ = 0;
+  uint64_t files_ = 0;
+  std::atomic<bool> loading_{false};  // for the first time
+
+  // In this order: each uses those before it, and is gone before them.
+  std::unique_ptr<WebIndex> index_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Announcement> announcement_;
+  std::unique_ptr<Watch> watch_;
+};
+
+absl::StatusOr<WebIndexOptions> Run::MakeOptions() {
+  WebIndexOptions options;
+  options.address = options_.cluster.empty() ? webindex::ClusterIn(options_.data) : options_.cluster;
+  // What is lost with the power can be made again from the folder.
+  options.cluster.store.durability = options_.sync ? percolator::Durability::kSync : percolator::Durability::kNoSync;
+  options.worker.threads = options_.threads;
+  options.crawl.folder = options_.docs;
+  options.crawl.base = options_.base;
+  options.crawl.threads = options_.threads;
+  if (!options_.list.empty()) {
+    absl::StatusOr<std::vector<std::string>> list = ReadLines(options_.list);
+    if (!list.ok()) return list.status();
+    options.crawl.only_listed = true;
+    options.crawl.list = *std::move(list);
+  }
+  options.crawl.on_progress = [this](const LoadProgress& progress) { Loading(progress); };
+  options.crawl.on_problem = [this](const std::string& path, const std::string& why) {
+    line_.Say("left out or cut: " + Printable(path) + ": " + Printable(why));
+  };
+  return options;
+}
+
+void Run::Loading(const LoadProgress& progress) {
+  if (!loading_) return;  // a change of the folder: nobody waits for it
+  api_->SetProgress({.phase = IndexingProgress::Phase::kLoading,
+                     .done = progress.done,
+                     .expected = progress.expected,
+                     .per_second = progress.per_second});
+  line_.Show(
+      progress.done, progress.expected,
+      "loading: " + percolator::ToText(progress) + ", " + WithCommas(index_->serving().documents()) + " searchable");
+}
+
+absl::Status Run::Open() {
+  if (!std::filesystem::is_directory(options_.docs)) {
+    return absl::NotFoundError("there is no folder " + options_.docs + ": --docs names the folder with the pages");
+  }
+  const absl::StatusOr<WebIndexOptions> options = MakeOptions();
+  if (!options.ok()) return options.status();
+  std::error_code error;
+  std::filesystem::create_directories(options_.data, error);
+  if (error) return absl::UnavailableError("can't make the data folder " + options_.data + ": " + error.message());
+  absl::StatusOr<std::unique_ptr<WebIndex>> index = WebIndex::Open(*options);
+  if (!index.ok()) {
+    const std::optional<Presence> server = webindex::FindServer(options_.data);
+    if (!server.has_value() && absl::IsFailedPrecondition(index.status())) {
+      return absl::FailedPreconditionError(
+          std::string(index.status().message()) +
+          " (try again if a webindex just starts or ends there; --data names another)");
+    }
+    if (!server.has_value()) return index.status();
+    return absl::FailedPreconditionError("the data folder " + options_.data + " is in use: see http://127.0.0.1:" +
+                                         std::to_string(server->port) + "/, or use another one with --data");
+  }
+  index_ = *std::move(index);
+  return absl::OkStatus();
+}
+
+absl::Status Run::Serve() {
+  const std::string instance = webindex::NewInstance();
+  api_ = std::make_unique<Api>(&index_->cluster(), &index_->worker(), &index_->serving(),
+                               webindex::ApiOptions{.folder = options_.docs,
+                                                    .base = options_.base,
+                                                    .data = options_.cluster.empty() ? options_.data : "",
+                                                    .instance = instance});
+  api_->SetProgress({.phase = IndexingProgress::Phase::kLoading});
+  server_ =
+      std::make_unique<Server>(api_.get(), webindex::ServerOptions{.port = options_.port, .folder = options_.docs});
+  const absl::StatusOr<int> port = server_->Start();
+  if (!port.ok()) return port.status();
+  port_ = *port;
+  absl::StatusOr<std::unique_ptr<Announcement>> announcement = Announcement::Make(options_.data, {port_, instance});
+  if (!announcement.ok()) return announcement.status();
+  announcement_ = *std::move(announcement);
+  line_.Say("indexing " + options_.docs + "; the page is there already: http://127.0.0.1:" + std::to_string(port_) +
+            "/");
+  return absl::OkStatus();
+}
+
+// What the folder's changes lead to, as long as this runs. Before the first look at all of it, so that none is missed.
+absl::Status Run::Follow() {
+  if (!options_.watch || options_.once) return absl::OkStatus();
+  watch_ = std::make_unique<Watch>(options_.docs, [this](const std::string& path) {
+    const absl::Status done = path.empty() ? index_->Update().status() : index_->crawl().Refresh(path);
+    if (!done.ok()) line_.Say("can't follow a change of " + Printable(path) + ": " + std::string(done.message()));
+  });
+  return watch_->Start();
+}
+
+// Loading can't be interrupted: it waits for observers when these fall behind. So it has a thread of its own.
+absl::Status Run::Index() {
+  loading_ = true;
+  auto loaded = std::make_shared<std::promise<absl::StatusOr<CrawlResult>>>();
+  std::future<absl::StatusOr<CrawlResult>> future = loaded->get_future();
+  std::thread([index = index_.get(), loaded] { loaded->set_value(index->Update()); }).detach();
+  while (future.wait_for(kLook) != std::future_status::ready) {
+    if (interrupt_->requested()) LeaveWhileLoading();
+  }
+  loading_ = false;
+  const absl::StatusOr<CrawlResult> result = future.get();
+  if (!result.ok()) return result.status();
+  files_ = result->loaded + result->unchanged;
+  line_.Say("loaded " + WithCommas(result->loaded) + " files; " + WithCommas(result->unchanged) + " had not changed, " +
+            WithCommas(result->deleted) + " are gone, " + WithCommas(result->problems) + " left out or cut");
+  return absl::OkStatus();
+}
+
+// What is committed is durable, and what is not is loaded by the next start: so there is nothing to wait for.
+void Run::LeaveWhileLoading() {
+  line_.Say("stopped while loading; the next start goes on");
+  announcement_.reset();
+  server_.reset();
+  index_->worker().Stop();
+  std::_Exit(kGood);
+}
+
+// Waits until all that is loaded is searchable.
+absl::Status Run::Settle() {
+  api_->SetProgress({.phase = IndexingProgress::Phase::kIndexing, .expected = files_});
+  while (!interrupt_->requested()) {
+    const absl::Status idle = index_->WaitUntilIdle(std::chrono::seconds(1));
+    if (idle.ok()) {
+      api_->SetProgress({.phase = IndexingProgress::Phase::kReady});
+      return idle;
+    }
+    if (!absl::IsDeadlineExceeded(idle)) return idle;
+    const auto backlog = index_->cluster().NotificationBacklog();
+    const size_t documents = index_->serving().documents();
+    line_.Show(documents, files_,
+               "indexing: " + WithCommas(documents) + " documents searchable, " +
+                   (backlog.ok() ? WithCommas(backlog->cells) : "some") + " notifications to do");
+  }
+  return absl::CancelledError("stopped before everything was indexed; the next start goes on");
+}
+
+absl::Status Run::Everything() {
+  absl::Status status = Open();
+  if (status.ok()) status = Serve();
+  if (status.ok()) status = Follow();
+  if (status.ok()) status = Index();
+  if (status.ok()) status = Settle();
+  if (status.ok()) {
+    line_.Say(WithCommas(index_->serving().documents()) + " documents, ready: " + PageAddress() +
+              (options_.once ? "" : "  (Ctrl-C ends)"));
+  }
+  if (status.ok() && !options_.once) interrupt_->Wait();
+  if (interrupt_->requested()) line_.Say("stopping (Ctrl-C again: at once; nothing is lost)");
+  watch_.reset();
+  announcement_.reset();
+  server_.reset();
+  if (index_ != nullptr) status.Update(index_->Close());
+  return absl::IsCancelled(status) ? absl::OkStatus() : status;
+}
+
+int DoRun(const Options& options, Interrupt* interrupt) {
+  const absl::Status status = Run(options, interrupt).Everything();
+  return status.ok() ? kGood : Fail(status);
+}
+
+// --- query, explain, stats
+
+// Asks, and prints the answer. `print` returns the exit code.
+int DoAsk(const Options& options, const std::string& function, const std::map<std::string, std::string>& parameters,
+          const std::function<int(const json& answer, bool bold)>& print) {
+  const absl::StatusOr<std::unique_ptr<Answers>> answers = Answers::Open(options.data, options.cluster);
+  if (!answers.ok()) return Fail(answers.status());
+  const absl::StatusOr<json> answer = (*answers)->Ask(function, parameters);
+  if (!answer.ok()) return Fail(answer.status());
+  if (options.as_json) {
+    std::cout << answer->dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+    return kGood;
+  }
+  return print(*answer, isatty(STDOUT_FILENO) != 0);
+}
+
+int DoQuery(const Options& options) {
+  std::string query;
+  for (const std::string& word : options.words) query += (query.empty() ? "" : " ") + word;
+  return DoAsk(options, "search", {{"q", query}, {"limit", std::to_string(options.limit)}},
+               [](const json& answer, bool bold) {
+                 webindex::PrintSearch(answer, bold, std::cout);
+                 return answer["hits"].empty() ? kFoundNothing : kGood;
+               });
+}
+
+int DoExplain(const Options& options) {
+  return DoAsk(options, "page", {{"url", options.url}}, [](const json& answer, bool bold) {
+    webindex::PrintPage(answer, bold, std::cout);
+    return kGood;
+  });
+}
+
+int DoStats(const Options& options) {
+  return DoAsk(options, "stats", {}, [](const json& answer, bool) {
+    webindex::PrintStats(answer, std::cout);
+    return kGood;
+  });
+}
+
+// --- The command line
+
+constexpr char kExamples[] = R"(
+EXAMPLES
+  webindex run --docs ~/site                 index a folder, serve the page, follow changes
+  webindex run --docs ~/site --base https://docs.example.org/
+                                             links that begin so lead to pages of the folder, too
+  webindex run --docs ~/site --once          bring the index up to date, and end
+  webindex query vacuum freeze               search, here
+  webindex explain manual/index.html         all that is known of a page
+  webindex stats --json                      how much there is, for programs
+
+query, explain and stats ask the server that runs on the data folder, or else read the folder themselves.
+
+EXIT CODES
+  0  done    1  failed, the message says why    3  nothing found    others: wrong arguments
+)";
+
+void AddCommon(CLI::App* command, Options& options) {
+  command->add_option("--data", options.data, "The folder of the index")->capture_default_str();
+  command->add_option("--cluster", options.cluster, "The address of the cluster, if it is not in the data folder");
+}
+
+CLI::App* AddRun(CLI::App& app, Options& options) {
+  CLI::App* run = app.add_subcommand("run", "Index a folder, serve the page, follow changes");
+  AddCommon(run, options);
+  run->add_option("--docs", options.docs, "The folder with the pages")->required();
+  run->add_option("--port", options.port, "Of the page, on 127.0.0.1; 0: any. Default: 8080, or the next free one")
+      ->check(CLI::Range(0, 65535));
+  run->add_option("--base", options.base, "Where the folder would be on the web: links that begin so lead into it");
+  run->add_option("--list", options.list, "Only the files, or urls, that are named in this file, a line each");
+  run->add_flag("!--no-watch", options.watch, "Do not follow changes");
+  run->add_flag("--once", options.once, "End when everything is indexed");
+  run->add_flag("--sync", options.sync,
+                "Wait for the disk at every commit: slower, and nothing is lost with the power");
+  run->add_option("--threads", options.threads, "That load, and that run observers")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
+  return run;
+}
+
+CLI::App* AddAsking(CLI::App& app, Options& options, const char* name, const char* description) {
+  CLI::App* command = app.add_subcommand(name, description);
+  AddCommon(command, options);
+  command->add_flag("--json", options.as_json, "Print JSON");
+  return command;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("A search index of a folder of pages that is always up to date.", "webindex");
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  const CLI::App* const run = AddRun(app, options);
+  CLI::App* const query = AddAsking(app, options, "query", "Search");
+  query->add_option("WORDS", options.words, "What to search for")->required();
+  query->add_option("--limit", options.limit, "Hits, at most")->capture_default_str()->check(CLI::Range(1, 100));
+  CLI::App* const explain = AddAsking(app, options, "explain", "Print all that is known of a page");
+  explain->add_option("URL", options.url, "The page: its path below the folder")->required();
+  const CLI::App* const stats = AddAsking(app, options, "stats", "Print how much there is");
+  CLI11_PARSE(app, argc, argv);
+
+  if (*run) {
+    Interrupt interrupt;
+    return DoRun(options, &interrupt);
+  }
+  if (*query) return DoQuery(options);
+  if (*explain) return DoExplain(options);
+  return *stats ? DoStats(options) : kFailed;
+}

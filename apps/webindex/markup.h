@@ -1,0 +1,71 @@
+// Tags and texts of HTML, one after the other, without a tree: in one pass, whatever the bytes.
+//
+// It finds the same tokens as the HTML standard's tokenizer does in content of HTML. It serves twice: to find out what a tree
+// would cost before one is built, and to read pages for which it would cost too much.
+
+#ifndef PERCOLATOR_APPS_WEBINDEX_MARKUP_H_
+#define PERCOLATOR_APPS_WEBINDEX_MARKUP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace webindex {
+
+struct Token {
+  enum class Kind : uint8_t { kText, kRawText, kStart, kEnd, kComment, kDropped };
+  struct Attribute {
+    std::string_view name;   // as it is written
+    std::string_view value;  // with its entities
+  };
+
+  Kind kind = Kind::kText;
+  std::string_view text;  // all of it as it is written; of a comment, what is in it
+  std::string name;       // of a tag, in lower case
+  bool self_closing = false;
+  std::vector<Attribute> attributes;
+};
+
+class Tokens {
+ public:
+  // The text must outlive it and the tokens.
+  explicit Tokens(std::string_view html) : html_(html) {}
+
+  // False: there are no more.
+  bool Next();
+  const Token& token() const { return token_; }
+
+  // What comes up to the end tag of this name is text without markup (kRawText): to be called after its start tag.
+  void ExpectRawText(std::string_view name) { raw_ = name; }
+
+ private:
+  void Text(size_t end);
+  void RawText();
+  void Comment(size_t begin);
+  void BogusComment(size_t begin);
+  void Tag(Token::Kind kind, size_t name);
+  size_t Attribute(size_t at);
+  size_t EndOfScript() const;
+  size_t EndTag(std::string_view name, size_t from) const;
+  bool IsTagAt(size_t at, std::string_view name) const;
+  bool Has(size_t at, std::string_view what) const { return html_.substr(at, what.size()) == what; }
+
+  const std::string_view html_;
+  size_t at_ = 0;
+  std::string raw_;
+  Token token_;
+};
+
+// The elements whose content is text without markup.
+bool HasRawText(std::string_view name);
+// The elements that have no content, and no end tag.
+bool IsVoid(std::string_view name);
+
+// The text with its entities (numbers, and the names that are most common) as characters. Takes and gives valid UTF-8.
+std::string DecodeEntities(std::string_view text);
+
+}  // namespace webindex
+
+#endif  // PERCOLATOR_APPS_WEBINDEX_MARKUP_H_

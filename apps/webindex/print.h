@@ -1,0 +1,26 @@
+// Answers of api.h for people, on a terminal.
+
+#ifndef PERCOLATOR_APPS_WEBINDEX_PRINT_H_
+#define PERCOLATOR_APPS_WEBINDEX_PRINT_H_
+
+#include <nlohmann/json_fwd.hpp>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace webindex {
+
+// The text with every control character replaced by a space: what pages say must not steer a terminal.
+std::string Printable(std::string_view text);
+
+// 1234567 -> "1,234,567"
+std::string WithCommas(uint64_t number);
+
+// `bold`: the terminal can show it.
+void PrintSearch(const nlohmann::json& answer, bool bold, std::ostream& out);
+void PrintPage(const nlohmann::json& answer, bool bold, std::ostream& out);
+void PrintStats(const nlohmann::json& answer, std::ostream& out);
+
+}  // namespace webindex
+
+#endif  // PERCOLATOR_APPS_WEBINDEX_PRINT_H_

@@ -1,0 +1,285 @@
+#include "apps/webindex/server.h"
+
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "apps/webindex/assets.h"
+#include "apps/webindex/originals.h"
+#include "apps/webindex/url.h"
+
+namespace webindex {
+
+using httplib::Request;
+using httplib::Response;
+using nlohmann::json;
+
+namespace {
+
+constexpr char kHost[] = "127.0.0.1";
+constexpr int kPortsTried = 100;
+constexpr int kThreads = 24;  // a browser keeps several connections open, and each has a thread
+constexpr char kJson[] = "application/json";
+
+constexpr char kPagePolicy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'";
+// With its origin, a file can be shown with its styles and images; without scripts it can do nothing with it.
+constexpr char kFilePolicy[] =
+    "sandbox allow-same-origin; default-src 'none'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; font-src "
+    "'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+int HttpStatusOf(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kInvalidArgument:
+      return 400;
+    case absl::StatusCode::kPermissionDenied:
+      return 403;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    case absl::StatusCode::kOutOfRange:
+      return 410;
+    case absl::StatusCode::kResourceExhausted:
+      return 413;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kFailedPrecondition:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+void SetCommonHeaders(Response& response, const char* policy) {
+  response.set_header("Content-Security-Policy", policy);
+  response.set_header("X-Content-Type-Options", "nosniff");
+  response.set_header("Referrer-Policy", "no-referrer");
+  response.set_header("Cross-Origin-Resource-Policy", "same-origin");
+  response.set_header("Cache-Control", "no-store");
+}
+
+// Text of pages may be anything, so what is not UTF-8 in the end is replaced.
+void SetJson(Response& response, const json& value) {
+  response.set_content(value.dump(-1, ' ', false, json::error_handler_t::replace), kJson);
+}
+
+void SetError(Response& response, int status, std::string_view message) {
+  response.status = status;
+  SetJson(response, {{"error", message}});
+}
+
+void SetError(Response& response, const absl::Status& status) {
+  SetError(response, HttpStatusOf(status.code()), std::string(status.message()));
+}
+
+void SetAnswer(Response& response, const absl::StatusOr<json>& answer) {
+  if (answer.ok()) {
+    SetJson(response, *answer);
+  } else {
+    SetError(response, answer.status());
+  }
+}
+
+// The host of "host:port", which may be missing.
+bool IsThisMachine(std::string_view host) {
+  const size_t colon = host.rfind(':');
+  if (colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos) host = host.substr(0, colon);
+  return host == "localhost" || host == kHost || host == "[::1]";
+}
+
+// A number of a parameter, or `otherwise` if there is none. kInvalidArgument: it is something else.
+absl::StatusOr<uint64_t> Number(const Request& request, const char* name, uint64_t otherwise) {
+  if (!request.has_param(name)) return otherwise;
+  const std::string text = request.get_param_value(name);
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return absl::InvalidArgumentError(std::string(name) + " is not a number");
+  }
+  return number;
+}
+
+absl::StatusOr<json> AnswerSearch(const Api& api, const Request& request) {
+  const absl::StatusOr<uint64_t> offset = Number(request, "offset", 0);
+  if (!offset.ok()) return offset.status();
+  const absl::StatusOr<uint64_t> limit = Number(request, "limit", 10);
+  if (!limit.ok()) return limit.status();
+  return api.Search(request.get_param_value("q"), *offset, *limit);
+}
+
+absl::StatusOr<json> AnswerPage(const Api& api, const Request& request) {
+  const std::string url = request.get_param_value("url");
+  if (url.empty() || url.size() > kLongestUrl || url.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError("url is missing, too long, or not the url of a page");
+  }
+  if (!request.has_param("at")) return api.Page(url);
+  const absl::StatusOr<uint64_t> at = Number(request, "at", 0);
+  if (!at.ok()) return at.status();
+  return api.Page(url, *at);
+}
+
+absl::StatusOr<json> AnswerApi(const Api& api, const Request& request) {
+  const std::string_view what = std::string_view(request.path).substr(std::string_view("/api/").size());
+  if (what == "search") return AnswerSearch(api, request);
+  if (what == "page") return AnswerPage(api, request);
+  if (what == "pipeline") return api.Pipeline();
+  if (what == "stats") return api.Stats();
+  if (what == "status") return api.Status();
+  return absl::NotFoundError("there is no such function");
+}
+
+void AnswerFile(const std::string& folder, const std::string& path, Response& response) {
+  const absl::StatusOr<std::string> contents = ReadOriginal(folder, path);
+  if (!contents.ok()) {
+    SetError(response, contents.status());
+    return;
+  }
+  response.set_content(*contents, ContentTypeOf(path));
+}
+
+void AnswerAsset(const std::string& path, Response& response) {
+  const bool is_view = path == "/" || path == "/page" || path == "/pipeline";
+  const std::string name = is_view ? "index.html" : path.substr(1);
+  const std::string_view bytes = Asset(name);
+  if (bytes.empty()) {
+    SetError(response, 404, "there is nothing here");
+    return;
+  }
+  response.set_content(bytes.data(), bytes.size(), ContentTypeOf(name) + "; charset=utf-8");
+}
+
+void Answer(const Api& api, const std::string& folder, const Request& request, Response& response) {
+  constexpr std::string_view kFiles = "/files/";
+  const bool is_file = request.path.starts_with(kFiles);
+  SetCommonHeaders(response, is_file ? kFilePolicy : kPagePolicy);
+  if (!IsThisMachine(request.get_header_value("Host"))) {
+    SetError(response, 403, "this server answers only to 127.0.0.1 and localhost");
+  } else if (request.method != "GET" && request.method != "HEAD") {
+    response.set_header("Connection", "close");  // what came with the request is not read
+    SetError(response, 405, "only GET is answered");
+  } else if (is_file) {
+    AnswerFile(folder, request.path.substr(kFiles.size()), response);
+  } else if (request.path.starts_with("/api/")) {
+    SetAnswer(response, AnswerApi(api, request));
+  } else {
+    AnswerAsset(request.path, response);
+  }
+}
+
+// Only SO_REUSEADDR: with SO_REUSEPORT, which is the library's default, a second server would share the port.
+void SetSocketOptions(socket_t socket) {
+  const int yes = 1;
+  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  Impl(Api* api, ServerOptions options) : api_(api), options_(std::move(options)) {}
+  ~Impl() { Stop(); }
+
+  absl::StatusOr<int> Start();
+  void Stop();
+
+ private:
+  void SetHandlers();
+  absl::StatusOr<int> Bind();
+  void Tick();
+
+  Api* const api_;
+  const ServerOptions options_;
+  httplib::Server http_;
+  std::thread listener_;
+  std::thread ticker_;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stop_ = false;  // protected by mutex_
+};
+
+// All requests come to one function, which compares strings: the library's own routes are regular expressions.
+void Server::Impl::SetHandlers() {
+  http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  http_.set_socket_options(SetSocketOptions);
+  http_.set_keep_alive_timeout(2);
+  http_.set_keep_alive_max_count(1000);
+  http_.set_pre_routing_handler([this](const Request& request, Response& response) {
+    Answer(*api_, options_.folder, request, response);
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  http_.set_error_handler([](const Request&, Response& response) {
+    if (!response.body.empty()) return;
+    SetCommonHeaders(response, kPagePolicy);
+    SetError(response, response.status, "the request can't be understood");
+  });
+  http_.set_exception_handler([](const Request&, Response& response, const std::exception_ptr&) {
+    SetError(response, 500, "an error inside the server");
+  });
+}
+
+absl::StatusOr<int> Server::Impl::Bind() {
+  if (options_.port == 0) {
+    const int port = http_.bind_to_any_port(kHost);
+    if (port > 0) return port;
+    return absl::UnavailableError("no port is free");
+  }
+  const int first = options_.port.value_or(kDefaultPort);
+  const int last = options_.port.has_value() ? first : first + kPortsTried;
+  for (int port = first; port <= last; ++port) {
+    if (http_.bind_to_port(kHost, port)) return port;
+  }
+  if (options_.port.has_value()) {
+    return absl::UnavailableError("port " + std::to_string(first) + " is taken; with --port 0 any free one is used");
+  }
+  return absl::UnavailableError("ports " + std::to_string(first) + " to " + std::to_string(last) + " are all taken");
+}
+
+absl::StatusOr<int> Server::Impl::Start() {
+  SetHandlers();
+  absl::StatusOr<int> port = Bind();
+  if (!port.ok()) return port;
+  listener_ = std::thread([this] { http_.listen_after_bind(); });
+  while (!http_.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // else stop() has no effect
+  ticker_ = std::thread([this] { Tick(); });
+  return port;
+}
+
+void Server::Impl::Tick() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    lock.unlock();
+    api_->Sample();
+    lock.lock();
+    stopped_.wait_for(lock, std::chrono::seconds(1), [this] { return stop_; });
+  }
+}
+
+void Server::Impl::Stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  stopped_.notify_all();
+  if (ticker_.joinable()) ticker_.join();
+  if (listener_.joinable()) {
+    http_.stop();
+    listener_.join();
+  }
+}
+
+Server::Server(Api* api, ServerOptions options) : impl_(std::make_unique<Impl>(api, std::move(options))) {}
+Server::~Server() = default;
+absl::StatusOr<int> Server::Start() { return impl_->Start(); }
+void Server::Stop() { impl_->Stop(); }
+
+}  // namespace webindex

@@ -1,0 +1,113 @@
+// FolderTest: a folder, a cluster in memory with the tables and no worker, and a crawl of the one into the other.
+
+#ifndef PERCOLATOR_TESTS_WEBINDEX_FOLDER_H_
+#define PERCOLATOR_TESTS_WEBINDEX_FOLDER_H_
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "apps/webindex/crawl.h"
+#include "apps/webindex/tables.h"
+#include "apps/webindex/url.h"
+#include "percolator/cluster.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace webindex {
+
+class FolderTest : public testing::Test {
+ protected:
+  using Contents =
+      std::map<std::string, std::string>;  // of each path: the contents of a page, the state of another file
+
+  FolderTest() {
+    std::filesystem::create_directory(folder());
+    options_.folder = folder();
+    options_.max_backlog = 0;
+    options_.max_age = percolator::Duration(0);
+    options_.on_problem = [this](const std::string& path, const std::string& why) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      problems_.push_back(path + ": " + why);
+    };
+    auto cluster = percolator::Cluster::Open("memory:");
+    EXPECT_THAT(cluster, percolator::IsOk());
+    cluster_ = *std::move(cluster);
+    EXPECT_THAT(CreateTables(*cluster_), percolator::IsOk());
+    Open();
+  }
+
+  // A new crawl, with the options as they are.
+  void Open() { crawl_ = std::make_unique<Crawl>(cluster_.get(), options_); }
+
+  std::string folder() const { return dir_.path() + "/site"; }
+  std::string path(const std::string& relative) const { return folder() + "/" + relative; }
+
+  void Write(const std::string& relative, const std::string& contents) const {
+    std::error_code error;
+    std::filesystem::create_directories(std::filesystem::path(path(relative)).parent_path(), error);
+    std::ofstream(path(relative), std::ios::binary) << contents;
+  }
+  // The same, seen whole or not at all.
+  void Replace(const std::string& relative, const std::string& contents) const {
+    const std::string elsewhere = dir_.path() + "/new";
+    std::ofstream(elsewhere, std::ios::binary) << contents;
+    std::filesystem::rename(elsewhere, path(relative));
+  }
+  void Touch(const std::string& relative, int64_t seconds) const {
+    const timespec time{.tv_sec = seconds, .tv_nsec = 0};
+    const timespec times[] = {time, time};
+    ASSERT_EQ(utimensat(AT_FDCWD, path(relative).c_str(), times, 0), 0);
+  }
+
+  static std::string StateOf(const std::string& path, const std::string& contents) {
+    return FileStateOf(path, contents).SerializeAsString();
+  }
+
+  Contents InTables() const {
+    Contents contents;
+    auto now = cluster_->Now();
+    for (const auto& [table, column] : {std::pair(kPages, kContents), std::pair(kFiles, kState)}) {
+      auto rows = now->Scan({.table = std::string(table), .columns = {std::string(column)}});
+      while (rows->Next()) contents[rows->row().key] = rows->row().columns.at(0).value;
+      EXPECT_THAT(rows->status(), percolator::IsOk());
+    }
+    return contents;
+  }
+
+  Contents InFolder() const {
+    Contents contents;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder())) {
+      if (!std::filesystem::is_regular_file(entry.symlink_status())) continue;
+      const std::string relative = entry.path().lexically_relative(folder()).string();
+      if (relative.starts_with('.') || relative.find("/.") != relative.npos) continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+      contents[relative] = IsPage(relative) ? bytes : StateOf(relative, bytes);
+    }
+    return contents;
+  }
+
+  percolator::TempDir dir_;
+  CrawlOptions options_;
+  std::mutex mutex_;
+  std::vector<std::string> problems_;
+  std::unique_ptr<percolator::Cluster> cluster_;
+  std::unique_ptr<Crawl> crawl_;
+};
+
+}  // namespace webindex
+
+#endif  // PERCOLATOR_TESTS_WEBINDEX_FOLDER_H_
