@@ -32,7 +32,7 @@ import tidy
 ROOT = Path(__file__).resolve().parent.parent
 JOBS = len(os.sched_getaffinity(0))
 TEST_TIMEOUT_SECONDS = 300
-STAGE_TIMEOUT_SECONDS = 900
+STAGE_TIMEOUT_SECONDS = 1500
 OUTPUT_SIZE = str(64 << 20)  # of one test: bytes of it that CTest keeps
 SANITIZER_ENVIRONMENT = {
     "asan": {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",
