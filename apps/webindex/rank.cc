@@ -49,8 +49,10 @@ constexpr auto kOwnRank = static_cast<int64_t>((1 - kDamping) * kRankUnit);
 
 constexpr uint64_t kShards = 8;
 constexpr uint64_t kEpochMicros = 1 << 22;
-constexpr size_t kPagesAtOnce = 2000;
-constexpr size_t kGivenAtOnce = 100'000;  // shares
+// What one transaction does: it must stay below percolator::TransactionLimits, whatever pages link to.
+constexpr size_t kPagesAtOnce = 2000;              // that receive; about: one more cell of changes
+constexpr size_t kChangesTogether = kPagesAtOnce;  // in one cell
+constexpr size_t kGivenAtOnce = 4 << 20;           // bytes of the links and shares of the pages that give
 
 // What has changed for a page.
 struct PageChange {
@@ -67,20 +69,24 @@ absl::StatusOr<int64_t> NumberIn(const Value& value) {
 
 // Writes down changes, for the shards of their pages.
 absl::Status AddChanges(ReadWrite& t, const ChangesByUrl& changes) {
-  std::map<uint64_t, RankChanges> shards;
+  std::map<uint64_t, std::vector<RankChanges>> shards;
   for (const auto& [url, change] : changes) {
     if (change.received == 0 && !change.new_links) continue;
-    RankChange* added = shards[HashOf(url).low % kShards].add_changes();
+    std::vector<RankChanges>& cells = shards[HashOf(url).low % kShards];
+    if (cells.empty() || static_cast<size_t>(cells.back().changes_size()) == kChangesTogether) cells.emplace_back();
+    RankChange* added = cells.back().add_changes();
     added->set_url(url);
     added->set_received(change.received);
     added->set_new_links(change.new_links);
   }
   const absl::StatusOr<Timestamp> id = t.Start();
   if (!id.ok()) return id.status();
-  for (const auto& [shard, of_shard] : shards) {
+  for (const auto& [shard, cells] : shards) {
     const std::string epoch = absl::StrFormat("%02x/%012x", shard, id->value() / kEpochMicros);
-    const std::string row = absl::StrFormat("%s/%016x", epoch, id->value());
-    if (absl::Status s = t.Set(kRankChanges, row, kChanges, of_shard.SerializeAsString()); !s.ok()) return s;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const std::string row = absl::StrFormat("%s/%016x/%04x", epoch, id->value(), i);
+      if (absl::Status s = t.Set(kRankChanges, row, kChanges, cells[i].SerializeAsString()); !s.ok()) return s;
+    }
     if (absl::Status s = t.Notify(kRankChanges, epoch, kSpread); !s.ok()) return s;
   }
   return absl::OkStatus();
@@ -96,8 +102,9 @@ absl::StatusOr<ChangesByUrl> TakeChanges(ReadWrite& t, const std::string& epoch,
     *more = taken.size() >= kPagesAtOnce;
     if (*more) break;
     RankChanges changes;
-    if (!changes.ParseFromString(rows->row().columns[0].value))
+    if (!changes.ParseFromString(rows->row().columns[0].value)) {
       return absl::DataLossError("changes of ranks are damaged");
+    }
     for (const RankChange& change : changes.changes()) {
       PageChange& of_page = taken[change.url()];
       of_page.received += change.received();
@@ -198,13 +205,15 @@ absl::StatusOr<ChangesByUrl> GiveAll(ReadWrite& t, const std::vector<Giver>& giv
   const absl::StatusOr<std::vector<Value>> values = t.Get(cells);
   if (!values.ok()) return values.status();
   ChangesByUrl given;
+  size_t bytes = 0;
   for (size_t i = 0; i < givers.size(); ++i) {
     const Giver& giver = givers[i];
-    if (given.size() >= kGivenAtOnce) {
+    const Value &links = (*values)[2 * i], &shares = (*values)[2 * i + 1];
+    if (bytes >= kGivenAtOnce) {
       given[giver.url].new_links = true;
       continue;
     }
-    const Value &links = (*values)[2 * i], &shares = (*values)[2 * i + 1];
+    bytes += (links.has_value() ? links->size() : 0) + (shares.has_value() ? shares->size() : 0);
     if (absl::Status s = Give(t, giver.url, giver.rank, links, shares, giver.had_rank, &given); !s.ok()) return s;
   }
   return given;

@@ -32,7 +32,7 @@
 //     anchor_words                                  a combine queue: of each page the AnchorWords of links to it
 //     ranks          url               received     decimal: the sum of the shares given to it, whether it exists or not
 //     rank_changes   shard/epoch       spread       (notify-only) there are changes of these
-//                    shard/epoch/id    changes      RankChanges: by one transaction, to pages of the shard
+//                    shard/epoch/id/n  changes      RankChanges: by one transaction, to pages of the shard
 //     exports                                       an export queue of Change
 //     settings       webindex          base         that links were resolved with
 //

@@ -142,5 +142,48 @@ TEST_F(RulesTest, RanksAreSpreadByOneRunAtATime) {
   EXPECT_EQ(ReadCell(kPages, "a.html", kRank), std::to_string(static_cast<int64_t>(1.15 * kRankUnit)));
 }
 
+// Pages of a shard that together link to more than a transaction can write: a site with a table of contents on every page.
+TEST_F(RulesTest, RanksOfPagesWithManyLinksFitIntoATransaction) {
+  constexpr int kMany = 1200;
+  Links links;
+  for (int i = 0; i < 1000; ++i) links.add_links()->set_target(std::string(30, 'x') + std::to_string(10'000 + i));
+  const std::string bytes = links.SerializeAsString();
+  ASSERT_GT(kMany * bytes.size(), percolator::TransactionLimits().total_bytes);
+  RankChanges changes;
+  for (int i = 0; i < kMany; ++i) {
+    const std::string url = std::to_string(i) + ".html";
+    Write(kPages, url, kLinks, bytes);
+    RankChange* change = changes.add_changes();
+    change->set_url(url);
+    change->set_new_links(true);
+  }
+  Write(kRankChanges, "00/1/0", kChanges, changes.SerializeAsString());
+  Commit([](ReadWrite& t) { return SpreadRanks(t, "00/1"); });
+  EXPECT_NE(ReadCell(kPages, "0.html", kShares), "(absent)");
+}
+
+// One page that gives to very many: what it gives to a shard is written down in cells that can be worked on one by one.
+TEST_F(RulesTest, ManyChangesAreWrittenDownInSeveralCells) {
+  Links links;
+  for (int i = 0; i < 60'000; ++i) links.add_links()->set_target(std::to_string(100'000 + i));
+  Write(kPages, "a.html", kLinks, links.SerializeAsString());
+  RankChanges changes;
+  changes.add_changes()->set_url("a.html");
+  changes.mutable_changes(0)->set_new_links(true);
+  Write(kRankChanges, "00/1/0", kChanges, changes.SerializeAsString());
+  Commit([](ReadWrite& t) { return SpreadRanks(t, "00/1"); });
+  auto now = cluster_->Now();
+  ASSERT_THAT(now.status(), IsOk());
+  int given = 0;
+  const auto rows = now->Scan({.table = std::string(kRankChanges), .columns = {std::string(kChanges)}});
+  while (rows->Next()) {
+    ASSERT_TRUE(changes.ParseFromString(rows->row().columns[0].value));
+    EXPECT_LE(changes.changes_size(), 2000);
+    given += changes.changes_size();
+  }
+  EXPECT_THAT(rows->status(), IsOk());
+  EXPECT_EQ(given, 60'000);
+}
+
 }  // namespace
 }  // namespace webindex
