@@ -1,4 +1,5 @@
-// Mutations that are harmless to repeat, applied in spite of passing trouble: erasing what nobody needs, setting marks.
+// Mutations that are harmless to repeat, applied in spite of passing trouble: erasing what nobody needs, setting
+// marks, rolling back.
 
 #ifndef PERCOLATOR_TXN_APPLY_H_
 #define PERCOLATOR_TXN_APPLY_H_

@@ -7,6 +7,7 @@
 #include "src/base/coding.h"
 #include "src/base/mutant.h"
 #include "src/base/strings.h"
+#include "src/txn/apply.h"
 #include "src/txn/resolve.h"
 
 namespace percolator {
@@ -143,18 +144,7 @@ void RollBackOwn(Environment& env, const Writes& writes, const Deadline& deadlin
     // Whatever is there of this transaction goes, and its late prewrites find the marker: it will never commit.
     mutations.back().condition = {};
   }
-  for (Backoff backoff(env.runtime); !mutations.empty();) {
-    const std::vector<absl::StatusOr<MutateResult>> results = env.store->Mutate(mutations);
-    std::vector<RowMutation> again;
-    absl::Status error;
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (results[i].ok()) continue;
-      error = results[i].status();
-      again.push_back(std::move(mutations[i]));
-    }
-    mutations = std::move(again);
-    if (!mutations.empty() && !WaitAndRetry(error, deadline, &backoff)) return;
-  }
+  (void)ApplyInTime(env, std::move(mutations), deadline);  // what is left of it, others roll back when they meet it
 }
 
 absl::StatusOr<Verdict> DecideOwnInTime(Environment& env, const CellName& primary, Timestamp start_ts,

@@ -26,8 +26,8 @@ CommitResult GiveUpCommit(Environment& env, const Writes& writes, const absl::St
 // What commits the rows of the secondaries, once the primary is.
 std::vector<RowMutation> CommitSecondaries(const Writes& writes, Timestamp commit_ts);
 
-// Rolls the transaction back everywhere: for its owner, if it has not sent a commit or knows that it was rolled back. What can't be reached in time
-// is left to others.
+// Rolls the transaction back everywhere: for its owner, if it has not sent a commit or knows that it was rolled back. What
+// can't be reached in time is left to others.
 void RollBackOwn(Environment& env, const Writes& writes, const Deadline& deadline);
 
 // DecideOwn, tried again while the store can't be reached.
