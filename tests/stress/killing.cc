@@ -41,15 +41,14 @@ ClusterOptions OptionsForKilling(bool one_step, std::chrono::milliseconds lock_l
   return options;
 }
 
-// With a sanitizer everything takes several times as long.
-int Kills() {
+int Kills(int usually, int with_sanitizer) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int kDefault = 5;
+  constexpr bool kSanitized = true;
 #else
-  constexpr int kDefault = 30;
+  constexpr bool kSanitized = false;
 #endif
   const char* wanted = std::getenv("PERCOLATOR_STRESS_KILLS");
-  return wanted != nullptr ? std::atoi(wanted) : kDefault;
+  return wanted != nullptr ? std::atoi(wanted) : kSanitized ? with_sanitizer : usually;
 }
 
 uint64_t TestSeed() {

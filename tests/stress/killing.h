@@ -29,8 +29,8 @@ int KillTestMain(int argc, char** argv, const ChildFunction& run_child);
 ClusterOptions OptionsForKilling(bool one_step, std::chrono::milliseconds lock_lease,
                                  std::chrono::milliseconds gc_retention);
 
-// How often, for each mode.
-int Kills();
+// How often, for each mode, unless the environment says so. With a sanitizer everything takes several times as long.
+int Kills(int usually = 30, int with_sanitizer = 5);
 
 // From the environment or new; is printed.
 uint64_t TestSeed();
