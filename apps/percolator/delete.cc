@@ -33,13 +33,7 @@ absl::StatusOr<Exit> Delete(const Shell& shell, const Arguments& arguments) {
   if (!cluster.ok()) return cluster.status();
   const absl::StatusOr<Timestamp> committed = Commit(**cluster, [&](ReadWrite& t) { return DeleteCell(t, *cell); });
   if (!committed.ok()) return committed.status();
-  if (shell.json) {
-    Json object = CellJson(*cell);
-    SetTimestamp(&object, "commit_ts", *committed);
-    PrintJson(std::cout, object);
-  } else {
-    std::cout << "deleted " << CellText(*cell) << ", committed at " << committed->ToString() << "\n";
-  }
+  PrintCommitted(std::cout, shell.json, "deleted", *cell, *committed);
   return Finish(**cluster, Exit::kDone);
 }
 

@@ -83,4 +83,14 @@ void SetTimestamp(Json* object, const std::string& name, Timestamp ts) {
 
 void PrintJson(std::ostream& out, const Json& json) { out << json.dump() << "\n"; }
 
+void PrintCommitted(std::ostream& out, bool json, std::string_view what, const CellName& cell, Timestamp committed) {
+  if (json) {
+    Json object = CellJson(cell);
+    SetTimestamp(&object, "commit_ts", committed);
+    PrintJson(out, object);
+  } else {
+    out << what << " " << CellText(cell) << ", committed at " << committed.ToString() << "\n";
+  }
+}
+
 }  // namespace percolator::cli

@@ -54,6 +54,8 @@ void SetValue(Json* object, std::string_view bytes);
 void SetTimestamp(Json* object, const std::string& name, Timestamp ts);
 // On one line.
 void PrintJson(std::ostream& out, const Json& json);
+// That a cell was written: "WHAT CELL, committed at ...".
+void PrintCommitted(std::ostream& out, bool json, std::string_view what, const CellName& cell, Timestamp committed);
 
 }  // namespace percolator::cli
 

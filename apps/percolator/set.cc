@@ -48,13 +48,7 @@ absl::StatusOr<Exit> Set(const Shell& shell, const Arguments& arguments) {
   const absl::StatusOr<Timestamp> committed =
       Commit(**cluster, [&](ReadWrite& t) { return t.Set(cell->table, cell->row, cell->column, *value); });
   if (!committed.ok()) return committed.status();
-  if (shell.json) {
-    Json object = CellJson(*cell);
-    SetTimestamp(&object, "commit_ts", *committed);
-    PrintJson(std::cout, object);
-  } else {
-    std::cout << "set " << CellText(*cell) << ", committed at " << committed->ToString() << "\n";
-  }
+  PrintCommitted(std::cout, shell.json, "set", *cell, *committed);
   return Finish(**cluster, Exit::kDone);
 }
 
