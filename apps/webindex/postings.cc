@@ -37,7 +37,6 @@ uint32_t AddTerms(std::string_view text, void (*add_one)(Posting*), Postings* po
 }
 
 absl::Status AddAnchors(ReadWrite& t, const Choice& choice, Postings* postings) {
-  const CombineQueue queue = AnchorWordsQueue();
   std::vector<CellName> cells;
   for (const std::string& member : choice.members()) {
     cells.push_back(Cell(kAnchorWords, CombineQueue::ValueRow(member), CombineQueue::kValueColumn));
