@@ -8,7 +8,7 @@
 // that is lost, or made twice, is never made good. Loaders count the changes of K, "add" counts its commits: there are not
 // more of these (N2, N7).
 //
-// A child runs loaders and worker, and says on standard output when it has begun.
+// A child runs loaders and worker, and writes a dot to standard output for each transaction of a loader that has committed.
 
 #include <unistd.h>
 
@@ -132,7 +132,6 @@ int RunChild(const std::string& address, bool one_step, uint64_t seed) {
     std::cerr << "child: " << s << "\n";
     return 2;
   }
-  std::cout << "begun" << std::endl;
   std::vector<std::thread> loaders;
   for (int i = 0; i < kLoaders; ++i) {
     loaders.emplace_back([&, i] {
@@ -140,6 +139,7 @@ int RunChild(const std::string& address, bool one_step, uint64_t seed) {
       for (;;) {
         const absl::Status loaded = LoadOnce(cluster->get(), &random);
         if (!loaded.ok() && !IsConflict(loaded)) std::cerr << "child: " << loaded << "\n";
+        if (loaded.ok() && write(STDOUT_FILENO, ".", 1) != 1) return;  // the test is gone
       }
     });
   }
@@ -147,13 +147,13 @@ int RunChild(const std::string& address, bool one_step, uint64_t seed) {
   return 2;
 }
 
-// Kills it so long after it has begun. False: it ended by itself.
-bool KillAfter(Child* child, std::chrono::milliseconds time) {
-  char chunk[64];
-  const bool begun = read(child->fd(), chunk, sizeof(chunk)) > 0;
-  if (begun) std::this_thread::sleep_for(time);
+// Kills it so long after so many transactions of its loaders. False: it ended by itself.
+bool KillAfter(Child* child, int transactions, std::chrono::microseconds time) {
+  char dot;
+  while (transactions > 0 && read(child->fd(), &dot, 1) == 1) --transactions;
+  std::this_thread::sleep_for(time);
   child->Kill();
-  return child->WaitForEnd() && begun;
+  return child->WaitForEnd() && transactions == 0;
 }
 
 class ObserverKillTest : public ::testing::TestWithParam<bool> {
@@ -234,7 +234,8 @@ TEST_P(ObserverKillTest, WhatIsDerivedIsExact) {
   for (int cycle = 1; cycle <= Kills(); ++cycle) {
     SCOPED_TRACE(StrCat("kill ", cycle));
     Child child(address, one_step, random());
-    ASSERT_TRUE(KillAfter(&child, std::chrono::milliseconds(1 + random() % 200))) << "the child ended by itself";
+    const int transactions = 2 + static_cast<int>(random() % 100);
+    ASSERT_TRUE(KillAfter(&child, transactions, std::chrono::microseconds(random() % 10000))) << "it ended by itself";
     life = {};
     Recover(address, one_step, &life);
     if (HasFailure()) return;
