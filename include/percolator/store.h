@@ -255,6 +255,9 @@ class Store {
   // smaller one changes nothing), and survives.
   virtual absl::Status RaiseSafePoint(Timestamp ts) = 0;
   virtual absl::StatusOr<Timestamp> SafePoint() = 0;
+  // One that is at least as large as it was when the last Read or Scan was made that the caller has got an answer of: enough
+  // to know whether garbage collection can have been where it read. A distant store knows it without a request.
+  virtual absl::StatusOr<Timestamp> SafePointOfReads() { return SafePoint(); }
 
   // Row keys that divide the table into pieces of about equal size, ascending, distinct; possibly none. For
   // choosing random places to scan: a hint, not a snapshot.

@@ -1,5 +1,7 @@
 #include "src/base/clock.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -18,6 +20,12 @@ class RealClock : public Clock {
 };
 
 }  // namespace
+
+uint64_t Clock::BootMicros() {
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
+}
 
 Clock* Clock::Real() {
   static RealClock* const clock = new RealClock;

@@ -15,6 +15,10 @@ class Clock {
   // Zero if it says an earlier time.
   virtual uint64_t WallMicros() = 0;
 
+  // Microseconds since an arbitrary moment, the same for all processes of this machine. Nobody can set it, and it goes on
+  // while the machine sleeps: for leases, which others may take to be over while we know of nothing.
+  virtual uint64_t BootMicros();
+
   // The machine's clock. Lives as long as the process.
   static Clock* Real();
 };

@@ -11,6 +11,7 @@
 #include "src/observe/quarantine.h"
 #include "src/observe/registry.h"
 #include "src/observe/run.h"
+#include "src/store/foreign.h"
 #include "src/txn/columns.h"
 #include "src/txn/engine.h"
 #include "src/txn/lock.h"
@@ -27,7 +28,7 @@ absl::Status Closed() { return absl::FailedPreconditionError("the cluster is clo
 
 // The tables to look at: the one that was asked for, or all, Percolator's own too.
 absl::StatusOr<std::vector<std::string>> TablesToList(Environment& env, std::string_view table) {
-  const absl::StatusOr<std::vector<TableInfo>> infos = env.store->ListTables();
+  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(env.store);
   if (!infos.ok()) return infos.status();
   std::vector<std::string> names;
   for (const TableInfo& info : *infos) {
@@ -113,7 +114,7 @@ absl::Status Settle(Environment& env, const std::vector<MetLock>& locks, Inspect
 
 absl::StatusOr<std::vector<TableDescription>> Inspector::ListTables() {
   if (engine_ == nullptr) return Closed();
-  const absl::StatusOr<std::vector<TableInfo>> infos = engine_->env.store->ListTables();
+  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(engine_->env.store);
   if (!infos.ok()) return infos.status();
   std::vector<TableDescription> tables;
   for (const TableInfo& info : *infos) {

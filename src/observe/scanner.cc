@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/coding.h"
+#include "src/store/foreign.h"
 #include "src/txn/columns.h"
 
 namespace percolator {
@@ -124,7 +125,7 @@ void Scanner::Loop() {
 }
 
 absl::StatusOr<std::set<std::string>> Scanner::AllTables() {
-  const absl::StatusOr<std::vector<TableInfo>> infos = engine_->env.store->ListTables();
+  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(engine_->env.store);
   if (!infos.ok()) return infos.status();
   std::set<std::string> tables;
   for (const TableInfo& info : *infos) {

@@ -11,6 +11,7 @@
 #include "src/observe/quarantine.h"
 #include "src/observe/run.h"
 #include "src/observe/worker_impl.h"
+#include "src/store/foreign.h"
 #include "src/txn/apply.h"
 #include "src/txn/columns.h"
 #include "src/txn/mark.h"
@@ -85,7 +86,7 @@ absl::Status CheckSpec(const ObserverSpec& spec) {
 using Schemas = std::map<std::string, TableSchema>;
 
 absl::StatusOr<Schemas> LoadSchemas(Store* store) {
-  const absl::StatusOr<std::vector<TableInfo>> infos = store->ListTables();
+  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(store);
   if (!infos.ok()) return infos.status();
   Schemas schemas;
   for (const TableInfo& info : *infos) {
@@ -393,7 +394,7 @@ absl::Status Worker::Impl::Drop(const Quarantined& entry) {
 
 absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most) {
   Environment& env = engine->env;
-  const absl::StatusOr<std::vector<TableInfo>> tables = env.store->ListTables();
+  const absl::StatusOr<std::vector<TableInfo>> tables = ListOwnTables(env.store);
   if (!tables.ok()) return tables.status();
   std::set<CellName> page_cells;  // a cell may have a final mark and a pending one
   Backlog backlog;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/strings.h"
-
 namespace percolator {
 
 absl::StatusOr<std::unique_ptr<LocalOracle>> LocalOracle::Open(const std::string& path,
@@ -26,22 +24,16 @@ LocalOracle::LocalOracle(std::unique_ptr<BoundFile> file, const LocalOracleOptio
     : options_(options), file_(std::move(file)), next_(file_->bound()) {}
 
 absl::StatusOr<Timestamp> LocalOracle::GetTimestamps(uint32_t count) {
-  if (count == 0 || count > kMaxCount) {
-    return absl::InvalidArgumentError(StrCat("asked for ", count, " timestamps; 1 to ", kMaxCount, " is possible"));
-  }
   MutexLock lock(&mutex_);
-  const uint64_t first = std::max(next_, options_.clock->WallMicros());
-  if (first > kLast - count) {
-    return absl::OutOfRangeError(StrCat("the next timestamp would be ", first, ", and the last there is is ", kLast,
-                                        ": is this machine's clock right?"));
-  }
-  const uint64_t end = first + count;
+  const absl::StatusOr<uint64_t> first = FirstOfNext(next_, count, options_.clock);
+  if (!first.ok()) return first.status();
+  const uint64_t end = *first + count;
   if (end > file_->bound()) {
     // O2: on disk first.
     if (absl::Status s = file_->Raise(std::min(end + options_.window_micros, kLast)); !s.ok()) return s;
   }
   next_ = end;
-  return Timestamp(first);
+  return Timestamp(*first);
 }
 
 }  // namespace percolator

@@ -21,6 +21,7 @@
 #include "src/base/clock.h"
 #include "src/base/mutex.h"
 #include "src/oracle/bound_file.h"
+#include "src/oracle/next_timestamps.h"
 
 namespace percolator {
 
@@ -31,9 +32,7 @@ struct LocalOracleOptions {
 
 class LocalOracle : public Oracle {
  public:
-  // The last timestamp there is: times 1000 it still fits into the timestamps of Bigtable. The clock gets there in the
-  // year 2317.
-  static constexpr uint64_t kLast = 9'223'372'036'854'775;
+  static constexpr uint64_t kLast = kLastTimestamp;
 
   // Goes on from the file. kNotFound: there is none.
   static absl::StatusOr<std::unique_ptr<LocalOracle>> Open(const std::string& path,

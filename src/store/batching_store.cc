@@ -194,6 +194,7 @@ absl::StatusOr<JointResult> BatchingStore::MutateTogether(const JointMutation& m
 absl::Status BatchingStore::RaiseSafePoint(Timestamp ts) { return store_->RaiseSafePoint(ts); }
 
 absl::StatusOr<Timestamp> BatchingStore::SafePoint() { return store_->SafePoint(); }
+absl::StatusOr<Timestamp> BatchingStore::SafePointOfReads() { return store_->SafePointOfReads(); }
 
 absl::StatusOr<std::vector<std::string>> BatchingStore::SampleRowKeys(const std::string& name) {
   return store_->SampleRowKeys(name);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/base/mutant.h"
+#include "src/store/foreign.h"
 #include "src/txn/apply.h"
 #include "src/txn/columns.h"
 #include "src/txn/lock.h"
@@ -46,7 +47,7 @@ absl::Status Apply(Environment& env, std::vector<RowMutation> erases) {
 // because of another's would lose their verdicts (G2).
 absl::Status UnlessDropped(Environment& env, const std::string& table, absl::Status status) {
   if (!absl::IsNotFound(status)) return status;
-  const absl::StatusOr<std::vector<TableInfo>> tables = env.store->ListTables();
+  const absl::StatusOr<std::vector<TableInfo>> tables = ListOwnTables(env.store);
   if (!tables.ok()) return tables.status();
   for (const TableInfo& info : *tables) {
     if (info.name == table) return status;
@@ -226,7 +227,7 @@ absl::Status CollectGarbage(Environment& env, Timestamp safe_point, const std::f
     if (absl::Status s = env.store->RaiseSafePoint(safe_point); !s.ok()) return s;
   }
   // Listed after the publication: a table that is made later can't hold an old lock.
-  const absl::StatusOr<std::vector<TableInfo>> tables = env.store->ListTables();
+  const absl::StatusOr<std::vector<TableInfo>> tables = ListOwnTables(env.store);
   if (!tables.ok()) return tables.status();
   const auto any = [](const MetLock& /*met*/) { return true; };
   for (const TableInfo& table : *tables) {

@@ -61,25 +61,33 @@ ColumnState* FindColumn(std::vector<ColumnState>* columns, const std::string& co
   return it != columns->end() && it->column == column ? &*it : nullptr;
 }
 
-}  // namespace
-
-absl::Status CheckSnapshot(Environment& env, Timestamp ts) {
-  const absl::StatusOr<Timestamp> safe_point = env.store->SafePoint();
+absl::Status CheckAgainst(const absl::StatusOr<Timestamp>& safe_point, Timestamp ts) {
   if (!safe_point.ok()) return safe_point.status();
   if (ts >= *safe_point || MutantOn(Mutant::kNoSafePointCheckAfterRead)) return absl::OkStatus();
   return absl::OutOfRangeError(
       StrCat("the snapshot at ", ts.ToString(), " is too old: garbage is collected up to ", safe_point->ToString()));
 }
 
+absl::StatusOr<std::vector<Row>> ReadOnceAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads) {
+  absl::StatusOr<std::vector<Row>> rows = env.store->Read(reads);
+  if (!rows.ok()) return rows.status();
+  if (absl::Status s = CheckAfterRead(env, ts); !s.ok()) return s;
+  return rows;
+}
+
+}  // namespace
+
+absl::Status CheckSnapshot(Environment& env, Timestamp ts) { return CheckAgainst(env.store->SafePoint(), ts); }
+
+absl::Status CheckAfterRead(Environment& env, Timestamp ts) { return CheckAgainst(env.store->SafePointOfReads(), ts); }
+
 absl::StatusOr<std::vector<Row>> ReadAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads,
                                         const Deadline& deadline) {
   Counters::Add(&env.counters.store_reads);
-  absl::StatusOr<std::vector<Row>> rows = env.store->Read(reads);
+  absl::StatusOr<std::vector<Row>> rows = ReadOnceAt(env, ts, reads);
   for (Backoff backoff(env.runtime); !rows.ok() && WaitAndRetry(rows.status(), deadline, &backoff);) {
-    rows = env.store->Read(reads);
+    rows = ReadOnceAt(env, ts, reads);
   }
-  if (!rows.ok()) return rows.status();
-  if (absl::Status s = CheckSnapshot(env, ts); !s.ok()) return s;
   return rows;
 }
 

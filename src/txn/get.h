@@ -81,7 +81,9 @@ absl::Status ResolveOrWait(Environment& env, const std::vector<MetLock>& locks, 
 // Reads, trying again while the store can't be reached, and checks G3.
 absl::StatusOr<std::vector<Row>> ReadAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads,
                                         const Deadline& deadline);
+// G3: kOutOfRange, if the snapshot at `ts` is older than the safe point is now, or was when something was last read.
 absl::Status CheckSnapshot(Environment& env, Timestamp ts);
+absl::Status CheckAfterRead(Environment& env, Timestamp ts);
 
 }  // namespace percolator
 

@@ -195,7 +195,7 @@ absl::StatusOr<Verdict> DecideOwn(Environment& env, const CellName& primary, Tim
     const absl::StatusOr<PrimaryState> state = ReadPrimary(env, primary, start_ts);
     if (!state.ok()) return state.status();
     if (state->verdict.has_value()) return *state->verdict;
-    const absl::StatusOr<Timestamp> safe_point = env.store->SafePoint();
+    const absl::StatusOr<Timestamp> safe_point = env.store->SafePointOfReads();
     if (!safe_point.ok()) return safe_point.status();
     if (!state->lock.has_value() && start_ts <= *safe_point) {
       return absl::OutOfRangeError(StrCat("the transaction that started at ", start_ts.ToString(),

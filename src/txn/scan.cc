@@ -45,11 +45,12 @@ absl::StatusOr<ScanPage> SnapshotScan::ReadPage(const Deadline& deadline) {
   const ScanRequest request{table_, *rest_, selectors_};
   Counters::Add(&env_->counters.store_reads);
   absl::StatusOr<ScanPage> page = env_->store->Scan(request);
-  for (Backoff backoff(env_->runtime); !page.ok() && WaitAndRetry(page.status(), deadline, &backoff);) {
+  absl::Status status = page.ok() ? CheckAfterRead(*env_, ts_) : page.status();  // G3
+  for (Backoff backoff(env_->runtime); WaitAndRetry(status, deadline, &backoff);) {
     page = env_->store->Scan(request);
+    status = page.ok() ? CheckAfterRead(*env_, ts_) : page.status();
   }
-  if (!page.ok()) return page.status();
-  if (absl::Status s = CheckSnapshot(*env_, ts_); !s.ok()) return s;  // G3
+  if (!status.ok()) return status;
   return page;
 }
 

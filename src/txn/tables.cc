@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
+#include "src/store/foreign.h"
 #include "src/txn/columns.h"
 
 namespace percolator {
@@ -49,7 +50,7 @@ absl::Status Tables::Load() {
     ReaderLock lock(&mutex_);
     generation = generation_;
   }
-  const absl::StatusOr<std::vector<TableInfo>> infos = store_->ListTables();
+  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(store_);
   if (!infos.ok()) return infos.status();
   std::map<std::string, TableSchema, std::less<>> schemas;
   for (const TableInfo& info : *infos) {

@@ -1,0 +1,38 @@
+#include "src/coord/listener_slot.h"
+
+#include <utility>
+
+namespace percolator {
+
+// A listener, and how many calls of it are under way.
+struct ListenerSlot::Listening {
+  Listening(Coordinator::HintListener to, Runtime* runtime) : listener(std::move(to)), idle(runtime->NewWaitQueue()) {}
+
+  const Coordinator::HintListener listener;
+  int calls = 0;                    // guarded by mutex_
+  std::unique_ptr<WaitQueue> idle;  // the last of the calls has ended
+};
+
+void ListenerSlot::Tell(const CellName& cell) {
+  std::shared_ptr<Listening> listening;
+  {
+    MutexLock lock(&mutex_);
+    if (listening_ == nullptr) return;
+    listening = listening_;
+    ++listening->calls;
+  }
+  listening->listener(cell);
+  MutexLock lock(&mutex_);
+  if (--listening->calls == 0) listening->idle->WakeAll();
+}
+
+void ListenerSlot::Set(Coordinator::HintListener listener) {
+  std::shared_ptr<Listening> next;
+  if (listener != nullptr) next = std::make_shared<Listening>(std::move(listener), runtime_);
+  std::shared_ptr<Listening> former;  // destroyed after the mutex is released, with what its listener holds
+  MutexLock lock(&mutex_);
+  former = std::exchange(listening_, std::move(next));
+  while (former != nullptr && former->calls > 0) former->idle->Wait(&mutex_);
+}
+
+}  // namespace percolator

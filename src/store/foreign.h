@@ -1,0 +1,27 @@
+// Tables that are not Percolator's: they stand in the same store and are used by clients of Bigtable only. Their schema
+// begins with a mark that no schema of Percolator (src/txn/tables.h) begins with. Percolator leaves them alone; for it they
+// do not exist.
+
+#ifndef PERCOLATOR_STORE_FOREIGN_H_
+#define PERCOLATOR_STORE_FOREIGN_H_
+
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "percolator/store.h"
+
+namespace percolator {
+
+inline constexpr std::string_view kForeignSchemaMark =
+    "\xff"
+    "bigtable:";
+
+inline bool IsForeignSchema(std::string_view schema) { return schema.starts_with(kForeignSchemaMark); }
+
+// All tables but these, by name.
+absl::StatusOr<std::vector<TableInfo>> ListOwnTables(Store* store);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_STORE_FOREIGN_H_
