@@ -19,6 +19,7 @@ endif()
 
 add_library(percolator_flags INTERFACE)
 target_compile_options(percolator_flags INTERFACE
+  -pthread  # in all or in none: what is precompiled must be compiled alike
   -Wall -Wextra -Werror -Wno-missing-field-initializers -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough
   # GCC 12 warns at -O3 of overlaps in std::string that can't be (its bug 105651), and of the inside of an empty
   # std::optional.

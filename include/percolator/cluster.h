@@ -11,9 +11,12 @@
 //
 //     rocksdb:DIR                one process: store, oracle and coordinator in it, data in DIR
 //     memory:                    the same, without a disk: for tests
-//     percolator://HOST:PORT     many processes around one `percolator serve`
-//     bigtable:projects/P/instances/I?oracle=HOST:PORT&coord=HOST:PORT
-//                                many machines: data in Bigtable, oracles and etcd beside it
+//     percolator://HOST:PORT     many processes around one `percolator serve`; with TLS:
+//                                percolator://HOST:PORT?ca=FILE, and if the server wants to know its clients &cert=FILE&key=FILE
+//     bigtable:projects/P/instances/I?oracle=HOST:PORT,HOST:PORT&coord=HOST:PORT
+//                                many machines: data in Bigtable, one or more `percolator oracle` and etcd beside it;
+//                                &app_profile=NAME; &endpoint=HOST:PORT for another server than Google's; &ca, &cert and &key
+//                                are those of the oracles and etcd
 
 #ifndef PERCOLATOR_CLUSTER_H_
 #define PERCOLATOR_CLUSTER_H_

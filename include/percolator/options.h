@@ -25,6 +25,15 @@ struct TransactionLimits {
   size_t total_bytes = 32 << 20;  // of values and names, the name of a column counted four times
 };
 
+// Certificates and keys, as files in PEM format. None: plain text.
+struct TlsFiles {
+  std::string ca;    // who is believed: for a client, of the server; for a server, of clients, which then must show one
+  std::string cert;  // one's own certificate
+  std::string key;   // and its key
+
+  bool empty() const { return ca.empty() && cert.empty() && key.empty(); }
+};
+
 struct ClusterOptions {
   // The store of `rocksdb:` addresses.
   RocksStoreOptions store;

@@ -9,10 +9,13 @@
 #include "src/base/mutex.h"
 #include "src/base/runtime.h"
 #include "src/base/strings.h"
+#include "src/cluster/address.h"
 #include "src/cluster/embedded.h"
+#include "src/cluster/remote.h"
 #include "src/observe/loader_core.h"
 #include "src/observe/registry.h"
 #include "src/observe/worker_impl.h"
+#include "src/store/foreign.h"
 #include "src/txn/columns.h"
 #include "src/txn/commit.h"
 #include "src/txn/engine.h"
@@ -21,9 +24,6 @@
 
 namespace percolator {
 namespace {
-
-constexpr std::string_view kRocksScheme = "rocksdb:";
-constexpr std::string_view kMemoryScheme = "memory:";
 
 // Between a conflict and the next attempt.
 constexpr Duration kFirstRetry = std::chrono::microseconds(100);
@@ -36,12 +36,20 @@ constexpr Duration kShortestLease = std::chrono::milliseconds(1);
 // part of one core, however large the store is.
 constexpr int kGcRest = 19;
 
-absl::StatusOr<EmbeddedParts> OpenParts(std::string_view address, const ClusterOptions& options) {
-  std::string_view rest = address;
-  if (ConsumePrefix(&rest, kRocksScheme) && !rest.empty()) return OpenEmbedded(std::string(rest), options);
-  if (address == kMemoryScheme) return OpenInMemory();
-  return absl::InvalidArgumentError(
-      StrCat("can't understand the address \"", address, "\": it is rocksdb:DIR or memory:"));
+absl::StatusOr<OwnedParts> OpenParts(std::string_view text, const ClusterOptions& options) {
+  const absl::StatusOr<Address> address = ParseAddress(text);
+  if (!address.ok()) return address.status();
+  switch (address->kind) {
+    case Address::Kind::kRocks:
+      return OpenEmbedded(address->place, options);
+    case Address::Kind::kMemory:
+      return OpenInMemory();
+    case Address::Kind::kServer:
+      return OpenServer(*address, options);
+    case Address::Kind::kBigtable:
+      break;
+  }
+  return OpenBigtable(*address, options);
 }
 
 // A fresh timestamp, tried for as long as a call may take.
@@ -70,7 +78,7 @@ absl::Status Reserved() {
 
 class Cluster::Impl {
  public:
-  Impl(EmbeddedParts owned, const ClusterParts& parts, std::unique_ptr<Session> session, const ClusterOptions& options)
+  Impl(OwnedParts owned, const ClusterParts& parts, std::unique_ptr<Session> session, const ClusterOptions& options)
       : owned_(std::move(owned)),
         engine_(std::make_unique<Engine>(parts.store, parts.oracle, parts.coordinator, parts.runtime,
                                          std::move(session), options)) {
@@ -154,7 +162,7 @@ class Cluster::Impl {
     next_collection_ = ended + kGcRest * (ended - begun);
   }
 
-  EmbeddedParts owned_;
+  OwnedParts owned_;
   std::unique_ptr<Engine> engine_;
   std::atomic<bool> closing_{false};
   Mutex mutex_;
@@ -171,10 +179,10 @@ Cluster::~Cluster() { Close().IgnoreError(); }
 
 absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Open(std::string_view address, const ClusterOptions& options) {
   if (absl::Status s = CheckOptions(options); !s.ok()) return s;
-  absl::StatusOr<EmbeddedParts> parts = OpenParts(address, options);
+  absl::StatusOr<OwnedParts> parts = OpenParts(address, options);
   if (!parts.ok()) return parts.status();
   absl::StatusOr<std::unique_ptr<Session>> session = parts->coordinator->OpenSession();
-  if (!session.ok()) return session.status();
+  if (!session.ok()) return CantReach(address, session.status());
   const ClusterParts refs{parts->store.get(), parts->oracle.get(), parts->coordinator.get(), Runtime::Real()};
   return Made(std::unique_ptr<Cluster>(
       new Cluster(std::make_unique<Impl>(*std::move(parts), refs, *std::move(session), options))));
@@ -186,8 +194,8 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Assemble(const ClusterParts& p
   if (refs.runtime == nullptr) refs.runtime = Runtime::Real();
   absl::StatusOr<std::unique_ptr<Session>> session = refs.coordinator->OpenSession();
   if (!session.ok()) return session.status();
-  return Made(std::unique_ptr<Cluster>(
-      new Cluster(std::make_unique<Impl>(EmbeddedParts{}, refs, *std::move(session), options))));
+  return Made(
+      std::unique_ptr<Cluster>(new Cluster(std::make_unique<Impl>(OwnedParts{}, refs, *std::move(session), options))));
 }
 
 // What is observed has to be known before the first write.
@@ -215,7 +223,7 @@ absl::Status Cluster::DropTable(std::string_view name) {
   if (name == kSystemTable) return Reserved();
   Engine* const engine = *use;
   engine->secondaries.Drain();
-  const absl::StatusOr<std::vector<TableInfo>> tables = engine->env.store->ListTables();
+  const absl::StatusOr<std::vector<TableInfo>> tables = ListOwnTables(engine->env.store);
   if (!tables.ok()) return tables.status();
   for (const TableInfo& table : *tables) {
     absl::Status resolved = ResolveAllLocks(
@@ -232,7 +240,7 @@ absl::Status Cluster::DropTable(std::string_view name) {
 absl::StatusOr<std::vector<std::string>> Cluster::ListTables() {
   const absl::StatusOr<Engine*> use = impl_->Use();
   if (!use.ok()) return use.status();
-  const absl::StatusOr<std::vector<TableInfo>> infos = (*use)->env.store->ListTables();
+  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables((*use)->env.store);
   if (!infos.ok()) return infos.status();
   std::vector<std::string> names;
   for (const TableInfo& info : *infos) {

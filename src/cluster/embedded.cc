@@ -50,8 +50,8 @@ absl::StatusOr<std::unique_ptr<LocalOracle>> OpenOracle(const std::string& path,
 
 }  // namespace
 
-absl::StatusOr<EmbeddedParts> OpenEmbedded(const std::string& dir, const ClusterOptions& options) {
-  EmbeddedParts parts;
+absl::StatusOr<OwnedParts> OpenEmbedded(const std::string& dir, const ClusterOptions& options) {
+  OwnedParts parts;
   absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir, options.store);
   if (!store.ok()) return store.status();
   parts.store = *std::move(store);
@@ -64,8 +64,8 @@ absl::StatusOr<EmbeddedParts> OpenEmbedded(const std::string& dir, const Cluster
   return parts;
 }
 
-absl::StatusOr<EmbeddedParts> OpenInMemory() {
-  EmbeddedParts parts;
+absl::StatusOr<OwnedParts> OpenInMemory() {
+  OwnedParts parts;
   parts.store = NewMemoryStore();
   parts.oracle = std::make_unique<MemoryOracle>();
   parts.coordinator = std::make_unique<LocalCoordinator>(parts.oracle.get());

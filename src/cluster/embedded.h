@@ -1,4 +1,4 @@
-// The parts of a cluster that lives in one process.
+// The parts of a cluster, and how to come by them where it lives in one process. (Where not: remote.h.)
 
 #ifndef PERCOLATOR_CLUSTER_EMBEDDED_H_
 #define PERCOLATOR_CLUSTER_EMBEDDED_H_
@@ -14,18 +14,20 @@
 
 namespace percolator {
 
-struct EmbeddedParts {
-  // In the order in which they depend on each other.
+struct OwnedParts {
+  // In the order in which they depend on each other. The far ones only where `store` and `oracle` are fronts of them.
+  std::unique_ptr<Store> far_store;
+  std::unique_ptr<Oracle> far_oracle;
   std::unique_ptr<Store> store;
   std::unique_ptr<Oracle> oracle;
   std::unique_ptr<Coordinator> coordinator;
 };
 
 // Data and the oracle's file in `dir`.
-absl::StatusOr<EmbeddedParts> OpenEmbedded(const std::string& dir, const ClusterOptions& options);
+absl::StatusOr<OwnedParts> OpenEmbedded(const std::string& dir, const ClusterOptions& options);
 
 // Everything in memory.
-absl::StatusOr<EmbeddedParts> OpenInMemory();
+absl::StatusOr<OwnedParts> OpenInMemory();
 
 }  // namespace percolator
 

@@ -1,0 +1,109 @@
+// Server: a store, an oracle and coordination for many processes; what `percolator serve` runs.
+//
+//     auto server = Server::Start({.data = "/var/lib/percolator"});
+//     ... Cluster::Open((*server)->address()) ...
+//
+// It speaks Bigtable's API, version 2, too, so that Bigtable's own clients can look at the data (docs/serving.md).
+//
+// OracleServer: an oracle alone, one of several of which one leads; what `percolator oracle` runs. For data in Cloud Bigtable.
+
+#ifndef PERCOLATOR_SERVER_H_
+#define PERCOLATOR_SERVER_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/options.h"
+
+namespace percolator {
+
+struct ServerOptions {
+  // HOST:PORT. Port 0: one that is free.
+  std::string listen = "127.0.0.1:7820";
+  // Where the data is. Empty: nowhere, it is forgotten at the end.
+  std::string data;
+  RocksStoreOptions store;
+  Duration oracle_window = std::chrono::seconds(3);
+  // With a certificate and key it speaks TLS, with `ca` it wants clients to show a certificate that `ca` has signed.
+  TlsFiles tls;
+  // Speak plain text beyond this machine. Without it, an address that others can reach needs `tls`.
+  bool plaintext_for_all = false;
+  // A session whose process is not heard of for so long is over.
+  Duration session_ttl = std::chrono::seconds(5);
+  // What a request or an answer may be at most.
+  size_t message_bytes = size_t{256} << 20;
+  // How many requests to the store are worked on at once.
+  int threads = 32;
+};
+
+class Server {
+ public:
+  // Answers when this returns. kInvalidArgument: the options contradict each other. kUnavailable: the address is taken.
+  // Errors of the store as they are.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
+  // Stops, if Stop was not called.
+  ~Server();
+
+  // For Cluster::Open, with the port that was found.
+  std::string address() const;
+  int port() const;
+
+  // Takes no more requests, finishes those under way (for at most `grace`, then they are cancelled) and closes the store.
+  absl::Status Stop(Duration grace = std::chrono::seconds(5));
+
+ private:
+  class Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+struct OracleServerOptions {
+  // HOST:PORT. Port 0: one that is free.
+  std::string listen = "127.0.0.1:7821";
+  // The members of an etcd, HOST:PORT each, which decides who leads and keeps the bound of the timestamps.
+  std::vector<std::string> etcd;
+  TlsFiles etcd_tls;
+  // Of the keys in etcd. All oracles of a cluster have the same, those of another cluster another one.
+  std::string prefix = "percolator/";
+  // What others are told when this one leads. Empty: `listen`.
+  std::string name;
+  // When the leader is not heard of for a little longer than this, another one leads.
+  Duration lease = std::chrono::seconds(2);
+  // How far ahead of the clock timestamps are reserved; a new leader begins after that.
+  Duration window = std::chrono::seconds(3);
+  // As those of ServerOptions.
+  TlsFiles tls;
+  bool plaintext_for_all = false;
+  // Called when another oracle leads than before: its name, and whether it is this one. Empty: nobody leads. It must not wait.
+  std::function<void(const std::string& name, bool is_self)> on_leader;
+};
+
+class OracleServer {
+ public:
+  // Answers when this returns, with timestamps once it leads. kInvalidArgument: the options contradict each other.
+  // kUnavailable: the address is taken. etcd need not be there yet.
+  static absl::StatusOr<std::unique_ptr<OracleServer>> Start(const OracleServerOptions& options);
+  // Stops, if Stop was not called.
+  ~OracleServer();
+
+  // HOST:PORT, with the port that was found.
+  std::string address() const;
+  int port() const;
+
+  // Takes no more requests, and gives up the lead, so that another takes over at once.
+  void Stop();
+
+ private:
+  class Impl;
+  explicit OracleServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_SERVER_H_

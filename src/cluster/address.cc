@@ -1,0 +1,83 @@
+#include "src/cluster/address.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "src/base/strings.h"
+
+namespace percolator {
+namespace {
+
+constexpr std::string_view kRocksScheme = "rocksdb:";
+constexpr std::string_view kMemoryScheme = "memory:";
+constexpr std::string_view kServerScheme = "percolator://";
+constexpr std::string_view kBigtableScheme = "bigtable:";
+
+constexpr std::array<std::string_view, 3> kServerSettings = {"ca", "cert", "key"};
+constexpr std::array<std::string_view, 7> kBigtableSettings = {"oracle", "coord", "app_profile", "endpoint",
+                                                               "ca",     "cert",  "key"};
+
+absl::Status CantUnderstand(std::string_view address, std::string_view why) {
+  return absl::InvalidArgumentError(StrCat("can't understand the address \"", address, "\": ", why,
+                                           ". It is rocksdb:DIR, memory:, percolator://HOST:PORT or "
+                                           "bigtable:projects/P/instances/I?oracle=HOST:PORT&coord=HOST:PORT"));
+}
+
+absl::Status ReadSettings(std::string_view address, std::string_view text, std::span<const std::string_view> known,
+                          Address* parsed) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('&'), text.size());
+    const std::string_view setting = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t equals = setting.find('=');
+    if (equals == std::string_view::npos) return CantUnderstand(address, StrCat("\"", setting, "\" is not NAME=VALUE"));
+    const std::string_view name = setting.substr(0, equals);
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return CantUnderstand(address, StrCat("there is no setting \"", name, "\""));
+    }
+    if (!parsed->settings.emplace(name, setting.substr(equals + 1)).second) {
+      return CantUnderstand(address, StrCat("the setting \"", name, "\" is there twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Address> WithSettings(std::string_view address, Address::Kind kind, std::string_view rest,
+                                     std::span<const std::string_view> known) {
+  const size_t question = std::min(rest.find('?'), rest.size());
+  Address parsed{kind, std::string(rest.substr(0, question)), {}};
+  if (parsed.place.empty()) return CantUnderstand(address, "it names nothing");
+  rest.remove_prefix(std::min(question + 1, rest.size()));
+  if (absl::Status s = ReadSettings(address, rest, known, &parsed); !s.ok()) return s;
+  return parsed;
+}
+
+bool IsHostAndPort(const std::string& place) {
+  const size_t colon = place.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == place.size()) return false;
+  return std::all_of(place.begin() + static_cast<std::ptrdiff_t>(colon) + 1, place.end(),
+                     [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+absl::StatusOr<Address> ParseAddress(std::string_view address) {
+  std::string_view rest = address;
+  if (address == kMemoryScheme) return Address{Address::Kind::kMemory, {}, {}};
+  if (ConsumePrefix(&rest, kRocksScheme)) {
+    if (rest.empty()) return CantUnderstand(address, "it names no directory");
+    return Address{Address::Kind::kRocks, std::string(rest), {}};
+  }
+  if (ConsumePrefix(&rest, kServerScheme)) {
+    absl::StatusOr<Address> parsed = WithSettings(address, Address::Kind::kServer, rest, kServerSettings);
+    if (parsed.ok() && !IsHostAndPort(parsed->place)) return CantUnderstand(address, "there is no HOST:PORT in it");
+    return parsed;
+  }
+  if (ConsumePrefix(&rest, kBigtableScheme)) {
+    return WithSettings(address, Address::Kind::kBigtable, rest, kBigtableSettings);
+  }
+  return CantUnderstand(address, "it begins with nothing that is known");
+}
+
+}  // namespace percolator

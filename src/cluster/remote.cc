@@ -1,0 +1,143 @@
+#include "src/cluster/remote.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/base/strings.h"
+#include "src/oracle/batching_oracle.h"
+#include "src/rpc/bigtable/bigtable_store.h"
+#include "src/rpc/channel.h"
+#include "src/rpc/etcd/etcd_coordinator.h"
+#include "src/rpc/remote/remote_coordinator.h"
+#include "src/rpc/remote/remote_oracle.h"
+#include "src/rpc/remote/remote_store.h"
+#include "src/store/batching_store.h"
+
+namespace percolator {
+namespace {
+
+std::string Setting(const Address& address, const std::string& name) {
+  const auto found = address.settings.find(name);
+  return found == address.settings.end() ? std::string() : found->second;
+}
+
+TlsFiles TlsOf(const Address& address) {
+  return {Setting(address, "ca"), Setting(address, "cert"), Setting(address, "key")};
+}
+
+// An oracle that does not answer for so long is passed over for the next.
+constexpr Duration kOracleTimeout = std::chrono::seconds(1);
+
+// Of one request. It is repeated for as long as the call may take, where it may be.
+Duration RequestTimeout(const ClusterOptions& options) {
+  return std::min<Duration>(options.call_timeout, std::chrono::seconds(10));
+}
+
+// The parts of "a,b,c".
+std::vector<std::string> Targets(std::string_view text) {
+  std::vector<std::string> targets;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(','), text.size());
+    if (end > 0) targets.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return targets;
+}
+
+// projects/P/instances/I
+absl::Status ReadInstance(std::string_view place, BigtableStoreOptions* bigtable) {
+  std::string_view rest = place;
+  const bool begins = ConsumePrefix(&rest, "projects/");
+  const size_t middle = rest.find("/instances/");
+  if (begins && middle != std::string_view::npos) {
+    bigtable->project = rest.substr(0, middle);
+    bigtable->instance = rest.substr(middle + std::string_view("/instances/").size());
+  }
+  if (bigtable->project.empty() || bigtable->instance.empty() || bigtable->instance.find('/') != std::string::npos) {
+    return absl::InvalidArgumentError(StrCat("\"", place, "\" is not projects/P/instances/I"));
+  }
+  return absl::OkStatus();
+}
+
+// What may be the matter with a connection that was refused with that text; empty: the text says it.
+std::string_view Guess(std::string_view text, bool tls) {
+  const auto says = [text](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  if (says("wrong version number")) return "the server speaks plain text: it is reached without ?ca=FILE";
+  if (says("certificate verify failed")) {
+    return "the server's certificate is not of the authority in ?ca=FILE, or no longer valid";
+  }
+  if (!says("Socket closed") && !says("reset by peer") && !says("Broken pipe")) return {};
+  if (tls) return "the server may want another certificate of the client than that of ?cert=FILE&key=FILE, or want one";
+  return "the server may speak TLS: then it is reached with ?ca=FILE";
+}
+
+// Puts the fronts before what is far away, through which many threads share requests.
+void AddFronts(OwnedParts* parts) {
+  parts->oracle = std::make_unique<BatchingOracle>(parts->far_oracle.get());
+  parts->store = std::make_unique<BatchingStore>(parts->far_store.get());
+}
+
+}  // namespace
+
+absl::StatusOr<OwnedParts> OpenServer(const Address& address, const ClusterOptions& options) {
+  const TlsFiles tls = TlsOf(address);
+  const Duration timeout = RequestTimeout(options);
+  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(address.place, tls);
+  if (!channel.ok()) return channel.status();
+  OwnedParts parts;
+  parts.far_store = std::make_unique<RemoteStore>(*channel, timeout);
+  absl::StatusOr<std::unique_ptr<RemoteOracle>> oracle = RemoteOracle::Open({address.place}, tls, timeout);
+  if (!oracle.ok()) return oracle.status();
+  parts.far_oracle = *std::move(oracle);
+  AddFronts(&parts);
+  parts.coordinator = std::make_unique<RemoteCoordinator>(*channel, timeout);
+  return parts;
+}
+
+absl::Status CantReach(std::string_view address, const absl::Status& why) {
+  const absl::StatusOr<Address> parsed = ParseAddress(address);
+  if (!absl::IsUnavailable(why) || !parsed.ok()) return why;
+  const std::string text(why.message());
+  const std::string_view guess = Guess(text, !TlsOf(*parsed).empty());
+  return guess.empty() ? why : absl::UnavailableError(StrCat(text, " (", guess, ")"));
+}
+
+absl::StatusOr<OwnedParts> OpenBigtable(const Address& address, const ClusterOptions& options) {
+  BigtableStoreOptions bigtable;
+  if (absl::Status s = ReadInstance(address.place, &bigtable); !s.ok()) return s;
+  const std::vector<std::string> oracles = Targets(Setting(address, "oracle"));
+  const std::vector<std::string> coordinators = Targets(Setting(address, "coord"));
+  if (oracles.empty() || coordinators.empty()) {
+    return absl::InvalidArgumentError(
+        "an address in Bigtable needs ?oracle=HOST:PORT&coord=HOST:PORT: one or more `percolator oracle`, with commas "
+        "between them, and one or more etcd");
+  }
+  const TlsFiles tls = TlsOf(address);
+  bigtable.app_profile = Setting(address, "app_profile");
+  bigtable.endpoint = Setting(address, "endpoint");
+  bigtable.timeout = RequestTimeout(options);
+  bigtable.limits = options.store.limits;
+  OwnedParts parts;
+  absl::StatusOr<std::unique_ptr<Store>> store = OpenBigtableStore(bigtable);
+  if (!store.ok()) return store.status();
+  parts.far_store = *std::move(store);
+  absl::StatusOr<std::unique_ptr<RemoteOracle>> oracle = RemoteOracle::Open(oracles, tls, kOracleTimeout);
+  if (!oracle.ok()) return oracle.status();
+  parts.far_oracle = *std::move(oracle);
+  AddFronts(&parts);
+  EtcdOptions etcd;
+  etcd.endpoints = coordinators;
+  etcd.prefix = StrCat("percolator/", bigtable.project, "/", bigtable.instance, "/");
+  etcd.tls = tls;
+  absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = OpenEtcdCoordinator(etcd, parts.oracle.get());
+  if (!coordinator.ok()) return coordinator.status();
+  parts.coordinator = *std::move(coordinator);
+  return parts;
+}
+
+}  // namespace percolator

@@ -1,0 +1,43 @@
+// A coordinator on etcd: sessions are leases, leaders and claims are keys that hang on them.
+//
+//     PREFIX/sessions/ID          the oldest snapshot that the session reports; on the session's lease
+//     PREFIX/roles/ROLE           the session that leads; on its lease
+//     PREFIX/claims/TABLE ROW     the session that has the row; on its lease
+//     PREFIX/hints/SENDER         the hints that a process sent last; on a lease of its own
+//
+// SESSIONS  The number of a session's lease is its id, a timestamp of the oracle. etcd ends a lease that was not renewed for
+//           `session_ttl`, and all keys on it. A session that was taken for dead, because the process or etcd stood still,
+//           begins to live again when it can be renewed; what it led and claimed is gone.
+// HINTS     Are put by a thread of their own, many at once, and lost when too many wait. A process with a listener watches
+//           the others' keys. Each put is a revision of etcd, which keeps them all until it compacts: it should run with
+//           --auto-compaction-retention.
+// THREADS   One for each session, one that sends hints, and one that hears them from the first listener on.
+
+#ifndef PERCOLATOR_RPC_ETCD_ETCD_COORDINATOR_H_
+#define PERCOLATOR_RPC_ETCD_ETCD_COORDINATOR_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "percolator/coordinator.h"
+#include "percolator/options.h"
+
+namespace percolator {
+
+struct EtcdOptions {
+  std::vector<std::string> endpoints;  // HOST:PORT each
+  std::string prefix = "percolator/";  // of all keys
+  TlsFiles tls;
+  Duration timeout = std::chrono::seconds(5);      // of one request, with all its repetitions
+  Duration session_ttl = std::chrono::seconds(5);  // whole seconds; etcd may make it longer
+};
+
+// Session ids are drawn from `oracle`, which must outlive the coordinator. etcd need not be there yet.
+absl::StatusOr<std::unique_ptr<Coordinator>> OpenEtcdCoordinator(const EtcdOptions& options, Oracle* oracle);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_RPC_ETCD_ETCD_COORDINATOR_H_

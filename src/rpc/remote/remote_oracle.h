@@ -1,0 +1,48 @@
+// The oracle of a server: `percolator serve`, or one of several `percolator oracle` of which one leads.
+//
+// O5  is kept by the BatchingOracle in front, which Cluster::Open puts there: one request in flight per process.
+
+#ifndef PERCOLATOR_RPC_REMOTE_REMOTE_ORACLE_H_
+#define PERCOLATOR_RPC_REMOTE_REMOTE_ORACLE_H_
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "percolator/options.h"
+#include "percolator/oracle.h"
+#include "src/rpc/channel.h"
+#include "src/rpc/proto/percolator.grpc.pb.h"
+
+namespace percolator {
+
+class RemoteOracle final : public Oracle {
+ public:
+  static absl::StatusOr<std::unique_ptr<RemoteOracle>> Open(const std::vector<std::string>& targets,
+                                                            const TlsFiles& tls,
+                                                            Duration timeout = std::chrono::seconds(1));
+
+  // Asks the one that answered last, then the others in turn, each once, and returns the first answer; else the last error.
+  // An oracle that does not lead, or does not answer in time, is passed over. Timestamps of requests that were given up are
+  // lost, which does no harm.
+  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
+
+ private:
+  struct Target {
+    std::shared_ptr<grpc::Channel> channel;
+    std::unique_ptr<v1::Oracle::Stub> stub;
+  };
+
+  RemoteOracle(std::vector<Target> targets, Duration timeout);
+
+  const std::vector<Target> targets_;
+  const Duration timeout_;
+  std::atomic<size_t> last_{0};
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_RPC_REMOTE_REMOTE_ORACLE_H_

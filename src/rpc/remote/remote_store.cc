@@ -1,0 +1,151 @@
+#include "src/rpc/remote/remote_store.h"
+
+#include <chrono>
+#include <utility>
+
+#include "src/base/strings.h"
+#include "src/rpc/convert.h"
+#include "src/store/validate.h"
+
+namespace percolator {
+namespace {
+
+using Stub = v1::Store::Stub;
+
+constexpr Duration kPause = std::chrono::milliseconds(20);
+
+// A server that gives another number of answers than there were questions: nothing of them can be believed.
+absl::Status WrongCount(int answers, size_t questions) {
+  return absl::DataLossError(StrCat("the server gave ", answers, " answers to ", questions, " questions"));
+}
+
+absl::StatusOr<MutateResult> ResultOf(const v1::MutateResponse::Result& result) {
+  if (result.code() != 0) return absl::Status(static_cast<absl::StatusCode>(result.code()), result.message());
+  return result.applied() ? MutateResult::kApplied : MutateResult::kConditionFailed;
+}
+
+}  // namespace
+
+RemoteStore::RemoteStore(std::shared_ptr<grpc::Channel> channel, Duration timeout)
+    : channel_(std::move(channel)), stub_(v1::Store::NewStub(channel_)), timeout_(timeout) {}
+
+template <typename Request, typename Response>
+absl::Status RemoteStore::Send(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                               const Request& request, Response* response) {
+  if (closed_) return StoreClosed();
+  absl::Status status = Call(*stub_, method, timeout_, request, response);
+  // Callers try again after a while: then there is a connection, if there can be.
+  if (absl::IsUnavailable(status)) WaitForConnection(*channel_, kPause);
+  return status;
+}
+
+void RemoteStore::NoteSafePoint(uint64_t safe_point) {
+  uint64_t known = safe_point_.load();
+  while (known < safe_point && !safe_point_.compare_exchange_weak(known, safe_point)) {
+  }
+}
+
+absl::StatusOr<std::vector<Row>> RemoteStore::Read(const std::vector<RowRead>& reads) {
+  v1::ReadRequest request;
+  for (const RowRead& read : reads) ToMessage(read, request.add_reads());
+  v1::ReadResponse response;
+  if (absl::Status s = Send(&Stub::Read, request, &response); !s.ok()) return s;
+  NoteSafePoint(response.safe_point());
+  if (static_cast<size_t>(response.rows_size()) != reads.size()) return WrongCount(response.rows_size(), reads.size());
+  return FromMessages<Row>(response.mutable_rows());
+}
+
+absl::StatusOr<ScanPage> RemoteStore::Scan(const ScanRequest& request) {
+  v1::ScanRequest message;
+  ToMessage(request, &message);
+  v1::ScanResponse response;
+  if (absl::Status s = Send(&Stub::Scan, message, &response); !s.ok()) return s;
+  NoteSafePoint(response.safe_point());
+  absl::StatusOr<std::vector<Row>> rows = FromMessages<Row>(response.mutable_rows());
+  if (!rows.ok()) return rows.status();
+  ScanPage page{*std::move(rows), {}};
+  if (response.has_resume()) page.resume = std::move(*response.mutable_resume());
+  return page;
+}
+
+std::vector<absl::StatusOr<MutateResult>> RemoteStore::Mutate(const std::vector<RowMutation>& mutations) {
+  v1::MutateRequest request;
+  for (const RowMutation& mutation : mutations) ToMessage(mutation, request.add_mutations());
+  v1::MutateResponse response;
+  absl::Status status = Send(&Stub::Mutate, request, &response);
+  if (status.ok() && static_cast<size_t>(response.results_size()) != mutations.size()) {
+    status = WrongCount(response.results_size(), mutations.size());
+  }
+  if (!status.ok()) return std::vector<absl::StatusOr<MutateResult>>(mutations.size(), status);
+  std::vector<absl::StatusOr<MutateResult>> results;
+  results.reserve(mutations.size());
+  for (const v1::MutateResponse::Result& result : response.results()) results.push_back(ResultOf(result));
+  return results;
+}
+
+absl::StatusOr<JointResult> RemoteStore::MutateTogether(const JointMutation& mutation, Oracle* /*oracle*/) {
+  v1::MutateTogetherRequest request;
+  request.set_start_ts(mutation.start_ts.value());
+  for (const RowMutation& row : mutation.rows) ToMessage(row, request.add_rows());
+  v1::MutateTogetherResponse response;
+  if (absl::Status s = Send(&Stub::MutateTogether, request, &response); !s.ok()) return s;
+  if (!response.applied() && response.failed_row() >= mutation.rows.size()) {
+    return absl::DataLossError(
+        StrCat("the server says that row ", response.failed_row(), " of ", mutation.rows.size(), " stands in the way"));
+  }
+  return JointResult{response.applied(), Timestamp(response.timestamp()), response.failed_row()};
+}
+
+absl::Status RemoteStore::RaiseSafePoint(Timestamp ts) {
+  v1::RaiseSafePointRequest request;
+  request.set_timestamp(ts.value());
+  v1::RaiseSafePointResponse response;
+  return Send(&Stub::RaiseSafePoint, request, &response);
+}
+
+absl::StatusOr<Timestamp> RemoteStore::SafePoint() {
+  v1::GetSafePointResponse response;
+  if (absl::Status s = Send(&Stub::GetSafePoint, v1::GetSafePointRequest(), &response); !s.ok()) return s;
+  return Timestamp(response.timestamp());
+}
+
+absl::StatusOr<std::vector<std::string>> RemoteStore::SampleRowKeys(const std::string& name) {
+  v1::SampleRowKeysRequest request;
+  request.set_table(name);
+  v1::SampleRowKeysResponse response;
+  if (absl::Status s = Send(&Stub::SampleRowKeys, request, &response); !s.ok()) return s;
+  return std::vector<std::string>(response.keys().begin(), response.keys().end());
+}
+
+absl::Status RemoteStore::CreateTable(const TableInfo& info) {
+  v1::CreateTableRequest request;
+  request.mutable_table()->set_name(info.name);
+  request.mutable_table()->set_schema(info.schema);
+  v1::CreateTableResponse response;
+  return Send(&Stub::CreateTable, request, &response);
+}
+
+absl::Status RemoteStore::DropTable(const std::string& name) {
+  v1::DropTableRequest request;
+  request.set_name(name);
+  v1::DropTableResponse response;
+  return Send(&Stub::DropTable, request, &response);
+}
+
+absl::StatusOr<std::vector<TableInfo>> RemoteStore::ListTables() {
+  v1::ListTablesResponse response;
+  if (absl::Status s = Send(&Stub::ListTables, v1::ListTablesRequest(), &response); !s.ok()) return s;
+  std::vector<TableInfo> tables;
+  for (v1::TableInfo& table : *response.mutable_tables()) {
+    tables.push_back({std::move(*table.mutable_name()), std::move(*table.mutable_schema())});
+  }
+  return tables;
+}
+
+// The data is the server's: there is nothing to wait for.
+absl::Status RemoteStore::Close() {
+  closed_ = true;
+  return absl::OkStatus();
+}
+
+}  // namespace percolator

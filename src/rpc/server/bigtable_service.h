@@ -1,0 +1,34 @@
+// Bigtable's API, version 2, on a Store: what Google's clients speak.
+//
+//   Bigtable               ReadRows, SampleRowKeys, MutateRow, MutateRows, CheckAndMutateRow, ReadModifyWriteRow, PingAndWarm
+//   BigtableTableAdmin     CreateTable, ListTables, GetTable, DeleteTable, ModifyColumnFamilies, DropRowRange,
+//                          GenerateConsistencyToken, CheckConsistency
+//   BigtableInstanceAdmin  GetInstance, ListClusters
+//
+// The manual is in the headers beside this one: bigtable_tables.h (names, the two kinds of tables, how they are kept),
+// bigtable_read.h and bigtable_filter.h, bigtable_mutate.h, bigtable_admin.h. Everything else of the API is kUnimplemented.
+//
+// LIMITS     As Bigtable's: row key 4 KiB, qualifier 16 KiB (in a foreign table less the family's name), 100000 mutations in
+//            a request, filter 20480 bytes and 20 deep. Values and the bytes of one change are limited by the store.
+// APP PROFILES are ignored, and so is whose request it is: who may connect is the server's matter.
+
+#ifndef PERCOLATOR_RPC_SERVER_BIGTABLE_SERVICE_H_
+#define PERCOLATOR_RPC_SERVER_BIGTABLE_SERVICE_H_
+
+#include <grpcpp/impl/service_type.h>
+
+#include <memory>
+#include <vector>
+
+#include "percolator/store.h"
+#include "src/rpc/server/executor.h"
+
+namespace percolator {
+
+// The services Bigtable, BigtableTableAdmin and BigtableInstanceAdmin. Both must outlive them. A store may have them once at
+// a time.
+std::vector<std::unique_ptr<grpc::Service>> NewBigtableServices(Store* store, Executor* executor);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_RPC_SERVER_BIGTABLE_SERVICE_H_

@@ -1,0 +1,38 @@
+// What servers of ours have in common: where they listen, with what certificates, and within what limits.
+
+#ifndef PERCOLATOR_RPC_SERVER_LISTEN_H_
+#define PERCOLATOR_RPC_SERVER_LISTEN_H_
+
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/server.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "percolator/options.h"
+
+namespace percolator {
+
+struct ListenOptions {
+  std::string address;  // HOST:PORT; port 0: one that is free
+  TlsFiles tls;
+  bool plaintext_for_all = false;
+  size_t message_bytes = size_t{256} << 20;
+};
+
+struct Listening {
+  std::unique_ptr<grpc::Server> server;
+  std::string host;
+  int port = 0;
+};
+
+// Starts a server of these services, which must outlive it. kInvalidArgument: an address that is none, files that can't be
+// read, or plain text where others can hear it, unless that is wanted. kUnavailable: the address is taken.
+absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector<grpc::Service*>& services);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_RPC_SERVER_LISTEN_H_

@@ -1,0 +1,77 @@
+#include <chrono>
+#include <utility>
+
+#include "percolator/server.h"
+#include "src/base/strings.h"
+#include "src/rpc/etcd/etcd_oracle.h"
+#include "src/rpc/server/listen.h"
+#include "src/rpc/server/oracle_service.h"
+
+namespace percolator {
+namespace {
+
+// Requests carry a number.
+constexpr size_t kMessageBytes = 64 << 10;
+
+EtcdOracleOptions OracleOptions(const OracleServerOptions& options) {
+  EtcdOracleOptions oracle;
+  oracle.etcd.endpoints = options.etcd;
+  oracle.etcd.prefix = options.prefix;
+  oracle.etcd.tls = options.etcd_tls;
+  oracle.name = options.name.empty() ? options.listen : options.name;
+  oracle.lease = options.lease;
+  oracle.window = options.window;
+  oracle.on_leader = options.on_leader;
+  return oracle;
+}
+
+}  // namespace
+
+class OracleServer::Impl {
+ public:
+  explicit Impl(std::unique_ptr<Oracle> oracle) : oracle_(std::move(oracle)), service_(oracle_.get()) {}
+
+  absl::Status Start(const OracleServerOptions& options) {
+    absl::StatusOr<Listening> listening =
+        Listen({options.listen, options.tls, options.plaintext_for_all, kMessageBytes}, {&service_});
+    if (!listening.ok()) return listening.status();
+    listening_ = *std::move(listening);
+    return absl::OkStatus();
+  }
+
+  const Listening& listening() const { return listening_; }
+
+  // Requests are answered at once, so none is left when the oracle goes.
+  void Stop() {
+    if (listening_.server == nullptr) return;
+    listening_.server->Shutdown();
+    listening_.server->Wait();
+    listening_.server.reset();
+    oracle_.reset();
+  }
+
+ private:
+  std::unique_ptr<Oracle> oracle_;
+  OracleService service_;
+  Listening listening_;
+};
+
+OracleServer::OracleServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+OracleServer::~OracleServer() { Stop(); }
+
+absl::StatusOr<std::unique_ptr<OracleServer>> OracleServer::Start(const OracleServerOptions& options) {
+  absl::StatusOr<std::unique_ptr<Oracle>> oracle = OpenEtcdOracle(OracleOptions(options));
+  if (!oracle.ok()) return oracle.status();
+  auto impl = std::make_unique<Impl>(*std::move(oracle));
+  if (absl::Status s = impl->Start(options); !s.ok()) return s;
+  return std::unique_ptr<OracleServer>(new OracleServer(std::move(impl)));
+}
+
+std::string OracleServer::address() const { return StrCat(impl_->listening().host, ":", port()); }
+
+int OracleServer::port() const { return impl_->listening().port; }
+
+void OracleServer::Stop() { impl_->Stop(); }
+
+}  // namespace percolator

@@ -1,0 +1,104 @@
+#include "percolator/server.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "src/base/strings.h"
+#include "src/cluster/embedded.h"
+#include "src/rpc/channel.h"
+#include "src/rpc/server/bigtable_service.h"
+#include "src/rpc/server/coordination_service.h"
+#include "src/rpc/server/executor.h"
+#include "src/rpc/server/listen.h"
+#include "src/rpc/server/oracle_service.h"
+#include "src/rpc/server/store_service.h"
+
+namespace percolator {
+namespace {
+
+absl::StatusOr<OwnedParts> OpenParts(const ServerOptions& options) {
+  if (options.data.empty()) return OpenInMemory();
+  ClusterOptions embedded;
+  embedded.store = options.store;
+  embedded.oracle_window = options.oracle_window;
+  return OpenEmbedded(options.data, embedded);
+}
+
+absl::Status CheckOptions(const ServerOptions& options) {
+  if (options.threads < 1) return absl::InvalidArgumentError("a server needs at least one thread");
+  if (options.session_ttl < std::chrono::milliseconds(10)) {
+    return absl::InvalidArgumentError("session_ttl must be at least 10 milliseconds");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  Impl(const ServerOptions& options, OwnedParts parts)
+      : parts_(std::move(parts)),
+        executor_(std::make_unique<Executor>(options.threads)),
+        store_(parts_.store.get(), parts_.oracle.get(), executor_.get()),
+        oracle_(parts_.oracle.get()),
+        coordination_(parts_.oracle.get(), options.session_ttl),
+        bigtable_(NewBigtableServices(parts_.store.get(), executor_.get())) {}
+
+  absl::Status Start(const ServerOptions& options) {
+    std::vector<grpc::Service*> services = {&store_, &oracle_, &coordination_};
+    for (const std::unique_ptr<grpc::Service>& service : bigtable_) services.push_back(service.get());
+    absl::StatusOr<Listening> listening =
+        Listen({options.listen, options.tls, options.plaintext_for_all, options.message_bytes}, services);
+    if (!listening.ok()) return listening.status();
+    listening_ = *std::move(listening);
+    return absl::OkStatus();
+  }
+
+  const Listening& listening() const { return listening_; }
+
+  absl::Status Stop(Duration grace) {
+    if (listening_.server != nullptr) {
+      coordination_.StopListening();
+      listening_.server->Shutdown(DeadlineIn(grace));
+      listening_.server->Wait();
+      listening_.server.reset();
+    }
+    executor_.reset();  // nothing waits any more: every request is answered
+    return parts_.store->Close();
+  }
+
+ private:
+  OwnedParts parts_;
+  std::unique_ptr<Executor> executor_;
+  StoreService store_;
+  OracleService oracle_;
+  CoordinationService coordination_;
+  std::vector<std::unique_ptr<grpc::Service>> bigtable_;
+  Listening listening_;
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() { Stop().IgnoreError(); }
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
+  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
+  absl::StatusOr<OwnedParts> parts = OpenParts(options);
+  if (!parts.ok()) return parts.status();
+  auto impl = std::make_unique<Impl>(options, *std::move(parts));
+  if (absl::Status s = impl->Start(options); !s.ok()) return s;
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+std::string Server::address() const {
+  const std::string& host = impl_->listening().host;
+  const bool colons = host.find(':') != std::string::npos;  // of IPv6: brackets tell them from that of the port
+  return StrCat("percolator://", colons ? StrCat("[", host, "]") : host, ":", port());
+}
+
+int Server::port() const { return impl_->listening().port; }
+
+absl::Status Server::Stop(Duration grace) { return impl_->Stop(grace); }
+
+}  // namespace percolator

@@ -1,0 +1,152 @@
+#include "src/rpc/server/store_service.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/rpc/convert.h"
+#include "src/rpc/status.h"
+
+namespace percolator {
+namespace {
+
+// The request is ours alone until it is answered: its content can be taken out instead of being copied.
+template <typename Message>
+Message* Mine(const Message* request) {
+  return const_cast<Message*>(request);
+}
+
+// G3: after the rows were read.
+template <typename Response>
+absl::Status AddSafePoint(Store* store, Response* response) {
+  const absl::StatusOr<Timestamp> safe_point = store->SafePoint();
+  if (safe_point.ok()) response->set_safe_point(safe_point->value());
+  return safe_point.status();
+}
+
+absl::Status Read(Store* store, v1::ReadRequest* request, v1::ReadResponse* response) {
+  const absl::StatusOr<std::vector<RowRead>> reads = FromMessages<RowRead>(request->mutable_reads());
+  if (!reads.ok()) return reads.status();
+  absl::StatusOr<std::vector<Row>> rows = store->Read(*reads);
+  if (!rows.ok()) return rows.status();
+  for (Row& row : *rows) ToMessage(std::move(row), response->add_rows());
+  return AddSafePoint(store, response);
+}
+
+absl::Status Scan(Store* store, v1::ScanRequest* request, v1::ScanResponse* response) {
+  const absl::StatusOr<ScanRequest> scan = FromMessage(request);
+  if (!scan.ok()) return scan.status();
+  absl::StatusOr<ScanPage> page = store->Scan(*scan);
+  if (!page.ok()) return page.status();
+  for (Row& row : page->rows) ToMessage(std::move(row), response->add_rows());
+  if (page->resume.has_value()) response->set_resume(*std::move(page->resume));
+  return AddSafePoint(store, response);
+}
+
+absl::Status Mutate(Store* store, v1::MutateRequest* request, v1::MutateResponse* response) {
+  const absl::StatusOr<std::vector<RowMutation>> mutations = FromMessages<RowMutation>(request->mutable_mutations());
+  if (!mutations.ok()) return mutations.status();
+  for (const absl::StatusOr<MutateResult>& result : store->Mutate(*mutations)) {
+    v1::MutateResponse::Result* const one = response->add_results();
+    if (result.ok()) {
+      one->set_applied(*result == MutateResult::kApplied);
+    } else {
+      one->set_code(static_cast<int>(result.status().code()));
+      one->set_message(std::string(result.status().message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MutateTogether(Store* store, Oracle* oracle, v1::MutateTogetherRequest* request,
+                            v1::MutateTogetherResponse* response) {
+  absl::StatusOr<std::vector<RowMutation>> rows = FromMessages<RowMutation>(request->mutable_rows());
+  if (!rows.ok()) return rows.status();
+  const absl::StatusOr<JointResult> result =
+      store->MutateTogether({Timestamp(request->start_ts()), *std::move(rows)}, oracle);
+  if (!result.ok()) return result.status();
+  response->set_applied(result->applied);
+  response->set_timestamp(result->timestamp.value());
+  response->set_failed_row(result->failed_row);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+StoreService::Reactor* StoreService::Later(Context* context, std::function<absl::Status()> work) {
+  Reactor* const reactor = context->DefaultReactor();
+  executor_->Run([reactor, work = std::move(work)] { reactor->Finish(ToGrpc(work())); });
+  return reactor;
+}
+
+StoreService::Reactor* StoreService::Read(Context* context, const v1::ReadRequest* request,
+                                          v1::ReadResponse* response) {
+  return Later(context, [=, this] { return percolator::Read(store_, Mine(request), response); });
+}
+
+StoreService::Reactor* StoreService::Scan(Context* context, const v1::ScanRequest* request,
+                                          v1::ScanResponse* response) {
+  return Later(context, [=, this] { return percolator::Scan(store_, Mine(request), response); });
+}
+
+StoreService::Reactor* StoreService::Mutate(Context* context, const v1::MutateRequest* request,
+                                            v1::MutateResponse* response) {
+  return Later(context, [=, this] { return percolator::Mutate(store_, Mine(request), response); });
+}
+
+StoreService::Reactor* StoreService::MutateTogether(Context* context, const v1::MutateTogetherRequest* request,
+                                                    v1::MutateTogetherResponse* response) {
+  return Later(context, [=, this] { return percolator::MutateTogether(store_, oracle_, Mine(request), response); });
+}
+
+StoreService::Reactor* StoreService::RaiseSafePoint(Context* context, const v1::RaiseSafePointRequest* request,
+                                                    v1::RaiseSafePointResponse* /*response*/) {
+  return Later(context, [=, this] { return store_->RaiseSafePoint(Timestamp(request->timestamp())); });
+}
+
+StoreService::Reactor* StoreService::GetSafePoint(Context* context, const v1::GetSafePointRequest* /*request*/,
+                                                  v1::GetSafePointResponse* response) {
+  return Later(context, [=, this] {
+    const absl::StatusOr<Timestamp> safe_point = store_->SafePoint();
+    if (safe_point.ok()) response->set_timestamp(safe_point->value());
+    return safe_point.status();
+  });
+}
+
+StoreService::Reactor* StoreService::SampleRowKeys(Context* context, const v1::SampleRowKeysRequest* request,
+                                                   v1::SampleRowKeysResponse* response) {
+  return Later(context, [=, this] {
+    const absl::StatusOr<std::vector<std::string>> keys = store_->SampleRowKeys(request->table());
+    if (!keys.ok()) return keys.status();
+    for (const std::string& key : *keys) response->add_keys(key);
+    return absl::OkStatus();
+  });
+}
+
+StoreService::Reactor* StoreService::CreateTable(Context* context, const v1::CreateTableRequest* request,
+                                                 v1::CreateTableResponse* /*response*/) {
+  return Later(context, [=, this] {
+    return store_->CreateTable({request->table().name(), request->table().schema()});
+  });
+}
+
+StoreService::Reactor* StoreService::DropTable(Context* context, const v1::DropTableRequest* request,
+                                               v1::DropTableResponse* /*response*/) {
+  return Later(context, [=, this] { return store_->DropTable(request->name()); });
+}
+
+StoreService::Reactor* StoreService::ListTables(Context* context, const v1::ListTablesRequest* /*request*/,
+                                                v1::ListTablesResponse* response) {
+  return Later(context, [=, this] {
+    const absl::StatusOr<std::vector<TableInfo>> tables = store_->ListTables();
+    if (!tables.ok()) return tables.status();
+    for (const TableInfo& table : *tables) {
+      v1::TableInfo* const one = response->add_tables();
+      one->set_name(table.name);
+      one->set_schema(table.schema);
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace percolator

@@ -1,0 +1,55 @@
+// The store on the wire: percolator.v1.Store.
+
+#ifndef PERCOLATOR_RPC_SERVER_STORE_SERVICE_H_
+#define PERCOLATOR_RPC_SERVER_STORE_SERVICE_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "percolator/oracle.h"
+#include "percolator/store.h"
+#include "src/rpc/proto/percolator.grpc.pb.h"
+#include "src/rpc/server/executor.h"
+
+namespace percolator {
+
+// Each request is one call of the store, made by the executor. MutateTogether draws from `oracle`, which is why only the
+// server's own may be used beside it.
+class StoreService final : public v1::Store::CallbackService {
+ public:
+  // All must outlive this.
+  StoreService(Store* store, Oracle* oracle, Executor* executor)
+      : store_(store), oracle_(oracle), executor_(executor) {}
+
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+
+  Reactor* Read(Context* context, const v1::ReadRequest* request, v1::ReadResponse* response) override;
+  Reactor* Scan(Context* context, const v1::ScanRequest* request, v1::ScanResponse* response) override;
+  Reactor* Mutate(Context* context, const v1::MutateRequest* request, v1::MutateResponse* response) override;
+  Reactor* MutateTogether(Context* context, const v1::MutateTogetherRequest* request,
+                          v1::MutateTogetherResponse* response) override;
+  Reactor* RaiseSafePoint(Context* context, const v1::RaiseSafePointRequest* request,
+                          v1::RaiseSafePointResponse* response) override;
+  Reactor* GetSafePoint(Context* context, const v1::GetSafePointRequest* request,
+                        v1::GetSafePointResponse* response) override;
+  Reactor* SampleRowKeys(Context* context, const v1::SampleRowKeysRequest* request,
+                         v1::SampleRowKeysResponse* response) override;
+  Reactor* CreateTable(Context* context, const v1::CreateTableRequest* request,
+                       v1::CreateTableResponse* response) override;
+  Reactor* DropTable(Context* context, const v1::DropTableRequest* request, v1::DropTableResponse* response) override;
+  Reactor* ListTables(Context* context, const v1::ListTablesRequest* request,
+                      v1::ListTablesResponse* response) override;
+
+ private:
+  // Has `work` done by the executor, and answers with its status.
+  Reactor* Later(Context* context, std::function<absl::Status()> work);
+
+  Store* const store_;
+  Oracle* const oracle_;
+  Executor* const executor_;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_RPC_SERVER_STORE_SERVICE_H_

@@ -1,0 +1,23 @@
+#include "src/rpc/status.h"
+
+#include <string>
+
+namespace percolator {
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::CANCELLED:
+    case grpc::StatusCode::UNKNOWN:
+    case grpc::StatusCode::INTERNAL:
+    case grpc::StatusCode::ABORTED:
+      return absl::UnavailableError(status.error_message());
+    default:
+      return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};
+  }
+}
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+}
+
+}  // namespace percolator
