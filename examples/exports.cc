@@ -129,14 +129,17 @@ std::map<std::string, int> Balances(Cluster& cluster) {
 
 int main(int argc, char** argv) {
   CLI::App app("Keeps an outside system up to date through an export queue.");
+  std::string address = "memory:";
   int threads = 4;
   int deposits = 500;
   app.add_option("--threads", threads)->capture_default_str()->check(CLI::Range(1, 256));
   app.add_option("--deposits", deposits, "Of each thread")->capture_default_str()->check(CLI::Range(1, 1'000'000));
+  app.add_option("--cluster", address, "Address of an empty cluster, such as percolator://HOST:PORT")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
-  // In memory, as the outside system is: both begin with nothing.
-  const auto cluster = Check(Cluster::Open("memory:"));
+  // The outside system of this example is in memory and begins with nothing, so the cluster has to begin with nothing, too.
+  const auto cluster = Check(Cluster::Open(address));
   const ExportQueue exports("exports", {.shards = 4, .batch = 20});
   Check(cluster->CreateTable("accounts"));
   Check(cluster->CreateTable("exports", ExportQueue::Schema()));

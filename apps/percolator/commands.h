@@ -23,8 +23,13 @@ void AddWaitIdle(CLI::App& app, Shell& shell);
 void AddGc(CLI::App& app, Shell& shell);
 void AddStats(CLI::App& app, Shell& shell);
 void AddBench(CLI::App& app, Shell& shell);
+void AddServe(CLI::App& app, Shell& shell);
+void AddOracle(CLI::App& app, Shell& shell);
 // Last: it completes what is there.
 void AddCompletion(CLI::App& app, Shell& shell);
+
+// The options --tls-... and --plaintext, which all servers have.
+void AddTlsOptions(CLI::App& command, TlsFiles* tls, bool* plaintext_for_all);
 
 }  // namespace percolator::cli
 

@@ -1,4 +1,4 @@
-// percolator: the command line of a cluster, for people who operate one or want to look into one.
+// percolator: the command line of a cluster, for people who operate one or want to look into one; and its server.
 //
 //     percolator --cluster ADDRESS COMMAND ...        percolator --help, percolator COMMAND --help
 //
@@ -19,10 +19,10 @@
 namespace percolator::cli {
 namespace {
 
-constexpr char kDescription[] = "Looks into a Percolator cluster, and operates it.";
+constexpr char kDescription[] = "Looks into a Percolator cluster, operates it, and serves it to many processes.";
 
 constexpr char kFooter[] = R"(Begin with:
-  export PERCOLATOR_CLUSTER=rocksdb:/var/lib/accounts
+  export PERCOLATOR_CLUSTER=rocksdb:/var/lib/accounts     or percolator://HOST:PORT, of a `percolator serve`
   percolator tables create accounts
   percolator set accounts Bob bal 10
   percolator get accounts Bob bal
@@ -65,6 +65,8 @@ void AddCommands(CLI::App& app, Shell& shell) {
   AddGc(app, shell);
   AddStats(app, shell);
   AddBench(app, shell);
+  AddServe(app, shell);
+  AddOracle(app, shell);
   AddCompletion(app, shell);
 }
 
