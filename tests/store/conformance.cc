@@ -89,6 +89,14 @@ std::vector<std::string> NastyStrings() {
   return strings;
 }
 
+void StoreTest::SetUp() {
+  const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  const auto it = GetParam().cannot.find(test.substr(0, test.find('/')));
+  if (it != GetParam().cannot.end()) GTEST_SKIP() << it->second;
+  if (const absl::Status ready = GetParam().ready(); !ready.ok()) GTEST_SKIP() << ready;
+  Open({});
+}
+
 void StoreTest::Open(const StoreLimits& limits) {
   store_ = nullptr;
   if (place_ == nullptr) place_ = GetParam().make();

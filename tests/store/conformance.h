@@ -15,12 +15,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -47,6 +49,12 @@ struct StoreKind {
   bool keeps_content = false;
   // Open obeys the limits it is given. Otherwise they are the defaults.
   bool takes_limits = false;
+  // The largest at which a cell can be set.
+  uint64_t last_timestamp = Timestamp::Infinity().value() - 1;
+  // Tests that it can't pass, by name, and why; they are skipped.
+  std::map<std::string, std::string> cannot = {};
+  // Not OK: what its places need is not on this machine, and all its tests are skipped.
+  std::function<absl::Status()> ready = [] { return absl::OkStatus(); };
 };
 
 inline void PrintTo(const StoreKind& kind, std::ostream* os) { *os << kind.name; }
@@ -77,12 +85,13 @@ Condition All(std::vector<CellRange> cells);
 TimestampRange Between(uint64_t from, uint64_t until);
 // All strings of one and two bytes over {00, 01, fe, ff}, in order.
 std::vector<std::string> NastyStrings();
-inline constexpr uint64_t kLastTimestamp = Timestamp::Infinity().value() - 1;
 
 // A test with an open store that holds the empty table "t".
 class StoreTest : public ::testing::TestWithParam<StoreKind> {
  protected:
-  void SetUp() override { Open({}); }
+  void SetUp() override;
+
+  static uint64_t LastTimestamp() { return GetParam().last_timestamp; }
 
   // (Re)opens the store, with these limits.
   void Open(const StoreLimits& limits);

@@ -46,14 +46,14 @@ TEST_P(StoreTest, TimestampRangeIncludesItsStartAndExcludesItsEnd) {
 }
 
 TEST_P(StoreTest, TheFirstAndTheLastTimestampAreLikeAnyOther) {
-  Apply("r", {Set("c", 0, "first"), Set("c", 7, "mid"), Set("c", kLastTimestamp, "last")});
-  const std::string last = "data:c@" + std::to_string(kLastTimestamp) + "=last";
+  Apply("r", {Set("c", 0, "first"), Set("c", 7, "mid"), Set("c", LastTimestamp(), "last")});
+  const std::string last = "data:c@" + std::to_string(LastTimestamp()) + "=last";
   EXPECT_EQ(Read("r"), last + " data:c@7=mid data:c@0=first");
   EXPECT_EQ(Read("r", {Column("c", Between(0, 1))}), "data:c@0=first");
-  EXPECT_EQ(Read("r", {Column("c", Between(1, kLastTimestamp))}), "data:c@7=mid");
-  EXPECT_EQ(Read("r", {Column("c", TimestampRange::From(Timestamp(kLastTimestamp)))}), last);
+  EXPECT_EQ(Read("r", {Column("c", Between(1, LastTimestamp()))}), "data:c@7=mid");
+  EXPECT_EQ(Read("r", {Column("c", TimestampRange::From(Timestamp(LastTimestamp())))}), last);
   EXPECT_EQ(Read("r", {Column("c", TimestampRange::All(), 1)}), last);
-  Apply("r", {EraseAt("c", kLastTimestamp), EraseAt("c", 0)}, All({At("c", 0), At("c", kLastTimestamp)}));
+  Apply("r", {EraseAt("c", LastTimestamp()), EraseAt("c", 0)}, All({At("c", 0), At("c", LastTimestamp())}));
   EXPECT_EQ(Read("r"), "data:c@7=mid");
 }
 
@@ -154,8 +154,8 @@ TEST_P(StoreTest, ColumnsThatLookLikeTimestampsAreKeptApart) {
   // Eight bytes and more of column beside the same bytes as a timestamp, in case a key joins the two.
   const std::string zeros(8, '\0'), ones(8, '\xff');
   Apply("r", {Set("", 1, "a"), Set(zeros, 1, "b"), Set(ones, 1, "c"), Set(zeros + zeros, 1, "d"),
-              Set("", kLastTimestamp, "e"), Set("", 0, "f")});
-  EXPECT_EQ(Read("r", {Column("", Between(0, kLastTimestamp))}), "data:@1=a data:@0=f");
+              Set("", LastTimestamp(), "e"), Set("", 0, "f")});
+  EXPECT_EQ(Read("r", {Column("", Between(0, LastTimestamp()))}), "data:@1=a data:@0=f");
   EXPECT_EQ(Read("r", {Column(zeros, {}, 1)}), ToText(Cell{Family::kData, zeros, Timestamp(1), "b"}));
   EXPECT_EQ(Read("r", {Column(ones)}), ToText(Cell{Family::kData, ones, Timestamp(1), "c"}));
 }

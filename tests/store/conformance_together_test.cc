@@ -27,7 +27,7 @@ class TogetherTest : public StoreTest {
  protected:
   void SetUp() override {
     StoreTest::SetUp();
-    if (!HasFatalFailure() && !store_->CanMutateTogether()) GTEST_SKIP() << "this store can't";
+    if (!HasFatalFailure() && !IsSkipped() && !store_->CanMutateTogether()) GTEST_SKIP() << "this store can't";
   }
 
   static RowMutation Change(std::string row, std::vector<Mutation> mutations, Condition condition = {},

@@ -75,6 +75,9 @@ struct LoadSettings {
   uint64_t seed = 1;
   uint64_t first_id = 1;  // of transactions; a run uses less than a million
   int process = 0;        // the first thread's, in the histories
+  // Errors that pass (the cluster can't be reached, a snapshot lasted too long, an outcome is not known) end a transaction
+  // and not the load.
+  bool patient = false;
 };
 
 inline constexpr int kAccounts = 16;
@@ -83,8 +86,11 @@ inline constexpr int kOpeningBalance = 100;
 // Tables and accounts. The opening is a recorded transaction with this id.
 absl::Status SetUpLoad(Cluster* cluster, Recorder* recorder, uint64_t id);
 
-// Runs the load until `stop`. An error other than a conflict ends it, and is returned.
+// Runs the load until `stop`. An error other than a conflict ends it, and is returned, unless it is patient.
 absl::Status RunLoad(Cluster* cluster, Recorder* recorder, const LoadSettings& settings, const std::atomic<bool>& stop);
+
+// The money in a snapshot.
+absl::StatusOr<int64_t> CountMoney(ReadView& view);
 
 // Reads everything in one transaction of each kind, recorded under this id, and says what money there is.
 absl::StatusOr<int64_t> ReadEverything(Cluster* cluster, Recorder* recorder, uint64_t id);

@@ -30,6 +30,23 @@ MATCHER_P(StatusIs, code, (negation ? "is not " : "is ") + absl::StatusCodeToStr
   return StatusOf(arg).code() == code;
 }
 
+// The same, and its text matches, for example HasSubstr("the disk is full").
+MATCHER_P2(StatusIs, code, message, "is " + absl::StatusCodeToString(code) + " and its text matches") {
+  const absl::Status& status = StatusOf(arg);
+  *result_listener << "which is " << status.ToString();
+  return status.code() == code &&
+         ::testing::ExplainMatchResult(message, std::string(status.message()), result_listener);
+}
+
+// For StatusOr: OK with a value that matches.
+MATCHER_P(IsOkAndHolds, value, "is OK and holds what matches") {
+  if (!arg.ok()) {
+    *result_listener << "which is " << arg.status().ToString();
+    return false;
+  }
+  return ::testing::ExplainMatchResult(value, *arg, result_listener);
+}
+
 }  // namespace percolator
 
 #endif  // PERCOLATOR_TESTS_TESTING_STATUS_MATCHERS_H_

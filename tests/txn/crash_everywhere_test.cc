@@ -285,7 +285,12 @@ TEST_P(CrashEverywhere, AStallAndAFaultAtEveryCall) {
 // calls than without it, so there are a few more places than calls.
 TEST_P(CrashEverywhere, TwoFaults) {
   const char* const asked = std::getenv("PERCOLATOR_CRASH_STRIDE");
-  const size_t stride = asked != nullptr ? std::max(std::atoi(asked), 1) : 7;
+#if defined(__SANITIZE_ADDRESS__)
+  constexpr int kUsually = 28;
+#else
+  constexpr int kUsually = 7;
+#endif
+  const auto stride = static_cast<size_t>(asked != nullptr ? std::max(std::atoi(asked), 1) : kUsually);
   size_t pair = 0;
   const size_t places = Calls().size() + 3;
   const std::vector<Kind> first = {Kind::kLoseRequest, Kind::kLoseReply, Kind::kTwice, Kind::kEchoLate, Kind::kLate};

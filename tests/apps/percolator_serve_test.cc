@@ -1,0 +1,199 @@
+// `percolator serve` as a process, with other processes around it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/base/strings.h"
+#include "tests/rpc/child_process.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+struct Ran {
+  int exit = -1;
+  std::string said;  // on standard output and error
+};
+
+Words Program(const Words& words) {
+  Words all = {PERCOLATOR};
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
+Ran RunCommand(const Words& words) {
+  ChildProcess child(Program(words), {}, /*merge=*/true);
+  Ran ran;
+  ran.said = child.ReadAll();
+  ran.exit = child.Wait();
+  return ran;
+}
+
+// What is wrong is said soon, before anything is served.
+void ExpectError(const Words& words, int exit, const std::string& text) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Ran ran = RunCommand(words);
+  EXPECT_EQ(ran.exit, exit) << ran.said;
+  EXPECT_THAT(ran.said, AllOf(ContainsRegex("(^|\n)percolator: "), HasSubstr(text)));  // gRPC may have its say before
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
+}
+
+class ServeTest : public ::testing::Test {
+ protected:
+  // Starts it, on a port that is free unless told otherwise, and waits until it is ready.
+  void Serve(const std::string& listen = "127.0.0.1:0") {
+    server_ = std::make_unique<ChildProcess>(Program({"serve", "--listen", listen, "--data", Data(), "--no-sync"}));
+    std::string line;
+    ASSERT_TRUE(server_->ReadLine(&line));
+    ASSERT_THAT(line, StartsWith("ready on percolator://127.0.0.1:"));
+    address_ = line.substr(std::string("ready on ").size());
+  }
+  // Its exit code.
+  int Stop(int signal = SIGTERM) {
+    kill(server_->pid(), signal);
+    return server_->Wait();
+  }
+
+  std::string Data() const { return dir_.path() + "/data"; }
+  std::string Listen() const { return address_.substr(std::string("percolator://").size()); }
+  Words With(const Words& words) const {
+    Words all = {"--cluster", address_};
+    all.insert(all.end(), words.begin(), words.end());
+    return all;
+  }
+  std::string Must(const Words& words) const {
+    const Ran ran = RunCommand(With(words));
+    EXPECT_EQ(ran.exit, 0) << ran.said;
+    return ran.said;
+  }
+  Json MustJson(Words words) const {
+    words.emplace_back("--json");
+    const std::string said = Must(words);
+    return Json::parse(said, nullptr, /*allow_exceptions=*/false);
+  }
+
+  TempDir dir_;
+  std::unique_ptr<ChildProcess> server_;
+  std::string address_;
+};
+
+TEST_F(ServeTest, CommandsOfOtherProcesses) {
+  ASSERT_NO_FATAL_FAILURE(Serve());
+  Must({"tables", "create", "t"});
+  EXPECT_THAT(Must({"set", "t", "r", "c", "v"}), HasSubstr("committed at"));
+  EXPECT_EQ(Must({"get", "t", "r", "c"}), "v\n");
+  EXPECT_EQ(MustJson({"scan", "t"}), Json::array({{{"row", "r"}, {"column", "c"}, {"value", "v"}}}));
+  EXPECT_THAT(Must({"cells", "t", "r"}), ContainsRegex("c .*put v"));
+  EXPECT_EQ(MustJson({"tables"})[0]["table"], "t");
+  EXPECT_TRUE(MustJson({"stats"}).is_object());
+  Must({"wait-idle", "--timeout", "5s"});
+  const Ran locks = RunCommand(With({"locks"}));
+  EXPECT_EQ(locks.exit, 1);
+  EXPECT_THAT(locks.said, HasSubstr("there are no locks"));
+  Must({"bench", "--time", "100ms", "--rows", "100", "--threads", "4"});
+  EXPECT_EQ(Stop(), 0);
+}
+
+TEST_F(ServeTest, WhatWasAcknowledgedIsThereAfterwards) {
+  ASSERT_NO_FATAL_FAILURE(Serve());
+  Must({"tables", "create", "t"});
+  Must({"set", "t", "r", "c", "v"});
+  EXPECT_EQ(Stop(SIGINT), 0);
+  ASSERT_NO_FATAL_FAILURE(Serve(Listen()));
+  EXPECT_EQ(Must({"get", "t", "r", "c"}), "v\n");
+  EXPECT_EQ(Stop(SIGKILL), -1);
+  ASSERT_NO_FATAL_FAILURE(Serve(Listen()));
+  EXPECT_EQ(Must({"get", "t", "r", "c"}), "v\n");
+  EXPECT_EQ(Stop(), 0);
+}
+
+TEST_F(ServeTest, ForPrograms) {
+  server_ = std::make_unique<ChildProcess>(Program({"serve", "--listen", "127.0.0.1:0", "--json"}));
+  std::string text;
+  Json ready;
+  for (std::string line; ready.empty() && server_->ReadLine(&line);) {
+    text += line;
+    const Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!parsed.is_discarded()) ready = parsed;
+  }
+  ASSERT_TRUE(ready.is_object()) << text;
+  address_ = ready["address"];
+  EXPECT_EQ(address_, StrCat("percolator://127.0.0.1:", ready["port"].get<int>()));
+  Must({"tables", "create", "t"});
+  EXPECT_EQ(Stop(), 0);
+}
+
+TEST_F(ServeTest, AnAddressOfIPv6) {
+  server_ = std::make_unique<ChildProcess>(Program({"serve", "--listen", "[::1]:0"}));
+  std::string line;
+  if (!server_->ReadLine(&line)) GTEST_SKIP() << "it can't listen on [::1]: this machine has no IPv6";
+  ASSERT_THAT(line, StartsWith("ready on percolator://[::1]:"));
+  address_ = line.substr(std::string("ready on ").size());
+  Must({"tables", "create", "t"});
+  EXPECT_EQ(Stop(), 0);
+}
+
+// Clients that are killed while requests are under way.
+TEST_F(ServeTest, ClientsThatAreKilled) {
+  ASSERT_NO_FATAL_FAILURE(Serve());
+  Must({"tables", "create", "t"});
+  for (int i = 0; i < 3; ++i) {
+    ChildProcess client(Program(With({"bench", "--time", "20s", "--rows", "100", "--threads", "16"})), {},
+                        /*merge=*/true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200 + 100 * i));
+    kill(client.pid(), SIGKILL);
+    EXPECT_EQ(client.Wait(), -1);
+    Must({"set", "t", "r", "c", std::to_string(i)});
+    EXPECT_EQ(Must({"get", "t", "r", "c"}), StrCat(i, "\n"));
+  }
+  EXPECT_EQ(Stop(), 0);
+}
+
+TEST_F(ServeTest, AStopWhileClientsWork) {
+  ASSERT_NO_FATAL_FAILURE(Serve());
+  ChildProcess client(Program(With({"bench", "--time", "20s", "--rows", "100", "--threads", "16"})), {},
+                      /*merge=*/true);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(Stop(), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST_F(ServeTest, WhatCantBeServed) {
+  ASSERT_NO_FATAL_FAILURE(Serve());
+  ExpectError({"serve", "--listen", Listen()}, 3, "taken");
+  ExpectError({"serve", "--listen", "127.0.0.1:0", "--data", Data()}, 3, Data());
+  ExpectError({"serve", "--listen", "0.0.0.0:0"}, 2, "--plaintext");
+  ExpectError({"serve", "--listen", "nonsense"}, 2, "HOST:PORT");
+  ExpectError({"serve", "--listen", "127.0.0.1:0", "--session-ttl", "soon"}, 2, "soon");
+  ExpectError({"serve", "--listen", "127.0.0.1:0", "--session-ttl", "1ms"}, 2, "session");
+  ExpectError({"serve", "--listen", "127.0.0.1:0", "--threads", "0"}, 2, "thread");
+  ExpectError({"serve", "--listen", "127.0.0.1:0", "--tls-cert", "/nowhere/cert"}, 2, "key");
+  ExpectError({"serve", "--listen", "127.0.0.1:0", "--tls-cert", "/nowhere/cert", "--tls-key", "/nowhere/key"}, 2,
+              "/nowhere/cert");
+  EXPECT_EQ(Stop(), 0);
+}
+
+TEST_F(ServeTest, NobodyAnswers) {
+  ExpectError({"--cluster", "percolator://nobody.invalid:1", "get", "t", "r", "c"}, 3, "nobody.invalid:1");
+  ExpectError({"--cluster", "percolator://127.0.0.1:1", "get", "t", "r", "c"}, 3, "127.0.0.1:1");
+  ExpectError({"--cluster", "percolator://127.0.0.1", "get", "t", "r", "c"}, 2, "HOST:PORT");
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,278 @@
+// The oracle on etcd: who leads, the bound, and clocks. What happens when processes die and stand still:
+// etcd_oracle_failover_test.cc.
+
+#include "src/rpc/etcd/etcd_oracle.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "src/base/strings.h"
+#include "src/oracle/next_timestamps.h"
+#include "src/rpc/etcd/etcd_client.h"
+#include "tests/rpc/etcd_process.h"
+#include "tests/testing/status_matchers.h"
+
+namespace percolator {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr milliseconds kLease(400);
+constexpr uint64_t kSecond = 1'000'000;
+
+// The machine's clocks, set wrong by a test.
+class WrongClock final : public Clock {
+ public:
+  uint64_t WallMicros() override { return Clock::Real()->WallMicros() + wall_ahead; }
+  uint64_t BootMicros() override { return Clock::Real()->BootMicros() + boot_ahead; }
+
+  std::atomic<uint64_t> wall_ahead{3600 * kSecond};  // so that it can be set back
+  std::atomic<uint64_t> boot_ahead{0};
+};
+
+EtcdProcess& Etcd() {
+  static EtcdProcess etcd;
+  return etcd;
+}
+
+bool Soon(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return true;
+}
+
+class EtcdOracleTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!EtcdProcess::WhyNot().empty()) GTEST_SKIP() << EtcdProcess::WhyNot();
+    static int count = 0;
+    prefix_ = StrCat("oracle test ", ++count, "/");
+    client_ = EtcdClient::Open({Etcd().endpoint()}, TlsFiles()).value();
+  }
+
+  EtcdOracleOptions Options(const std::string& name, Clock* clock = Clock::Real()) const {
+    EtcdOracleOptions options;
+    options.etcd = Etcd().Options(prefix_);
+    options.name = name;
+    options.lease = kLease;
+    options.clock = clock;
+    return options;
+  }
+  std::unique_ptr<Oracle> Open(const std::string& name, Clock* clock = Clock::Real()) {
+    return OpenEtcdOracle(Options(name, clock)).value();
+  }
+
+  // As soon as it has one.
+  static Timestamp Get(Oracle* oracle, uint32_t count = 1) {
+    absl::StatusOr<Timestamp> first;
+    EXPECT_TRUE(Soon([&] { return (first = oracle->GetTimestamps(count)).ok(); })) << first.status();
+    return first.value_or(Timestamp());
+  }
+
+  std::string RecordKey() const { return prefix_ + "oracle"; }
+  // The bound in etcd.
+  uint64_t Bound() {
+    const auto record = client_->Get(RecordKey(), std::chrono::seconds(5));
+    EXPECT_TRUE(record.ok() && record->has_value());
+    return std::stoull((*record)->value());
+  }
+
+  std::string prefix_;
+  std::unique_ptr<EtcdClient> client_;
+};
+
+TEST_F(EtcdOracleTest, OneLeadsAndTheOthersSayWho) {
+  const std::unique_ptr<Oracle> first = Open("first");
+  Get(first.get());
+  const std::unique_ptr<Oracle> second = Open("second");
+  absl::StatusOr<Timestamp> answer;
+  EXPECT_TRUE(Soon([&] {
+    answer = second->GetTimestamp();
+    return ToPiece(answer.status().message()) == "this oracle does not lead, but first does";
+  })) << answer.status();
+  EXPECT_THAT(answer, StatusIs(absl::StatusCode::kUnavailable));
+  std::this_thread::sleep_for(2 * kLease);  // nor later
+  EXPECT_THAT(second->GetTimestamp(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(first->GetTimestamp(), IsOk());
+}
+
+TEST_F(EtcdOracleTest, TimestampsGrowAndFollowTheClock) {
+  const std::unique_ptr<Oracle> oracle = Open("one");
+  Timestamp last = Get(oracle.get());
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t before = Clock::Real()->WallMicros();
+    const Timestamp next = Get(oracle.get(), 7);
+    EXPECT_GT(next, last);
+    EXPECT_GE(next.value(), before);
+    last = Timestamp(next.value() + 6);
+  }
+  EXPECT_THAT(oracle->GetTimestamps(0), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(oracle->GetTimestamps(Oracle::kMaxCount + 1), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(EtcdOracleTest, NothingIsHandedOutAboveTheBound) {
+  const std::unique_ptr<Oracle> oracle = Open("one");
+  for (int i = 0; i < 40; ++i) {
+    const Timestamp first = Get(oracle.get(), Oracle::kMaxCount);
+    ASSERT_LE(first.value() + Oracle::kMaxCount, Bound());
+  }
+}
+
+TEST_F(EtcdOracleTest, MoreThanTheWindowMayBeAskedForAtOnce) {
+  EtcdOracleOptions options = Options("one");
+  options.window = milliseconds(100);
+  const std::unique_ptr<Oracle> oracle = OpenEtcdOracle(options).value();
+  const Timestamp first = Get(oracle.get(), Oracle::kMaxCount);
+  EXPECT_GE(Get(oracle.get(), Oracle::kMaxCount).value(), first.value() + Oracle::kMaxCount);
+}
+
+TEST_F(EtcdOracleTest, WhoGivesUpTheLeadIsFollowedAtOnceByOneThatBeginsAtTheBound) {
+  EtcdOracleOptions patient = Options("first");
+  patient.lease = std::chrono::minutes(10);
+  std::unique_ptr<Oracle> first = OpenEtcdOracle(patient).value();
+  Get(first.get());
+  const std::unique_ptr<Oracle> second = Open("second");
+  const uint64_t bound = Bound();
+  first = nullptr;
+  EXPECT_GE(Get(second.get()).value(), bound);
+}
+
+TEST_F(EtcdOracleTest, OneThatWasNotHeardOfForTheLeaseIsFollowed) {
+  WrongClock clock;
+  const std::unique_ptr<Oracle> first = Open("first");
+  Get(first.get());
+  const std::unique_ptr<Oracle> second = Open("second", &clock);
+  ASSERT_TRUE(Soon([&] { return absl::IsUnavailable(second->GetTimestamp().status()); }));
+  // For the second one, the lease passes between two writes of the first.
+  ASSERT_TRUE(Soon([&] {
+    clock.boot_ahead += static_cast<uint64_t>(Duration(kLease).count()) * 2;
+    std::this_thread::sleep_for(milliseconds(60));
+    return second->GetTimestamp().ok();
+  }));
+  EXPECT_TRUE(Soon([&] {
+    const absl::StatusOr<Timestamp> answer = first->GetTimestamp();
+    return !answer.ok() && ToPiece(answer.status().message()) == "this oracle does not lead, but second does";
+  }));
+}
+
+// O1: it may be that another leads already.
+TEST_F(EtcdOracleTest, ALeaderWhoseLeaseMayBeOverDoesNotAnswer) {
+  WrongClock clock;
+  const std::unique_ptr<Oracle> oracle = Open("one", &clock);
+  const Timestamp before = Get(oracle.get());
+  Etcd().Stop();
+  clock.boot_ahead += static_cast<uint64_t>(Duration(kLease).count());
+  const absl::StatusOr<Timestamp> answer = oracle->GetTimestamp();
+  EXPECT_THAT(answer, StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(std::string(ToPiece(answer.status().message())), HasSubstr("certain"));
+  Etcd().Continue();
+  EXPECT_GT(Get(oracle.get()), before);
+}
+
+TEST_F(EtcdOracleTest, TheClockMayBeSetBackAndForth) {
+  WrongClock clock;
+  const std::unique_ptr<Oracle> oracle = Open("one", &clock);
+  const Timestamp before = Get(oracle.get());
+  clock.wall_ahead -= 1800 * kSecond;
+  const Timestamp back = Get(oracle.get());
+  EXPECT_GT(back, before);
+  EXPECT_LT(back.value(), before.value() + 10 * kSecond);
+  clock.wall_ahead += 24 * 3600 * kSecond;
+  const Timestamp forth = Get(oracle.get());
+  EXPECT_GT(forth.value(), before.value() + 22 * 3600 * kSecond);
+  clock.wall_ahead -= 24 * 3600 * kSecond;
+  EXPECT_GT(Get(oracle.get()), forth);
+}
+
+TEST_F(EtcdOracleTest, AClockBeyondTheLastTimestampIsSaid) {
+  WrongClock clock;
+  clock.wall_ahead = kLastTimestamp;
+  const std::unique_ptr<Oracle> oracle = Open("one", &clock);
+  EXPECT_TRUE(Soon([&] { return absl::IsOutOfRange(oracle->GetTimestamp().status()); }));
+}
+
+// Nobody knows what was handed out: better nothing than something twice.
+TEST_F(EtcdOracleTest, WithARecordThatCannotBeReadNobodyLeads) {
+  ASSERT_THAT(client_->Put(RecordKey(), "12x", 0, std::chrono::seconds(5)), IsOk());
+  const std::unique_ptr<Oracle> oracle = Open("one");
+  absl::StatusOr<Timestamp> answer;
+  EXPECT_TRUE(Soon([&] {
+    answer = oracle->GetTimestamp();
+    return ToPiece(answer.status().message()).find("can't be read: 12x") != std::string_view::npos;
+  })) << answer.status();
+  std::this_thread::sleep_for(2 * kLease);
+  EXPECT_THAT(oracle->GetTimestamp(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(EtcdOracleTest, ARecordThatWasLostIsReplacedAboveTheBound) {
+  WrongClock clock;
+  const std::unique_ptr<Oracle> oracle = Open("one", &clock);
+  Get(oracle.get());
+  clock.wall_ahead = 0;  // an hour back
+  const uint64_t bound = Bound();
+  EtcdTxn txn;
+  txn.ThenDelete(RecordKey());
+  ASSERT_TRUE(client_->Commit(txn, std::chrono::seconds(5)).ok());
+  EXPECT_TRUE(Soon([&] {
+    const absl::StatusOr<Timestamp> answer = oracle->GetTimestamp();
+    return answer.ok() && answer->value() >= bound;
+  }));
+}
+
+TEST_F(EtcdOracleTest, ItBeginsWhenEtcdComes) {
+  EtcdOracleOptions options = Options("one");
+  Etcd().Kill();
+  const std::unique_ptr<Oracle> oracle = OpenEtcdOracle(options).value();
+  EXPECT_THAT(oracle->GetTimestamp(), StatusIs(absl::StatusCode::kUnavailable));
+  Etcd().Start();
+  Get(oracle.get());
+}
+
+TEST_F(EtcdOracleTest, WhoLeadsIsTold) {
+  Mutex mutex;
+  std::vector<std::string> told;
+  EtcdOracleOptions options = Options("second");
+  options.on_leader = [&](const std::string& name, bool is_self) {
+    MutexLock lock(&mutex);
+    told.push_back(is_self ? "I, " + name : name);
+  };
+  std::unique_ptr<Oracle> first = Open("first");
+  Get(first.get());
+  const std::unique_ptr<Oracle> second = OpenEtcdOracle(options).value();
+  ASSERT_TRUE(Soon([&] {
+    MutexLock lock(&mutex);
+    return told.size() == 1;
+  }));
+  first = nullptr;
+  Get(second.get());
+  MutexLock lock(&mutex);
+  EXPECT_THAT(
+      told, AnyOf(std::vector<std::string>{"first", "", "I, second"}, std::vector<std::string>{"first", "I, second"}));
+}
+
+TEST_F(EtcdOracleTest, OptionsThatMakeNoSenseAreRefused) {
+  EtcdOracleOptions options = Options("one");
+  options.lease = Duration(0);
+  EXPECT_THAT(OpenEtcdOracle(options), StatusIs(absl::StatusCode::kInvalidArgument));
+  options = Options("one");
+  options.etcd.endpoints.clear();
+  EXPECT_THAT(OpenEtcdOracle(options), StatusIs(absl::StatusCode::kInvalidArgument));
+  options = Options("one");
+  options.etcd.tls.ca = "/no such file";
+  EXPECT_THAT(OpenEtcdOracle(options), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,101 @@
+#include "tests/rpc/etcd_process.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include "src/base/strings.h"
+#include "src/rpc/etcd/etcd_client.h"
+
+namespace percolator {
+namespace {
+
+constexpr char kProgram[] = "/usr/bin/etcd";
+constexpr std::chrono::seconds kPatience(20);
+
+std::string Url(int port) { return StrCat("http://127.0.0.1:", port); }
+
+}  // namespace
+
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (fd < 0 || bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    std::abort();
+  }
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+std::string EtcdProcess::WhyNot() {
+  return access(kProgram, X_OK) == 0 ? "" : StrCat("there is no ", kProgram, ": install etcd-server");
+}
+
+EtcdProcess::EtcdProcess() {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    port_ = FreePort();
+    peer_port_ = FreePort();
+    if (TryStart()) return;
+  }
+  std::cerr << "etcd does not start:\n" << std::ifstream(dir_.path() + "/log").rdbuf();
+  std::abort();
+}
+
+void EtcdProcess::Start() {
+  if (TryStart()) return;
+  std::cerr << "etcd does not start again:\n" << std::ifstream(dir_.path() + "/log").rdbuf();
+  std::abort();
+}
+
+bool EtcdProcess::TryStart() {
+  process_ = std::make_unique<ChildProcess>(std::vector<std::string>{
+      kProgram, "--name=test", "--data-dir=" + dir_.path() + "/data", "--listen-client-urls=" + Url(port_),
+      "--advertise-client-urls=" + Url(port_), "--listen-peer-urls=" + Url(peer_port_),
+      "--initial-advertise-peer-urls=" + Url(peer_port_), "--initial-cluster=test=" + Url(peer_port_),
+      "--heartbeat-interval=10", "--election-timeout=100", "--logger=zap", "--log-level=error",
+      "--log-outputs=" + dir_.path() + "/log"});
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!HasEnded() && std::chrono::steady_clock::now() < end) {
+    if (Answers()) return true;
+  }
+  return false;
+}
+
+bool EtcdProcess::HasEnded() const {
+  siginfo_t end = {};
+  return waitid(P_PID, static_cast<id_t>(process_->pid()), &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid != 0;
+}
+
+void EtcdProcess::Stop() const { kill(process_->pid(), SIGSTOP); }
+
+void EtcdProcess::Continue() const { kill(process_->pid(), SIGCONT); }
+
+void EtcdProcess::Kill() { process_ = nullptr; }
+
+bool EtcdProcess::Answers() const {
+  const absl::StatusOr<std::unique_ptr<EtcdClient>> client = EtcdClient::Open({endpoint()}, TlsFiles());
+  return client.ok() && (*client)->Get("health", std::chrono::milliseconds(300)).ok();
+}
+
+std::string EtcdProcess::endpoint() const { return StrCat("127.0.0.1:", port_); }
+
+EtcdOptions EtcdProcess::Options(const std::string& prefix) const {
+  EtcdOptions options;
+  options.endpoints = {endpoint()};
+  options.prefix = prefix;
+  return options;
+}
+
+}  // namespace percolator

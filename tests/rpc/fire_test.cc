@@ -1,0 +1,355 @@
+// Real processes under fire: a server, loaders and workers, which are killed with SIGKILL, or stopped with SIGSTOP for a while,
+// at random, all of them, the server too. Then the fire ends, what is dead is started again, and it is looked at:
+//
+//   - the money is the same in every snapshot, during the fire and after;
+//   - the history of all transactions of all processes, in the order in which they were seen to begin and end, is judged by
+//     both checkers: what was acknowledged is there, and timestamps follow real time across processes;
+//   - what observers have derived is what follows from the sources;
+//   - no lock is left.
+//
+// The test program is its own child: --child ROLE PORT DIR NUMBER. Children send their record through one socket that keeps
+// whole messages and their order, so an event that is heard later was not earlier.
+//
+// PERCOLATOR_FIRE_SECONDS: for how long, for each mode. PERCOLATOR_TEST_SEED: who, when.
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "percolator/cluster.h"
+#include "percolator/inspect.h"
+#include "percolator/server.h"
+#include "sim/history/graph_checker.h"
+#include "sim/history/sweep_checker.h"
+#include "src/base/strings.h"
+#include "tests/stress/chain.h"
+#include "tests/stress/killing.h"
+#include "tests/stress/load.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+namespace {
+
+constexpr int kRecordFd = 3;  // in a child
+constexpr uint64_t kIdsPerLife = 1'000'000;
+constexpr std::chrono::milliseconds kLease(500);
+constexpr std::chrono::milliseconds kSessionTtl(500);
+
+std::string& Program() {
+  static std::string* const program = new std::string;
+  return *program;
+}
+
+std::chrono::milliseconds FireTime() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int kUsually = 10;
+#else
+  constexpr int kUsually = 40;
+#endif
+  const char* wanted = std::getenv("PERCOLATOR_FIRE_SECONDS");
+  return std::chrono::seconds(wanted != nullptr ? std::atoi(wanted) : kUsually);
+}
+
+ClusterOptions OptionsFor(bool one_step) {
+  ClusterOptions options = OptionsForKilling(one_step, /*lock_lease=*/kLease, /*gc_retention=*/std::chrono::seconds(4));
+  options.gc_period = std::chrono::seconds(1);
+  return options;
+}
+
+WorkerOptions ForWorker() {
+  WorkerOptions options;
+  options.threads = 2;
+  options.scanners = 1;
+  options.scan_period = std::chrono::milliseconds(200);
+  options.first_retry = std::chrono::milliseconds(1);
+  return options;
+}
+
+// --- What children do
+
+int Complain(const absl::Status& status) {
+  std::cerr << "child: " << status << "\n";
+  return 2;
+}
+
+int RunServer(const std::string& port, const std::string& dir) {
+  ServerOptions options;
+  options.listen = "127.0.0.1:" + port;
+  options.data = dir;
+  options.store = OptionsFor(true).store;
+  options.session_ttl = kSessionTtl;
+  const absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options);
+  if (!server.ok()) return Complain(server.status());
+  for (;;) pause();
+}
+
+// The server may be dead at this moment.
+std::unique_ptr<Cluster> OpenPatiently(const std::string& address, const ClusterOptions& options) {
+  for (;;) {
+    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, options);
+    if (cluster.ok()) return *std::move(cluster);
+    if (!IsTransient(cluster.status())) {
+      Complain(cluster.status());
+      return nullptr;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+int RunLoader(Cluster* cluster, uint64_t life) {
+  PipeRecorder recorder(kRecordFd);
+  const std::atomic<bool> never{false};
+  const LoadSettings settings{.threads = 3,
+                              .seed = life,
+                              .first_id = life * kIdsPerLife,
+                              .process = static_cast<int>(life * 10),
+                              .patient = true};
+  return Complain(RunLoad(cluster, &recorder, settings, never));
+}
+
+int RunSources(Cluster* cluster, uint64_t life) {
+  std::mt19937_64 random(life);
+  for (;;) {
+    ChangeSources(cluster, &random).IgnoreError();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+int RunWorker(Cluster* cluster) {
+  Worker worker(cluster, ForWorker());
+  ObserveChain(&worker);
+  absl::Status started = worker.Start();
+  while (IsTransient(started)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    started = worker.Start();
+  }
+  if (!started.ok()) return Complain(started);
+  for (;;) pause();
+}
+
+int RunChild(const std::string& role, const std::string& port, const std::string& dir, uint64_t life) {
+  if (role == "server") return RunServer(port, dir);
+  const bool one_step = life % 2 == 0;
+  const std::unique_ptr<Cluster> cluster = OpenPatiently("percolator://127.0.0.1:" + port, OptionsFor(one_step));
+  if (cluster == nullptr) return 2;
+  if (role == "load") return RunLoader(cluster.get(), life);
+  if (role == "sources") return RunSources(cluster.get(), life);
+  return RunWorker(cluster.get());
+}
+
+// --- The processes
+
+struct Process {
+  std::string role;
+  pid_t pid = -1;
+};
+
+class FireTest : public ::testing::Test {
+ protected:
+  FireTest() {
+    int fds[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) std::abort();
+    record_in_ = fds[0];
+    record_out_ = fds[1];
+    const int size = 4 << 20;
+    setsockopt(record_out_, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+  }
+  ~FireTest() override {
+    for (const Process& process : processes_) End(process);
+    close(record_in_);
+    if (record_out_ >= 0) close(record_out_);
+  }
+
+  // A port that nobody has now.
+  void FindPort() {
+    const absl::StatusOr<std::unique_ptr<Server>> server = Server::Start({.listen = "127.0.0.1:0"});
+    ASSERT_THAT(server, IsOk());
+    port_ = (*server)->port();
+  }
+
+  std::string address() const { return StrCat("percolator://127.0.0.1:", port_); }
+
+  void Start(Process* process) {
+    const uint64_t life = ++lives_;
+    process->pid = fork();
+    if (process->pid != 0) return;
+    dup2(record_out_, kRecordFd);
+    execl(Program().c_str(), Program().c_str(), "--child", process->role.c_str(), std::to_string(port_).c_str(),
+          (dir_.path() + "/data").c_str(), std::to_string(life).c_str(), nullptr);
+    _exit(127);
+  }
+
+  static void End(const Process& process) {
+    if (process.pid <= 0) return;
+    kill(process.pid, SIGKILL);
+    waitpid(process.pid, nullptr, 0);
+  }
+
+  // Whether it has ended by itself, which none of them should.
+  static bool HasEnded(const Process& process) {
+    int status = 0;
+    return waitpid(process.pid, &status, WNOHANG) == process.pid;
+  }
+
+  // Hears the children until all are gone.
+  void HearRecord() {
+    std::vector<char> message(1 << 20);
+    for (ssize_t n = 0; (n = read(record_in_, message.data(), message.size())) > 0;) {
+      const std::string line(message.data(), static_cast<size_t>(n) - 1);  // without the end of the line
+      EXPECT_TRUE(PipeRecorder::Replay(line, &keeper_)) << line;
+      ++events_;
+    }
+  }
+
+  void Fire(std::mt19937_64* random);
+  void StopOrKill(Process* process, std::mt19937_64* random);
+  void Audit(const std::atomic<bool>& stop);
+  void LookAtEverything();
+
+  TempDir dir_;
+  int port_ = 0;
+  int record_in_ = -1;
+  int record_out_ = -1;
+  uint64_t lives_ = 0;
+  std::vector<Process> processes_;
+  HistoryKeeper keeper_;
+  int events_ = 0;
+  int kills_ = 0;
+  int pauses_ = 0;
+  std::atomic<int> audits_ = 0;
+};
+
+void FireTest::StopOrKill(Process* process, std::mt19937_64* random) {
+  ASSERT_FALSE(HasEnded(*process)) << process->role << " ended by itself";
+  if ((*random)() % 2 == 0) {
+    kill(process->pid, SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1 + (*random)() % 1200));
+    kill(process->pid, SIGCONT);
+    ++pauses_;
+    return;
+  }
+  End(*process);
+  std::this_thread::sleep_for(std::chrono::milliseconds((*random)() % 100));
+  Start(process);
+  ++kills_;
+}
+
+void FireTest::Fire(std::mt19937_64* random) {
+  const auto end = std::chrono::steady_clock::now() + FireTime();
+  while (std::chrono::steady_clock::now() < end && !HasFatalFailure()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50 + (*random)() % 500));
+    StopOrKill(&processes_[(*random)() % processes_.size()], random);
+  }
+}
+
+// Counts the money, again and again. A snapshot that could not be read says nothing.
+void FireTest::Audit(const std::atomic<bool>& stop) {
+  const std::unique_ptr<Cluster> cluster = OpenPatiently(address(), OptionsFor(true));
+  ASSERT_NE(cluster, nullptr);
+  while (!stop) {
+    absl::StatusOr<Snapshot> view = cluster->Now();
+    if (!view.ok()) continue;
+    const absl::StatusOr<int64_t> money = CountMoney(*view);
+    if (!money.ok()) continue;
+    ASSERT_EQ(*money, kAccounts * kOpeningBalance);
+    ++audits_;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+void FireTest::LookAtEverything() {
+  const std::unique_ptr<Cluster> cluster = OpenPatiently(address(), OptionsFor(true));
+  ASSERT_NE(cluster, nullptr);
+  const uint64_t last_read = (lives_ + 1) * kIdsPerLife;
+  const absl::StatusOr<int64_t> money = ReadEverything(cluster.get(), &keeper_, last_read);
+  ASSERT_THAT(money, IsOk());
+  EXPECT_EQ(*money, kAccounts * kOpeningBalance);
+  const History lists = keeper_.Copy(LoadKind::kLists);
+  const GraphReport graph = CheckGraph(lists, {.final_read = keeper_.Place(LoadKind::kLists, last_read)});
+  EXPECT_TRUE(graph.findings.ok()) << graph.findings;
+  const Findings sweep = CheckSweep(lists);
+  EXPECT_TRUE(sweep.ok()) << sweep;
+  const Findings bank = CheckSweep(keeper_.Copy(LoadKind::kBank));
+  EXPECT_TRUE(bank.ok()) << bank;
+
+  Worker worker(cluster.get(), ForWorker());
+  ObserveChain(&worker);
+  ASSERT_THAT(worker.Start(), IsOk());
+  ASSERT_THAT(worker.WaitUntilIdle(std::chrono::seconds(60)), IsOk());
+  ChainCounts chain;
+  CheckChain(cluster.get(), &chain);
+  EXPECT_GT(chain.runs, 0);
+  const auto quarantined = worker.ListQuarantine();
+  ASSERT_THAT(quarantined, IsOk());
+  EXPECT_TRUE(quarantined->empty());
+  worker.Stop();
+
+  // Locks of the dead are settled when somebody meets them; garbage collection meets all.
+  std::this_thread::sleep_for(OptionsFor(true).gc_retention + kLease);
+  ASSERT_THAT(cluster->CollectGarbage(), IsOk());
+  const auto locks = Inspector(cluster.get()).ListLocks();
+  ASSERT_THAT(locks, IsOk());
+  EXPECT_TRUE(locks->empty());
+  std::cout << kills_ << " kills and " << pauses_ << " pauses; " << events_ << " events, " << lists.transactions.size()
+            << " transactions on lists; " << audits_ << " audits; " << chain.changes << " changes, " << chain.runs
+            << " runs of the first observer\n";
+}
+
+TEST_F(FireTest, NothingIsLostAndNothingIsWrong) {
+  std::mt19937_64 random(TestSeed());
+  FindPort();
+  for (const char* role : {"server", "load", "load", "sources", "worker", "worker", "worker", "worker"}) {
+    processes_.push_back({role});
+  }
+  Start(&processes_.front());
+  {
+    const std::unique_ptr<Cluster> cluster = OpenPatiently(address(), OptionsFor(true));
+    ASSERT_NE(cluster, nullptr);
+    ASSERT_THAT(SetUpLoad(cluster.get(), &keeper_, 1), IsOk());
+    ASSERT_THAT(SetUpChain(cluster.get()), IsOk());
+  }
+  std::thread hearing([this] { HearRecord(); });
+  std::atomic<bool> stop = false;
+  std::thread auditing([&] { Audit(stop); });
+  for (size_t i = 1; i < processes_.size(); ++i) Start(&processes_[i]);
+  Fire(&random);
+  stop = true;
+  for (size_t i = 1; i < processes_.size(); ++i) {
+    End(processes_[i]);
+    processes_[i].pid = -1;
+  }
+  if (HasEnded(processes_.front())) Start(&processes_.front());
+  auditing.join();
+  shutdown(record_out_, SHUT_RDWR);
+  hearing.join();
+  if (!HasFatalFailure()) LookAtEverything();
+  EXPECT_GT(audits_, 0);
+}
+
+}  // namespace
+}  // namespace percolator
+
+int main(int argc, char** argv) {
+  if (argc == 6 && std::string(argv[1]) == "--child") {
+    return percolator::RunChild(argv[2], argv[3], argv[4], std::strtoull(argv[5], nullptr, 10));
+  }
+  percolator::Program() = argv[0];
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,522 @@
+// A server whose clients are hostile or broken, or the network odd. Whatever they send, keep open or never read, the server
+// goes on serving others, within bounds of memory, and ends when it is told to.
+
+#include <arpa/inet.h>
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "percolator/cluster.h"
+#include "percolator/server.h"
+#include "src/base/strings.h"
+#include "src/rpc/channel.h"
+#include "src/rpc/proto/bigtable.grpc.pb.h"
+#include "src/rpc/proto/bigtable_admin.grpc.pb.h"
+#include "src/rpc/proto/percolator.grpc.pb.h"
+#include "src/rpc/remote/remote_store.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+namespace {
+
+namespace bt = google::bigtable::v2;
+namespace admin = google::bigtable::admin::v2;
+
+using ::testing::HasSubstr;
+
+constexpr std::chrono::seconds kTimeout(10);
+constexpr size_t kMiB = size_t{1} << 20;
+constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+constexpr char kTable[] = "projects/p/instances/i/tables/big";
+
+// Of this process, in which clients and server are.
+size_t MemoryInUse() {
+  std::ifstream file("/proc/self/statm");
+  size_t total = 0;
+  size_t resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// A TCP connection to a port of this machine.
+class RawConnection {
+ public:
+  explicit RawConnection(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = fd_ >= 0 && connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  }
+  RawConnection(RawConnection&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), connected_(std::exchange(other.connected_, false)) {}
+  RawConnection& operator=(RawConnection&&) = delete;
+  ~RawConnection() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  bool connected() const { return connected_; }
+  // What the other end does not want is dropped.
+  void Send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return;
+      bytes.remove_prefix(static_cast<size_t>(sent));
+    }
+  }
+  // Reads until the other end closes. False: it does not, for kTimeout.
+  bool WaitForClose() {
+    char chunk[4096];
+    pollfd wanted{fd_, POLLIN, 0};
+    const int patience = static_cast<int>(std::chrono::milliseconds(kTimeout).count());
+    while (poll(&wanted, 1, patience) > 0) {
+      if (recv(fd_, chunk, sizeof(chunk), 0) <= 0) return true;
+    }
+    return false;
+  }
+
+ private:
+  int fd_ = -1;
+  bool connected_ = false;
+};
+
+class HostileTest : public ::testing::Test {
+ protected:
+  HostileTest() {
+    options_.listen = "127.0.0.1:0";
+    options_.store.durability = Durability::kNoSync;
+  }
+
+  void Start() {
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options_);
+    ASSERT_THAT(server, IsOk());
+    server_ = *std::move(server);
+    channel_ = Connect();
+  }
+
+  // A connection of its own.
+  std::shared_ptr<grpc::Channel> Connect() const {
+    return *OpenChannel(StrCat("127.0.0.1:", server_->port()), TlsFiles());
+  }
+
+  // A client that wants nothing but good is served, on a new connection.
+  void ExpectServes() const {
+    const absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(server_->address());
+    ASSERT_THAT(cluster, IsOk());
+    if (const absl::Status created = (*cluster)->CreateTable("good"); !absl::IsAlreadyExists(created)) {
+      ASSERT_THAT(created, IsOk());
+    }
+    EXPECT_THAT((*cluster)->Transact([](ReadWrite& t) { return t.Set("good", "row", "column", "value"); }), IsOk());
+  }
+
+  // It ends in spite of all that is open.
+  void ExpectStops() {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_THAT(server_->Stop(std::chrono::milliseconds(500)), IsOk());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, kTimeout);
+  }
+
+  // Calls a method by its name with any bytes.
+  grpc::Status CallWith(const std::string& method, const std::string& bytes) const {
+    grpc::GenericStub stub(channel_);
+    grpc::ClientContext context;
+    SetTimeout(&context, kTimeout);
+    const grpc::Slice slice(bytes);
+    const grpc::ByteBuffer request(&slice, 1);
+    grpc::ByteBuffer response;
+    grpc::Status status;
+    grpc::CompletionQueue queue;
+    const auto call = stub.PrepareUnaryCall(&context, method, request, &queue);
+    call->StartCall();
+    call->Finish(&response, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    return status;
+  }
+
+  // Makes a table of so many rows of one MiB in Bigtable's way.
+  void MakeBigTable(int rows) const {
+    admin::CreateTableRequest create;
+    create.set_parent("projects/p/instances/i");
+    create.set_table_id("big");
+    (*create.mutable_table()->mutable_column_families())["f"];
+    admin::Table table;
+    const auto tables = admin::BigtableTableAdmin::NewStub(channel_);
+    ASSERT_THAT(Call(*tables, &admin::BigtableTableAdmin::Stub::CreateTable, kTimeout, create, &table), IsOk());
+    const auto data = bt::Bigtable::NewStub(channel_);
+    for (int row = 0; row < rows; ++row) {
+      bt::MutateRowRequest request;
+      request.set_table_name(kTable);
+      request.set_row_key(StrCat("row", row));
+      bt::Mutation::SetCell* const set = request.add_mutations()->mutable_set_cell();
+      set->set_family_name("f");
+      set->set_column_qualifier("q");
+      set->set_timestamp_micros(1000);
+      set->set_value(std::string(kMiB, 'v'));
+      bt::MutateRowResponse response;
+      ASSERT_THAT(Call(*data, &bt::Bigtable::Stub::MutateRow, kTimeout, request, &response), IsOk());
+    }
+  }
+
+  TempDir dir_;
+  ServerOptions options_;
+  std::unique_ptr<Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+// A stream of answers that is opened and never read.
+template <typename Response>
+struct Unread {
+  std::unique_ptr<grpc::ClientContext> context = std::make_unique<grpc::ClientContext>();
+  std::unique_ptr<grpc::ClientReader<Response>> reader;
+
+  Unread() = default;
+  Unread(Unread&&) = default;
+  ~Unread() {
+    if (reader == nullptr) return;
+    context->TryCancel();
+    for (Response response; reader->Read(&response);) {
+    }
+    reader->Finish();
+  }
+};
+
+std::string RandomBytes(size_t size, std::mt19937* random) {
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>((*random)());
+  return bytes;
+}
+
+// All that is served, as /package.Service/Method.
+std::vector<std::string> AllMethods() {
+  std::vector<std::string> methods;
+  for (const google::protobuf::FileDescriptor* file :
+       {v1::ReadRequest::descriptor()->file(), bt::ReadRowsRequest::descriptor()->file(),
+        admin::Table::descriptor()->file()}) {
+    for (int s = 0; s < file->service_count(); ++s) {
+      const google::protobuf::ServiceDescriptor& service = *file->service(s);
+      for (int m = 0; m < service.method_count(); ++m) {
+        methods.push_back(StrCat("/", service.full_name(), "/", service.method(m)->name()));
+      }
+    }
+  }
+  return methods;
+}
+
+// --- What is sent
+
+TEST_F(HostileTest, BytesThatAreNotTheProtocol) {
+  Start();
+  std::mt19937 random(1);
+  std::vector<std::string> garbage = {"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", std::string(100'000, '\0'),
+                                      "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "\r\n\r\n\r\n\r\n"};
+  for (int i = 0; i < 20; ++i) {
+    garbage.push_back(RandomBytes(50'000, &random));
+    garbage.push_back(std::string(kPreface) + RandomBytes(50'000, &random));
+  }
+  for (const std::string& bytes : garbage) {
+    RawConnection connection(server_->port());
+    ASSERT_TRUE(connection.connected());
+    connection.Send(bytes);
+    EXPECT_TRUE(connection.WaitForClose()) << bytes.substr(0, 30);
+  }
+  ExpectServes();
+}
+
+TEST_F(HostileTest, ConnectionsThatEndInTheMiddle) {
+  Start();
+  const std::string preface = kPreface;
+  const std::string settings("\0\0\0\x04\0\0\0\0\0", 9);
+  const std::string half_headers("\0\x40\0\x01\x04\0\0\0\x01\x82\x84", 11);  // says 16 KiB, and gives two bytes
+  const std::string all = preface + settings + half_headers;
+  for (size_t size = 1; size <= all.size(); ++size) {
+    RawConnection connection(server_->port());
+    ASSERT_TRUE(connection.connected());
+    connection.Send(all.substr(0, size));
+  }
+  ExpectServes();
+}
+
+TEST_F(HostileTest, MessagesThatAreNone) {
+  Start();
+  const std::vector<std::string> methods = AllMethods();
+  ASSERT_GT(methods.size(), 35U);
+  for (const std::string& method : methods) {
+    for (const std::string& bytes : {std::string(100, '\xff'), std::string("\x0a\x7f"), std::string(1, '\x07')}) {
+      const grpc::Status status = CallWith(method, bytes);
+      EXPECT_FALSE(status.ok()) << method;
+      EXPECT_NE(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << method;
+      EXPECT_NE(status.error_code(), grpc::StatusCode::UNAVAILABLE) << method << ": " << status.error_message();
+    }
+  }
+  ExpectServes();
+}
+
+// Each field of each request may be absent, or something else.
+TEST_F(HostileTest, MessagesThatMeanNothing) {
+  Start();
+  std::mt19937 random(2);
+  for (const std::string& method : AllMethods()) {
+    if (method.ends_with("/Listen")) continue;  // which has no end
+    for (int i = 0; i < 10; ++i) {
+      std::string bytes;
+      for (int field = 1; i > 0 && field <= 6; ++field) {
+        if (random() % 2 == 0) continue;
+        const std::string content = random() % 2 == 0 ? "" : std::string("\x08\x63");  // a number that is no enum's
+        bytes += static_cast<char>(field << 3 | 2);
+        bytes += static_cast<char>(content.size());
+        bytes += content;
+      }
+      const grpc::Status status = CallWith(method, bytes);
+      EXPECT_NE(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << method;
+      EXPECT_NE(status.error_code(), grpc::StatusCode::UNAVAILABLE) << method << ": " << status.error_message();
+    }
+  }
+  ExpectServes();
+}
+
+TEST_F(HostileTest, UnknownMethods) {
+  Start();
+  for (const char* const method : {"/percolator.v1.Store/Nothing", "/nobody.Nothing/Nothing", "/", "/a/b/c/d"}) {
+    EXPECT_EQ(CallWith(method, "").error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
+  }
+  ExpectServes();
+}
+
+TEST_F(HostileTest, NumbersAndNamesThatCantBe) {
+  Start();
+  const auto stub = v1::Store::NewStub(channel_);
+  v1::ReadRequest read;
+  v1::RowRead* const row = read.add_reads();
+  row->set_row("r");
+  v1::ReadResponse read_response;
+  EXPECT_THAT(Call(*stub, &v1::Store::Stub::Read, kTimeout, read, &read_response),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("table")));
+  row->add_selectors()->set_family(static_cast<v1::Family>(77));
+  EXPECT_THAT(Call(*stub, &v1::Store::Stub::Read, kTimeout, read, &read_response),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("77")));
+  v1::CreateTableResponse create_response;
+  EXPECT_THAT(Call(*stub, &v1::Store::Stub::CreateTable, kTimeout, v1::CreateTableRequest(), &create_response),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("table name is empty")));
+  v1::MutateRequest mutate;
+  v1::MutateResponse mutate_response;
+  mutate.add_mutations()->mutable_condition()->set_quantifier(static_cast<v1::Condition::Quantifier>(9));
+  EXPECT_THAT(Call(*stub, &v1::Store::Stub::Mutate, kTimeout, mutate, &mutate_response),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("9")));
+  mutate.mutable_mutations(0)->clear_condition();
+  mutate.mutable_mutations(0)->add_mutations();
+  EXPECT_THAT(Call(*stub, &v1::Store::Stub::Mutate, kTimeout, mutate, &mutate_response),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("neither")));
+  ExpectServes();
+}
+
+TEST_F(HostileTest, MessagesThatAreTooLarge) {
+  options_.message_bytes = kMiB;
+  Start();
+  RemoteStore store(channel_, kTimeout);
+  ASSERT_THAT(store.CreateTable({"t", ""}), IsOk());
+  const auto set = [&](const std::string& column, size_t size) {
+    return store.Mutate({{"t", "r", {}, {Mutation::Set(Family::kData, column, Timestamp(1), std::string(size, 'v'))}}})
+        .front();
+  };
+  EXPECT_THAT(set("a", 2 * kMiB), StatusIs(absl::StatusCode::kResourceExhausted)) << "the request";
+  EXPECT_THAT(set("a", kMiB / 2), IsOk()) << "the connection goes on";
+  EXPECT_THAT(set("b", kMiB * 3 / 4), IsOk());
+  EXPECT_THAT(store.Read({{"t", "r", {{.family = Family::kData}}}}), StatusIs(absl::StatusCode::kResourceExhausted))
+      << "the answer";
+  EXPECT_EQ(channel_->GetState(false), GRPC_CHANNEL_READY);
+  ExpectServes();
+}
+
+// --- What is kept open
+
+TEST_F(HostileTest, AThousandConnectionsThatDoNothing) {
+  constexpr size_t kConnections = 1000;
+  constexpr size_t kBytesEach = 200'000;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  constexpr rlim_t kFiles = 2 * kConnections + 200;  // both ends are in this process
+  if (limit.rlim_max < kFiles) GTEST_SKIP() << "a process may have only " << limit.rlim_max << " files here";
+  if (limit.rlim_cur < kFiles) {
+    limit.rlim_cur = kFiles;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  Start();
+  ExpectServes();
+  const size_t before = MemoryInUse();
+  std::vector<RawConnection> connections;
+  for (size_t i = 0; i < kConnections; ++i) {
+    connections.emplace_back(server_->port());
+    ASSERT_TRUE(connections.back().connected()) << i;
+    if (i % 3 == 1) connections.back().Send(kPreface);
+    if (i % 3 == 2) connections.back().Send(std::string_view(kPreface).substr(0, 10));
+    if (i % 200 == 0) ExpectServes();
+  }
+  ExpectServes();
+  EXPECT_LT(MemoryInUse(), before + kConnections * kBytesEach);
+  ExpectStops();
+}
+
+// A listener that does not read: what waits for it is bounded, however large the hints.
+TEST_F(HostileTest, HintsThatNobodyReads) {
+  constexpr int kListeners = 8;
+  constexpr size_t kBound = 250 * kMiB;  // without one it would be 10,000 hints of 10 kB for each, or the 400 MB sent
+  Start();
+  std::vector<std::unique_ptr<v1::Coordination::Stub>> stubs;
+  std::vector<Unread<v1::Hints>> listeners;
+  v1::SendHintsRequest hints;
+  for (int i = 0; i < 100; ++i) hints.add_cells()->set_row(std::string(10'000, 'r'));
+  for (int i = 0; i < kListeners; ++i) {
+    stubs.push_back(v1::Coordination::NewStub(Connect()));
+    Unread<v1::Hints>& listener = listeners.emplace_back();
+    listener.reader = stubs.back()->Listen(listener.context.get(), v1::ListenRequest());
+    v1::Hints first;
+    ASSERT_TRUE(listener.reader->Read(&first));
+  }
+  const auto sender = v1::Coordination::NewStub(channel_);
+  const size_t before = MemoryInUse();
+  hints.set_sender(1);
+  size_t most = 0;
+  for (int i = 0; i < 400; ++i) {
+    v1::SendHintsResponse response;
+    ASSERT_THAT(Call(*sender, &v1::Coordination::Stub::SendHints, kTimeout, hints, &response), IsOk());
+    most = std::max(most, MemoryInUse());
+  }
+  EXPECT_LT(most, before + kBound);
+  ExpectServes();
+  ExpectStops();
+}
+
+TEST_F(HostileTest, ListenersThatComeAndGoWhileHintsAreSent) {
+  Start();
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      const auto stub = v1::Coordination::NewStub(Connect());
+      v1::SendHintsRequest hints;
+      hints.set_sender(1);
+      hints.add_cells()->set_row("r");
+      v1::SendHintsResponse response;
+      while (!stop) EXPECT_THAT(Call(*stub, &v1::Coordination::Stub::SendHints, kTimeout, hints, &response), IsOk());
+    });
+  }
+  std::atomic<int> heard = 0;
+  for (int i = 0; i < 6; ++i) {
+    threads.emplace_back([&, i] {
+      const auto stub = v1::Coordination::NewStub(Connect());
+      for (int n = 0; !stop; ++n) {
+        Unread<v1::Hints> listener;
+        listener.reader = stub->Listen(listener.context.get(), v1::ListenRequest());
+        if ((n + i) % 3 == 0) continue;  // cancelled at once
+        v1::Hints hints;
+        if (!listener.reader->Read(&hints)) continue;
+        EXPECT_EQ(hints.cells_size(), 0) << "the first message says no more than that it is heard";
+        ++heard;
+      }
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  ExpectServes();
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(heard, 0);
+  ExpectStops();
+}
+
+TEST_F(HostileTest, RowsThatNobodyReads) {
+  constexpr int kReaders = 24;
+  constexpr size_t kBound = kReaders * 16 * kMiB;  // each a page and what is on its way; all rows would be 48 MiB each
+  Start();
+  ASSERT_NO_FATAL_FAILURE(MakeBigTable(48));
+  const size_t before = MemoryInUse();
+  std::vector<std::unique_ptr<bt::Bigtable::Stub>> stubs;
+  std::vector<Unread<bt::ReadRowsResponse>> readers;
+  bt::ReadRowsRequest request;
+  request.set_table_name(kTable);
+  for (int i = 0; i < kReaders; ++i) {
+    stubs.push_back(bt::Bigtable::NewStub(Connect()));
+    Unread<bt::ReadRowsResponse>& reader = readers.emplace_back();
+    reader.reader = stubs.back()->ReadRows(reader.context.get(), request);
+    bt::ReadRowsResponse first;
+    ASSERT_TRUE(reader.reader->Read(&first));
+  }
+  ExpectServes();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // so that what would be read ahead is
+  EXPECT_LT(MemoryInUse(), before + kBound);
+  readers.resize(0);
+  ExpectServes();
+  for (int i = 0; i < kReaders; ++i) {
+    Unread<bt::ReadRowsResponse>& reader = readers.emplace_back();
+    reader.reader = stubs[static_cast<size_t>(i)]->ReadRows(reader.context.get(), request);
+  }
+  ExpectStops();
+}
+
+// --- The end
+
+// Many write while the server is stopped: each write is acknowledged, and then it is there, or it is kUnavailable.
+TEST_F(HostileTest, AFloodWhileItStops) {
+  constexpr int kThreads = 64;
+  options_.data = dir_.path() + "/data";
+  Start();
+  const auto store = std::make_unique<RemoteStore>(channel_, kTimeout);
+  ASSERT_THAT(store->CreateTable({"t", ""}), IsOk());
+  std::atomic<int> written = 0;
+  std::vector<std::vector<std::string>> acknowledged(kThreads);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int n = 0;; ++n) {
+        const std::string row = StrCat("row", i, "-", n);
+        const auto result = store->Mutate({{"t", row, {}, {Mutation::Set(Family::kData, "c", Timestamp(1), "v")}}});
+        if (!result.front().ok()) {
+          EXPECT_THAT(result.front(), StatusIs(absl::StatusCode::kUnavailable));
+          return;
+        }
+        acknowledged[i].push_back(row);
+        ++written;
+      }
+    });
+  }
+  for (int i = 0; written < 2000 && i < 5000; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(server_->Stop(), IsOk());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kTimeout);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(written, 0);
+  server_.reset();
+  Start();
+  RemoteStore after(channel_, kTimeout);
+  for (const std::vector<std::string>& rows : acknowledged) {
+    std::vector<RowRead> reads;
+    for (const std::string& row : rows) reads.push_back({"t", row, {{.family = Family::kData}}});
+    const absl::StatusOr<std::vector<Row>> found = after.Read(reads);
+    ASSERT_THAT(found, IsOk());
+    for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ((*found)[i].cells.size(), 1U) << rows[i];
+  }
+}
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,80 @@
+// OracleServer, as a program uses it.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "percolator/server.h"
+#include "src/rpc/remote/remote_oracle.h"
+#include "tests/rpc/etcd_process.h"
+#include "tests/testing/status_matchers.h"
+
+namespace percolator {
+namespace {
+
+class OracleServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!EtcdProcess::WhyNot().empty()) GTEST_SKIP() << EtcdProcess::WhyNot();
+    etcd_ = std::make_unique<EtcdProcess>();
+    options_.listen = "127.0.0.1:0";
+    options_.etcd = {etcd_->endpoint()};
+  }
+
+  // As soon as there is one.
+  static Timestamp Get(Oracle* oracle) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (;;) {
+      const absl::StatusOr<Timestamp> answer = oracle->GetTimestamp();
+      if (answer.ok()) return *answer;
+      if (std::chrono::steady_clock::now() > end) {
+        ADD_FAILURE() << answer.status();
+        return Timestamp();
+      }
+    }
+  }
+
+  std::unique_ptr<EtcdProcess> etcd_;
+  OracleServerOptions options_;
+};
+
+TEST_F(OracleServerTest, WhenOneStopsAnotherGoesOn) {
+  const std::unique_ptr<OracleServer> first = OracleServer::Start(options_).value();
+  const std::unique_ptr<OracleServer> second = OracleServer::Start(options_).value();
+  EXPECT_EQ(first->address(), "127.0.0.1:" + std::to_string(first->port()));
+  const std::unique_ptr<RemoteOracle> both =
+      RemoteOracle::Open({first->address(), second->address()}, TlsFiles()).value();
+  const std::unique_ptr<RemoteOracle> one = RemoteOracle::Open({first->address()}, TlsFiles()).value();
+  Timestamp last = Get(both.get());
+  OracleServer* leader = one->GetTimestamp().ok() ? first.get() : second.get();
+  for (int i = 0; i < 100; ++i) {
+    if (i == 50) leader->Stop();
+    const Timestamp next = Get(both.get());
+    EXPECT_GT(next, last);
+    last = next;
+  }
+}
+
+TEST_F(OracleServerTest, OptionsThatContradictEachOtherAreRefused) {
+  OracleServerOptions options = options_;
+  options.listen = "0.0.0.0:0";
+  EXPECT_THAT(OracleServer::Start(options), StatusIs(absl::StatusCode::kInvalidArgument)) << "plain text for all";
+  options = options_;
+  options.etcd.clear();
+  EXPECT_THAT(OracleServer::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
+  options = options_;
+  options.tls.cert = "/no such file";
+  EXPECT_THAT(OracleServer::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(OracleServerTest, AnAddressThatIsTakenIsSaid) {
+  const std::unique_ptr<OracleServer> first = OracleServer::Start(options_).value();
+  options_.listen = first->address();
+  EXPECT_THAT(OracleServer::Start(options_), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+}  // namespace
+}  // namespace percolator

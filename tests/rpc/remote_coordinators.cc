@@ -1,0 +1,52 @@
+// Registers the coordinator of a server for the conformance suite.
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "percolator/server.h"
+#include "src/rpc/channel.h"
+#include "src/rpc/remote/remote_coordinator.h"
+#include "tests/coord/conformance.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+namespace {
+
+class RemotePlace final : public CoordinatorPlace {
+ public:
+  RemotePlace() { Start(); }
+  ~RemotePlace() override { connections_.clear(); }
+
+  Coordinator* Connect() override {
+    const auto channel = OpenChannel("127.0.0.1:" + std::to_string(server_->port()), {});
+    connections_.push_back(std::make_unique<RemoteCoordinator>(channel.value(), std::chrono::seconds(5)));
+    return connections_.back().get();
+  }
+  void Restart() override {
+    connections_.clear();
+    server_ = nullptr;
+    Start();
+  }
+
+ private:
+  void Start() {
+    auto server = Server::Start({.listen = "127.0.0.1:0", .data = dir_.path() + "/data"});
+    if (!server.ok()) {
+      std::cerr << server.status() << "\n";
+      std::abort();
+    }
+    server_ = *std::move(server);
+  }
+
+  TempDir dir_;
+  std::unique_ptr<Server> server_;
+  std::vector<std::unique_ptr<RemoteCoordinator>> connections_;
+};
+
+const bool kRegistered = RegisterCoordinator({"remote", [] { return std::make_unique<RemotePlace>(); }});
+
+}  // namespace
+}  // namespace percolator

@@ -1,0 +1,270 @@
+// A server and the clusters around it.
+
+#include "percolator/server.h"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "percolator/cluster.h"
+#include "percolator/observer.h"
+#include "src/base/strings.h"
+#include "src/rpc/channel.h"
+#include "src/rpc/remote/remote_coordinator.h"
+#include "src/rpc/remote/remote_oracle.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::chrono::seconds kSoon(20);
+
+bool Soon(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + kSoon;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+class ServerTest : public ::testing::Test {
+ protected:
+  ServerOptions Options(const std::string& listen = "127.0.0.1:0") const {
+    ServerOptions options;
+    options.listen = listen;
+    options.data = dir_.path() + "/data";
+    options.store.durability = Durability::kNoSync;
+    options.session_ttl = std::chrono::milliseconds(500);
+    return options;
+  }
+
+  void Start(const std::string& listen = "127.0.0.1:0") {
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(Options(listen));
+    ASSERT_THAT(server, IsOk());
+    server_ = *std::move(server);
+  }
+
+  // Again, at the same address.
+  void Restart() {
+    const std::string listen = StrCat("127.0.0.1:", server_->port());
+    ASSERT_THAT(server_->Stop(), IsOk());
+    server_.reset();
+    Start(listen);
+  }
+
+  std::unique_ptr<Cluster> Open(ClusterOptions options = {}) {
+    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(server_->address(), options);
+    EXPECT_THAT(cluster, IsOk());
+    return cluster.ok() ? *std::move(cluster) : nullptr;
+  }
+
+  TempDir dir_;
+  std::unique_ptr<Server> server_;
+};
+
+absl::Status Add(Cluster* cluster, const std::string& row, int64_t amount) {
+  return cluster
+      ->Transact([&](ReadWrite& t) -> absl::Status {
+        const absl::StatusOr<std::optional<std::string>> old = t.Get("t", row, "n");
+        if (!old.ok()) return old.status();
+        return t.Set("t", row, "n", std::to_string((old->has_value() ? std::stoll(**old) : 0) + amount));
+      })
+      .status();
+}
+
+int64_t Read(Cluster* cluster, const std::string& row) {
+  absl::StatusOr<Snapshot> view = cluster->Now();
+  EXPECT_THAT(view, IsOk());
+  if (!view.ok()) return -1;
+  const absl::StatusOr<std::optional<std::string>> value = view->Get("t", row, "n");
+  EXPECT_THAT(value, IsOk());
+  return value.ok() && value->has_value() ? std::stoll(**value) : -1;
+}
+
+TEST_F(ServerTest, ClustersOfManyProcessesShareOneServer) {
+  Start();
+  const std::unique_ptr<Cluster> a = Open();
+  const std::unique_ptr<Cluster> b = Open({.commit_in_one_step = false});
+  ASSERT_NE(a, nullptr);
+  ASSERT_NE(b, nullptr);
+  ASSERT_THAT(a->CreateTable("t"), IsOk());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      for (int n = 0; n < 20; ++n) EXPECT_THAT(Add((i % 2 == 0 ? a : b).get(), "r", 1), IsOk());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Read(a.get(), "r"), 160);
+  EXPECT_EQ(Read(b.get(), "r"), 160);
+}
+
+TEST_F(ServerTest, WhatWasServedCanBeOpenedInProcessAndTheOtherWayRound) {
+  const std::string embedded = "rocksdb:" + dir_.path() + "/data";
+  {
+    const auto cluster = Cluster::Open(embedded);
+    ASSERT_THAT(cluster, IsOk());
+    ASSERT_THAT((*cluster)->CreateTable("t"), IsOk());
+    ASSERT_THAT(Add(cluster->get(), "r", 1), IsOk());
+  }
+  Start();
+  {
+    const std::unique_ptr<Cluster> cluster = Open();
+    ASSERT_THAT(Add(cluster.get(), "r", 1), IsOk());
+  }
+  ASSERT_THAT(server_->Stop(), IsOk());
+  server_.reset();
+  const auto cluster = Cluster::Open(embedded);
+  ASSERT_THAT(cluster, IsOk());
+  EXPECT_EQ(Read(cluster->get(), "r"), 2);
+}
+
+TEST_F(ServerTest, AClusterGoesOnWhenTheServerComesBack) {
+  Start();
+  const std::unique_ptr<Cluster> cluster = Open();
+  ASSERT_THAT(cluster->CreateTable("t"), IsOk());
+  std::atomic<bool> stop = false;
+  std::atomic<int> done = 0;
+  std::thread adder([&] {
+    while (!stop) {
+      const absl::Status added = Add(cluster.get(), "r", 1);
+      EXPECT_THAT(added, IsOk());
+      if (added.ok()) ++done;
+    }
+  });
+  for (int i = 0; i < 3; ++i) {
+    const int before = done;
+    EXPECT_TRUE(Soon([&] { return done > before + 20; }));
+    Restart();
+  }
+  const int before = done;
+  EXPECT_TRUE(Soon([&] { return done > before + 20; }));
+  stop = true;
+  adder.join();
+  EXPECT_EQ(Read(cluster.get(), "r"), done);
+}
+
+// Whoever asks now and then, and gets an error each time, has a connection soon after there can be one.
+TEST_F(ServerTest, AServerThatWasAwayForLongIsFoundSoon) {
+  Start();
+  const std::unique_ptr<Cluster> cluster = Open({.call_timeout = std::chrono::milliseconds(50)});
+  ASSERT_THAT(cluster->CreateTable("t"), IsOk());
+  const std::string listen = StrCat("127.0.0.1:", server_->port());
+  ASSERT_THAT(server_->Stop(), IsOk());
+  server_.reset();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(cluster->Now(), StatusIs(absl::StatusCode::kUnavailable));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  Start(listen);
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(Soon([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return cluster->Now().ok();
+  }));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST_F(ServerTest, ObserversRunWhereverTheyAre) {
+  Start();
+  const std::unique_ptr<Cluster> here = Open();
+  const std::unique_ptr<Cluster> there = Open();
+  ASSERT_THAT(here->CreateTable("t"), IsOk());
+  WorkerOptions options;
+  options.scan_period = std::chrono::seconds(3600);  // only hints
+  Worker worker(there.get(), options);
+  worker.Observe({.name = "copy", .table = "t", .column = "n", .run = [](ReadWrite& t, const Notification& n) {
+                    const auto value = t.Get("t", n.cell.row, "n");
+                    if (!value.ok()) return value.status();
+                    return t.Set("t", n.cell.row, "copy", value->value_or(""));
+                  }});
+  ASSERT_THAT(worker.Start(), IsOk());
+  ASSERT_TRUE(Soon([&] {  // what is observed has to become known here
+    return Add(here.get(), "r", 1).ok() && here->NotificationBacklog().value_or(Backlog{}).cells == 0 && [&] {
+      absl::StatusOr<Snapshot> view = here->Now();
+      return view.ok() && view->Get("t", "r", "copy").value_or(std::nullopt).has_value();
+    }();
+  }));
+  worker.Stop();
+}
+
+TEST_F(ServerTest, ASessionThatIsSilentIsDeadAndLivesAgainWhenItIsHeard) {
+  Start();
+  const auto channel = OpenChannel(StrCat("127.0.0.1:", server_->port()), {});
+  ASSERT_THAT(channel, IsOk());
+  RemoteCoordinator here(*channel, std::chrono::seconds(5));
+  const auto session = here.OpenSession();
+  ASSERT_THAT(session, IsOk());
+  ASSERT_THAT(here.Campaign("role", **session), IsOkAndHolds(true));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  EXPECT_TRUE((*session)->alive());
+  EXPECT_THAT(here.IsAlive((*session)->id()), IsOkAndHolds(true)) << "kept alive";
+  const std::string listen = StrCat("127.0.0.1:", server_->port());
+  ASSERT_THAT(server_->Stop(), IsOk());
+  server_.reset();
+  EXPECT_TRUE(Soon([&] { return !(*session)->alive(); })) << "nobody hears it";
+  Start(listen);
+  EXPECT_TRUE(Soon([&] { return here.IsAlive((*session)->id()).value_or(false); })) << "the same id";
+  EXPECT_TRUE(Soon([&] { return (*session)->alive(); }));
+  EXPECT_THAT(here.Campaign("role", **session), IsOkAndHolds(true));
+}
+
+TEST_F(ServerTest, TimestampsGrowOverARestart) {
+  Start();
+  const auto oracle = RemoteOracle::Open({StrCat("127.0.0.1:", server_->port())}, {});
+  ASSERT_THAT(oracle, IsOk());
+  const absl::StatusOr<Timestamp> before = (*oracle)->GetTimestamps(1000);
+  ASSERT_THAT(before, IsOk());
+  Restart();
+  absl::StatusOr<Timestamp> after;
+  ASSERT_TRUE(Soon([&] { return (after = (*oracle)->GetTimestamp()).ok(); }));
+  EXPECT_GE(after->value(), before->value() + 1000);
+  EXPECT_THAT((*oracle)->GetTimestamps(0), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT((*oracle)->GetTimestamps(Oracle::kMaxCount + 1), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(ServerTest, WhatCantBeServedSaysWhy) {
+  Start();
+  ServerOptions options = Options(StrCat("127.0.0.1:", server_->port()));
+  options.data = dir_.path() + "/other";
+  EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("taken")));
+  options.listen = "127.0.0.1:0";
+  options.data = dir_.path() + "/data";
+  EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kFailedPrecondition)) << "its data is in use";
+  options.data = "";
+  options.listen = "0.0.0.0:0";
+  EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("plain text")));
+  options.plaintext_for_all = true;
+  EXPECT_THAT(Server::Start(options), IsOk());
+  options.listen = "nonsense";
+  EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("HOST:PORT")));
+  options.listen = "127.0.0.1:0";
+  options.threads = 0;
+  EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
+  options.threads = 1;
+  options.tls.cert = "/nowhere/cert";
+  EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
+  options.tls.key = "/nowhere/key";
+  EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/nowhere/cert")));
+}
+
+TEST_F(ServerTest, ACallToNobodyFailsInTime) {
+  Start();
+  const std::string address = server_->address();
+  ASSERT_THAT(server_->Stop(), IsOk());
+  EXPECT_THAT(Cluster::Open(address, {.call_timeout = std::chrono::seconds(1)}),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+}  // namespace
+}  // namespace percolator
