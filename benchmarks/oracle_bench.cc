@@ -4,6 +4,8 @@
 //   distant   the same behind a simulated round trip, every caller    against   through BatchingOracle
 //             with a request of its own
 //
+// With --remote: a server in a process of its own, and clients in others (oracle_remote.h).
+//
 // Every thread checks that its timestamps grow. A simulated round trip costs no processor time, so a request of one's own
 // looks cheaper than it is. Latencies are taken of every 64th call near by and of every call at a distance, from all
 // rounds, and contain one reading of the clock.
@@ -26,6 +28,7 @@
 #include <vector>
 
 #include "benchmarks/duel.h"
+#include "benchmarks/oracle_remote.h"
 #include "src/oracle/batching_oracle.h"
 #include "src/oracle/local_oracle.h"
 
@@ -168,7 +171,13 @@ int Main(int argc, char** argv) {
   app.add_option("--rounds", settings.rounds, "Rounds; the median counts")->capture_default_str();
   app.add_option("--round-ms", settings.round_ms, "Length of a contestant's turn")->capture_default_str();
   app.add_option("--round-trip-us", settings.round_trip_us, "To the distant oracle and back")->capture_default_str();
+  bool remote = false;
+  RemoteRole role;
+  app.add_flag("--remote", remote, "Instead: the oracle of a server, asked by other processes (3 rounds of a second)");
+  AddRemoteRole(&app, &role);
   CLI11_PARSE(app, argc, argv);
+  if (!role.role.empty()) return PlayRemoteRole(role);
+  if (remote) return RunRemote(std::filesystem::read_symlink("/proc/self/exe").string(), 3, 1000);
 
   // Else the kernel lets every sleep last some 50 us longer, to wake several at once. Threads inherit it.
   Require(prctl(PR_SET_TIMERSLACK, 1) == 0, "setting the timer slack failed");

@@ -1,0 +1,364 @@
+#include "benchmarks/figure8_remote.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "benchmarks/duel.h"
+#include "percolator/cluster.h"
+#include "src/rpc/channel.h"
+#include "src/rpc/proto/bigtable.grpc.pb.h"
+#include "src/rpc/proto/bigtable_admin.grpc.pb.h"
+#include "src/rpc/remote/remote_coordinator.h"
+#include "src/rpc/remote/remote_oracle.h"
+#include "src/rpc/remote/remote_store.h"
+
+namespace percolator {
+namespace {
+
+namespace bt = google::bigtable::v2;
+namespace admin = google::bigtable::admin::v2;
+
+constexpr char kInstance[] = "projects/p/instances/i";
+constexpr char kColumn[] = "c";
+constexpr std::chrono::seconds kTimeout(10);
+
+void Require(bool ok, const char* what) {
+  if (ok) return;
+  std::fprintf(stderr, "figure8: %s failed\n", what);
+  std::exit(1);
+}
+
+std::string RowName(uint64_t i) {
+  char name[32];
+  std::snprintf(name, sizeof(name), "user%012llu", static_cast<unsigned long long>(i));
+  return name;
+}
+
+struct alignas(64) Random {
+  uint64_t state = 1;
+  uint64_t Below(uint64_t n) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % n;
+  }
+};
+
+// Requests, by what they are for.
+struct Requests {
+  std::atomic<int> reads{0};
+  std::atomic<int> mutations{0};
+  std::atomic<int> timestamps{0};
+};
+
+class CountedStore final : public RemoteStore {
+ public:
+  CountedStore(const std::shared_ptr<grpc::Channel>& channel, Requests* requests)
+      : RemoteStore(channel, kTimeout), requests_(requests) {}
+
+  absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override {
+    ++requests_->reads;
+    return RemoteStore::Read(reads);
+  }
+  std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override {
+    ++requests_->mutations;
+    return RemoteStore::Mutate(mutations);
+  }
+  absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override {
+    ++requests_->mutations;
+    return RemoteStore::MutateTogether(mutation, oracle);
+  }
+
+ private:
+  Requests* const requests_;
+};
+
+class CountedOracle final : public Oracle {
+ public:
+  CountedOracle(Oracle* oracle, Requests* requests) : oracle_(oracle), requests_(requests) {}
+  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
+    ++requests_->timestamps;
+    return oracle_->GetTimestamps(count);
+  }
+
+ private:
+  Oracle* const oracle_;
+  Requests* const requests_;
+};
+
+// A cluster without the fronts through which threads share requests, and with its requests counted.
+struct Unbatched {
+  Unbatched(const std::string& target, bool one_step) {
+    const auto channel = OpenChannel(target, {});
+    Require(channel.ok(), "opening a channel");
+    store = std::make_unique<CountedStore>(*channel, &requests);
+    auto remote = RemoteOracle::Open({target}, {}, kTimeout);
+    Require(remote.ok(), "opening the oracle");
+    far_oracle = *std::move(remote);
+    oracle = std::make_unique<CountedOracle>(far_oracle.get(), &requests);
+    coordinator = std::make_unique<RemoteCoordinator>(*channel, kTimeout);
+    ClusterOptions options;
+    options.commit_in_one_step = one_step;
+    auto assembled = Cluster::Assemble({store.get(), oracle.get(), coordinator.get()}, options);
+    Require(assembled.ok(), "assembling a cluster");
+    cluster = *std::move(assembled);
+  }
+
+  Requests requests;
+  std::unique_ptr<RemoteStore> store;
+  std::unique_ptr<Oracle> far_oracle;
+  std::unique_ptr<Oracle> oracle;
+  std::unique_ptr<Coordinator> coordinator;
+  std::unique_ptr<Cluster> cluster;
+};
+
+class RemoteContest {
+ public:
+  RemoteContest(const RemoteSettings& settings, const std::string& target)
+      : settings_(settings),
+        value_(static_cast<size_t>(settings.value_bytes), 'v'),
+        random_(64),
+        one_step_(target, true),
+        two_phase_(target, false) {
+    for (size_t i = 0; i < random_.size(); ++i) random_[i].state = 0x9E3779B97F4A7C15 * (i + 1);
+    auto batched = Cluster::Open(settings.cluster);
+    Require(batched.ok(), "opening the cluster");
+    batched_ = *std::move(batched);
+    const auto channel = OpenChannel(target, {});
+    Require(channel.ok(), "opening a channel");
+    data_ = bt::Bigtable::NewStub(*channel);
+    admin_ = admin::BigtableTableAdmin::NewStub(*channel);
+    table_ = "figure8-" + std::to_string(batched_->Now()->timestamp().value());
+    raw_ = "raw-" + table_;
+    CreateTables();
+    LoadTables();
+  }
+  ~RemoteContest() {
+    batched_->DropTable(table_).IgnoreError();
+    admin::DeleteTableRequest request;
+    request.set_name(std::string(kInstance) + "/tables/" + raw_);
+    google::protobuf::Empty response;
+    grpc::ClientContext context;
+    admin_->DeleteTable(&context, request, &response);
+  }
+
+  // Of the unbatched to the raw.
+  double Read(int threads) {
+    Duel duel = MakeDuel("read one cell", threads);
+    duel.Add("ReadRows", [&](int t) { ReadRaw(t); })
+        .Add("Snapshot: Get, batched", [&](int t) { ReadSnapshot(batched_.get(), t); })
+        .Add("Snapshot: Get, unbatched", [&](int t) { ReadSnapshot(one_step_.cluster.get(), t); })
+        .Add("Get in one snapshot, unbatched", [&](int t) { ReadOften(t); });
+    duel.Run();
+    snapshots_.clear();
+    return duel.ratios()[3];
+  }
+
+  // Of the unbatched, in two phases and in one step, to the raw.
+  std::pair<double, double> Write(int threads) {
+    Duel duel = MakeDuel("write one cell", threads);
+    duel.Add("MutateRow", [&](int t) { WriteRaw(t); })
+        .Add("Transaction: one step, batched", [&](int t) { Commit(batched_.get(), t); })
+        .Add("Transaction: two phases, unbatched", [&](int t) { Commit(two_phase_.cluster.get(), t); })
+        .Add("Transaction: one step, unbatched", [&](int t) { Commit(one_step_.cluster.get(), t); });
+    duel.Run();
+    return {duel.ratios()[2], duel.ratios()[3]};
+  }
+
+  void CountRequests() {
+    std::printf("requests of a transaction, of %d each\n", kCounted);
+    std::printf("  %-44s %10s %10s %10s\n", "", "read", "mutate", "timestamp");
+    for (Unbatched* how : {&two_phase_, &one_step_}) {
+      const std::string name = how == &two_phase_ ? "two phases" : "one step";
+      Count(how, name + ", write one cell", [&] { Write(how->cluster.get(), 1, false); });
+      Count(how, name + ", read and write one cell", [&] { Write(how->cluster.get(), 1, true); });
+      Count(how, name + ", write 10 cells in 10 rows", [&] { Write(how->cluster.get(), 10, false); });
+    }
+  }
+
+ private:
+  static constexpr int kCounted = 100;
+
+  Duel MakeDuel(const std::string& title, int threads) const {
+    return {title, threads, settings_.rounds, std::chrono::milliseconds(settings_.round_ms)};
+  }
+
+  void CreateTables() {
+    Require(batched_->CreateTable(table_).ok(), "creating a table");
+    admin::CreateTableRequest request;
+    request.set_parent(kInstance);
+    request.set_table_id(raw_);
+    for (const char* family : {"data", "lock", "write", "notify"}) {
+      (*request.mutable_table()->mutable_column_families())[family];
+    }
+    admin::Table response;
+    grpc::ClientContext context;
+    Require(admin_->CreateTable(&context, request, &response).ok(), "creating a table through Bigtable's API");
+  }
+
+  void LoadTables() {
+    for (int first = 0; first < settings_.rows; first += 1000) {
+      const int end = std::min(first + 1000, settings_.rows);
+      const auto done = batched_->Transact([&](ReadWrite& t) {
+        for (int i = first; i < end; ++i) {
+          if (absl::Status s = t.Set(table_, RowName(static_cast<uint64_t>(i)), kColumn, value_); !s.ok()) return s;
+        }
+        return absl::OkStatus();
+      });
+      Require(done.ok(), "loading");
+      for (int i = first; i < end; ++i) WriteRawRow(static_cast<uint64_t>(i));
+    }
+  }
+
+  void ReadRaw(int thread) {
+    bt::ReadRowsRequest request;
+    request.set_table_name(std::string(kInstance) + "/tables/" + raw_);
+    request.mutable_rows()->add_row_keys(RowName(Pick(thread)));
+    request.set_rows_limit(1);
+    auto* const chain = request.mutable_filter()->mutable_chain();
+    auto* const range = chain->add_filters()->mutable_column_range_filter();
+    range->set_family_name("write");
+    range->set_start_qualifier_closed(kColumn);
+    range->set_end_qualifier_closed(kColumn);
+    chain->add_filters()->set_cells_per_column_limit_filter(1);
+    grpc::ClientContext context;
+    const auto reader = data_->ReadRows(&context, request);
+    bt::ReadRowsResponse response;
+    int cells = 0;
+    while (reader->Read(&response)) cells += response.chunks_size();
+    Require(reader->Finish().ok() && cells == 1, "ReadRows");
+  }
+
+  void WriteRaw(int thread) { WriteRawRow(Pick(thread)); }
+
+  void WriteRawRow(uint64_t row) {
+    bt::MutateRowRequest request;
+    request.set_table_name(std::string(kInstance) + "/tables/" + raw_);
+    request.set_row_key(RowName(row));
+    auto* const set = request.add_mutations()->mutable_set_cell();
+    set->set_family_name("write");
+    set->set_column_qualifier(kColumn);
+    set->set_timestamp_micros(static_cast<int64_t>(++last_) * 1000);
+    set->set_value(value_);
+    grpc::ClientContext context;
+    bt::MutateRowResponse response;
+    Require(data_->MutateRow(&context, request, &response).ok(), "MutateRow");
+  }
+
+  void ReadSnapshot(Cluster* cluster, int thread) {
+    absl::StatusOr<Snapshot> now = cluster->Now();
+    Require(now.ok(), "Now");
+    const auto value = now->Get(table_, RowName(Pick(thread)), kColumn);
+    Require(value.ok() && value->has_value(), "Get");
+  }
+
+  // As a transaction that reads much does: one timestamp for many Gets.
+  void ReadOften(int thread) {
+    std::unique_ptr<Snapshot>& snapshot = SnapshotOf(thread);
+    const auto value = snapshot->Get(table_, RowName(Pick(thread)), kColumn);
+    Require(value.ok() && value->has_value(), "Get");
+  }
+
+  std::unique_ptr<Snapshot>& SnapshotOf(int thread) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (snapshots_.empty()) snapshots_.resize(64);
+    }
+    std::unique_ptr<Snapshot>& snapshot = snapshots_[static_cast<size_t>(thread)];
+    if (snapshot == nullptr) {
+      absl::StatusOr<Snapshot> now = one_step_.cluster->Now();
+      Require(now.ok(), "Now");
+      snapshot = std::make_unique<Snapshot>(*std::move(now));
+    }
+    return snapshot;
+  }
+
+  void Commit(Cluster* cluster, int thread) {
+    for (;;) {
+      Transaction t(cluster);
+      Require(t.Set(table_, RowName(Pick(thread)), kColumn, value_).ok(), "Set");
+      const CommitResult result = t.Commit();
+      if (result.committed()) return;
+      Require(IsConflict(result.status), "Commit");
+    }
+  }
+
+  void Write(Cluster* cluster, int rows, bool read) {
+    Transaction t(cluster);
+    for (int i = 0; i < rows; ++i) {
+      const std::string row = RowName(next_row_++ % static_cast<uint64_t>(settings_.rows));
+      if (read) Require(t.Get(table_, row, kColumn).ok(), "Get");
+      Require(t.Set(table_, row, kColumn, value_).ok(), "Set");
+    }
+    Require(t.Commit().committed(), "Commit");
+  }
+
+  template <typename Run>
+  void Count(Unbatched* how, const std::string& name, const Run& run) {
+    Requests& requests = how->requests;
+    run();  // what is asked for only once
+    requests.reads = requests.mutations = requests.timestamps = 0;
+    for (int i = 0; i < kCounted; ++i) run();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // secondaries are committed in the background
+    const auto each = [](int count) { return static_cast<double>(count) / kCounted; };
+    std::printf("  %-44s %10.2f %10.2f %10.2f\n", name.c_str(), each(requests.reads), each(requests.mutations),
+                each(requests.timestamps));
+  }
+
+  uint64_t Pick(int thread) {
+    return random_[static_cast<size_t>(thread)].Below(static_cast<uint64_t>(settings_.rows));
+  }
+
+  const RemoteSettings settings_;
+  const std::string value_;
+  std::vector<Random> random_;
+  Unbatched one_step_;
+  Unbatched two_phase_;
+  std::unique_ptr<Cluster> batched_;
+  std::unique_ptr<bt::Bigtable::Stub> data_;
+  std::unique_ptr<admin::BigtableTableAdmin::Stub> admin_;
+  std::string table_;
+  std::string raw_;
+  std::atomic<uint64_t> last_{0};
+  uint64_t next_row_ = 0;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Snapshot>> snapshots_;
+};
+
+}  // namespace
+
+int RunFigure8Remote(const RemoteSettings& settings) {
+  constexpr std::string_view kScheme = "percolator://";
+  if (!settings.cluster.starts_with(kScheme)) {
+    std::fprintf(stderr, "figure8: --cluster is percolator://HOST:PORT, of a `percolator serve`\n");
+    return 2;
+  }
+  RemoteContest contest(settings, settings.cluster.substr(kScheme.size()));
+  double read = 0;
+  double two_phase = 0;
+  double one_step = 0;
+  for (const int threads : settings.threads) {
+    const double ratio = contest.Read(threads);
+    if (threads == settings.threads.front()) read = ratio;
+  }
+  for (const int threads : settings.threads) {
+    const auto [two, one] = contest.Write(threads);
+    if (threads != settings.threads.front()) continue;
+    two_phase = two;
+    one_step = one;
+  }
+  contest.CountRequests();
+  std::printf("figure8 remote_read_ratio=%.2f remote_write_ratio_2pc=%.2f remote_write_ratio_onestep=%.2f\n", read,
+              two_phase, one_step);
+  return 0;
+}
+
+}  // namespace percolator
