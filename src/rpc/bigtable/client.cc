@@ -74,7 +74,8 @@ absl::Status StoreStatusOf(const grpc::Status& status) {
 // A call gives up when its time has passed, or when it was sent often in a row without getting anything.
 class BigtableClient::Attempts {
  public:
-  explicit Attempts(Duration timeout) : runtime_(Runtime::Real()), end_(runtime_->Elapsed() + timeout) {}
+  Attempts(grpc::Channel* channel, Duration timeout)
+      : channel_(channel), runtime_(Runtime::Real()), end_(runtime_->Elapsed() + timeout) {}
 
   bool first() const { return sent_ == 0; }
 
@@ -93,11 +94,14 @@ class BigtableClient::Attempts {
     const auto wait =
         Duration(static_cast<int64_t>(runtime_->Random() % static_cast<uint64_t>(longest.count()))) + kFirstBackoff / 2;
     if (runtime_->Elapsed() + wait >= end_) return false;
-    runtime_->Sleep(wait);
+    const Duration until = runtime_->Elapsed() + wait;
+    WaitForConnection(*channel_, wait);
+    runtime_->Sleep(std::max(until - runtime_->Elapsed(), Duration(0)));
     return true;
   }
 
  private:
+  grpc::Channel* const channel_;
   Runtime* const runtime_;
   const Duration end_;
   int sent_ = 0;
@@ -135,17 +139,18 @@ absl::StatusOr<std::unique_ptr<BigtableClient>> BigtableClient::Open(const Bigta
   }
   absl::StatusOr<Channels> channels = OpenChannels(options);
   if (!channels.ok()) return channels.status();
-  return std::unique_ptr<BigtableClient>(new BigtableClient(options, pb::Bigtable::NewStub(channels->data),
-                                                            admin::BigtableTableAdmin::NewStub(channels->admin)));
+  return std::unique_ptr<BigtableClient>(new BigtableClient(options, channels->data, channels->admin));
 }
 
-BigtableClient::BigtableClient(const BigtableStoreOptions& options, std::unique_ptr<DataStub> data,
-                               std::unique_ptr<AdminStub> admin)
+BigtableClient::BigtableClient(const BigtableStoreOptions& options, std::shared_ptr<grpc::Channel> data,
+                               std::shared_ptr<grpc::Channel> admin)
     : instance_name_(StrCat("projects/", options.project, "/instances/", options.instance)),
       app_profile_(options.app_profile),
       timeout_(options.timeout),
-      data_(std::move(data)),
-      admin_(std::move(admin)) {}
+      data_channel_(std::move(data)),
+      admin_channel_(std::move(admin)),
+      data_(pb::Bigtable::NewStub(data_channel_)),
+      admin_(admin::BigtableTableAdmin::NewStub(admin_channel_)) {}
 
 std::string BigtableClient::TableName(const std::string& table) const {
   return StrCat(instance_name_, "/tables/", table);
@@ -156,8 +161,6 @@ void BigtableClient::PrepareData(Rpc rpc, const std::string& table, const Attemp
   sent_[static_cast<int>(rpc)].fetch_add(1, std::memory_order_relaxed);
   if (!attempts.first()) repeated_.fetch_add(1, std::memory_order_relaxed);
   context->set_deadline(attempts.Deadline());
-  // gRPC makes connections only while some call waits for one, and a call that fails at once does not.
-  context->set_wait_for_ready(!attempts.first());
   std::string route = StrCat("table_name=", UrlEncoded(TableName(table)));
   if (!app_profile_.empty()) route += StrCat("&app_profile_id=", UrlEncoded(app_profile_));
   context->AddMetadata("x-goog-request-params", route);
@@ -168,8 +171,6 @@ void BigtableClient::PrepareAdmin(std::string_view field, std::string_view resou
   sent_[static_cast<int>(Rpc::kAdmin)].fetch_add(1, std::memory_order_relaxed);
   if (!attempts.first()) repeated_.fetch_add(1, std::memory_order_relaxed);
   context->set_deadline(attempts.Deadline());
-  // gRPC makes connections only while some call waits for one, and a call that fails at once does not.
-  context->set_wait_for_ready(!attempts.first());
   context->AddMetadata("x-goog-request-params", StrCat(field, "=", UrlEncoded(resource)));
 }
 
@@ -212,7 +213,7 @@ absl::StatusOr<BigtableClient::Rows> BigtableClient::Read(const std::string& tab
   request.set_table_name(TableName(table));
   request.set_app_profile_id(app_profile_);
   *request.mutable_filter() = filter;
-  for (Attempts attempts(timeout_);;) {
+  for (Attempts attempts(data_channel_.get(), timeout_);;) {
     request.mutable_rows()->clear_row_keys();
     for (const std::string& key : keys) request.mutable_rows()->add_row_keys(key);
     std::string done;
@@ -241,7 +242,7 @@ absl::StatusOr<ScanPage> BigtableClient::Scan(const std::string& table, const Ro
   if (!range.start.empty()) rows->set_start_key_closed(range.start);
   if (range.limit.has_value()) rows->set_end_key_open(*range.limit);
   ScanPage page;
-  for (Attempts attempts(timeout_);;) {
+  for (Attempts attempts(data_channel_.get(), timeout_);;) {
     size_t page_bytes = 0;
     std::string done;
     const absl::Status status = Stream(
@@ -270,7 +271,7 @@ absl::Status BigtableClient::MutateOne(const std::string& table, const RowMutati
   request.set_app_profile_id(app_profile_);
   request.set_row_key(mutation.row);
   AppendMutations(mutation.mutations, request.mutable_mutations());
-  for (Attempts attempts(timeout_);;) {
+  for (Attempts attempts(data_channel_.get(), timeout_);;) {
     grpc::ClientContext context;
     PrepareData(Rpc::kMutateRow, table, attempts, &context);
     pb::MutateRowResponse response;
@@ -313,7 +314,7 @@ std::vector<absl::Status> BigtableClient::Mutate(const std::string& table,
   std::vector<absl::Status> results(mutations.size());
   std::vector<size_t> pending(mutations.size());
   for (size_t i = 0; i < pending.size(); ++i) pending[i] = i;
-  for (Attempts attempts(timeout_);;) {
+  for (Attempts attempts(data_channel_.get(), timeout_);;) {
     MutateMany(table, mutations, pending, attempts, &results);
     const size_t before = pending.size();
     std::erase_if(pending, [&results](size_t i) { return !IsPassing(results[i]); });
@@ -332,7 +333,7 @@ absl::StatusOr<MutateResult> BigtableClient::MutateIf(const std::string& table, 
   AppendMutations(mutation.mutations,
                   if_matched ? request.mutable_true_mutations() : request.mutable_false_mutations());
   grpc::ClientContext context;
-  PrepareData(Rpc::kCheckAndMutateRow, table, Attempts(timeout_), &context);
+  PrepareData(Rpc::kCheckAndMutateRow, table, Attempts(data_channel_.get(), timeout_), &context);
   pb::CheckAndMutateRowResponse response;
   const absl::Status status = StoreStatusOf(data_->CheckAndMutateRow(&context, request, &response));
   if (!status.ok()) return ExplainFailedPrecondition(status);
@@ -343,7 +344,7 @@ absl::StatusOr<std::vector<std::string>> BigtableClient::SampleRowKeys(const std
   pb::SampleRowKeysRequest request;
   request.set_table_name(TableName(table));
   request.set_app_profile_id(app_profile_);
-  for (Attempts attempts(timeout_);;) {
+  for (Attempts attempts(data_channel_.get(), timeout_);;) {
     grpc::ClientContext context;
     PrepareData(Rpc::kSampleRowKeys, table, attempts, &context);
     const std::unique_ptr<grpc::ClientReader<pb::SampleRowKeysResponse>> reader =
@@ -370,7 +371,7 @@ absl::Status BigtableClient::CreateTable(const std::string& table) {
   for (int i = 0; i < kFamilyCount; ++i) {
     (*request.mutable_table()->mutable_column_families())[std::string(FamilyName(static_cast<Family>(i)))];
   }
-  for (Attempts attempts(std::max(timeout_, kAdminTimeout));;) {
+  for (Attempts attempts(admin_channel_.get(), std::max(timeout_, kAdminTimeout));;) {
     grpc::ClientContext context;
     PrepareAdmin("parent", instance_name_, attempts, &context);
     admin::Table response;
@@ -385,7 +386,7 @@ absl::Status BigtableClient::CreateTable(const std::string& table) {
 absl::Status BigtableClient::DeleteTable(const std::string& table) {
   admin::DeleteTableRequest request;
   request.set_name(TableName(table));
-  for (Attempts attempts(std::max(timeout_, kAdminTimeout));;) {
+  for (Attempts attempts(admin_channel_.get(), std::max(timeout_, kAdminTimeout));;) {
     grpc::ClientContext context;
     PrepareAdmin("name", request.name(), attempts, &context);
     google::protobuf::Empty response;

@@ -6,6 +6,7 @@
 #ifndef PERCOLATOR_RPC_BIGTABLE_CLIENT_H_
 #define PERCOLATOR_RPC_BIGTABLE_CLIENT_H_
 
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
@@ -71,7 +72,8 @@ class BigtableClient {
   // One call with its repetitions.
   class Attempts;
 
-  BigtableClient(const BigtableStoreOptions& options, std::unique_ptr<DataStub> data, std::unique_ptr<AdminStub> admin);
+  BigtableClient(const BigtableStoreOptions& options, std::shared_ptr<grpc::Channel> data,
+                 std::shared_ptr<grpc::Channel> admin);
 
   std::string TableName(const std::string& table) const;
   // Before a request is sent: counts it, and tells the server whom it is for.
@@ -91,6 +93,8 @@ class BigtableClient {
   const std::string instance_name_;
   const std::string app_profile_;
   const Duration timeout_;
+  const std::shared_ptr<grpc::Channel> data_channel_;
+  const std::shared_ptr<grpc::Channel> admin_channel_;
   const std::unique_ptr<DataStub> data_;
   const std::unique_ptr<AdminStub> admin_;
   std::atomic<uint64_t> sent_[static_cast<int>(Rpc::kCount)] = {};
