@@ -31,6 +31,7 @@
 
 #include "benchmarks/duel.h"
 #include "benchmarks/figure8_remote.h"
+#include "benchmarks/figure8_rows.h"
 #include "percolator/cluster.h"
 #include "rocksdb/cache.h"
 #include "rocksdb/db.h"
@@ -61,23 +62,6 @@ void Require(bool ok, const char* what) {
   std::fprintf(stderr, "figure8: %s failed\n", what);
   std::exit(1);
 }
-
-std::string RowName(uint64_t i) {
-  char name[32];
-  std::snprintf(name, sizeof(name), "user%012llu", static_cast<unsigned long long>(i));
-  return name;
-}
-
-// One cheap generator for each thread, a cache line apart.
-struct alignas(64) Random {
-  uint64_t state = 1;
-  uint64_t Below(uint64_t n) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state % n;
-  }
-};
 
 class Contest {
  public:

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "benchmarks/duel.h"
+#include "benchmarks/figure8_rows.h"
 #include "percolator/cluster.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/proto/bigtable.grpc.pb.h"
@@ -35,22 +36,6 @@ void Require(bool ok, const char* what) {
   std::fprintf(stderr, "figure8: %s failed\n", what);
   std::exit(1);
 }
-
-std::string RowName(uint64_t i) {
-  char name[32];
-  std::snprintf(name, sizeof(name), "user%012llu", static_cast<unsigned long long>(i));
-  return name;
-}
-
-struct alignas(64) Random {
-  uint64_t state = 1;
-  uint64_t Below(uint64_t n) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state % n;
-  }
-};
 
 // Requests, by what they are for.
 struct Requests {

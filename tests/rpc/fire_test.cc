@@ -94,7 +94,12 @@ int RunServer(const std::string& port, const std::string& dir) {
   options.data = dir;
   options.store = OptionsFor(true).store;
   options.session_ttl = kSessionTtl;
-  const absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options);
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options);
+  // While it was dead, somebody else may have got its port for a connection.
+  while (absl::IsUnavailable(server.status())) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    server = Server::Start(options);
+  }
   if (!server.ok()) return Complain(server.status());
   for (;;) pause();
 }

@@ -1,6 +1,5 @@
 #include "src/rpc/server/coordination_service.h"
 
-#include <deque>
 #include <utility>
 #include <vector>
 

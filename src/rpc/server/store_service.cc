@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/rpc/convert.h"
-#include "src/rpc/status.h"
+#include "src/rpc/server/calls.h"
 
 namespace percolator {
 namespace {
@@ -73,40 +73,35 @@ absl::Status MutateTogether(Store* store, Oracle* oracle, v1::MutateTogetherRequ
 
 }  // namespace
 
-StoreService::Reactor* StoreService::Later(Context* context, std::function<absl::Status()> work) {
-  Reactor* const reactor = context->DefaultReactor();
-  executor_->Run([reactor, work = std::move(work)] { reactor->Finish(ToGrpc(work())); });
-  return reactor;
-}
-
 StoreService::Reactor* StoreService::Read(Context* context, const v1::ReadRequest* request,
                                           v1::ReadResponse* response) {
-  return Later(context, [=, this] { return percolator::Read(store_, Mine(request), response); });
+  return RunUnary(context, executor_, [=, this] { return percolator::Read(store_, Mine(request), response); });
 }
 
 StoreService::Reactor* StoreService::Scan(Context* context, const v1::ScanRequest* request,
                                           v1::ScanResponse* response) {
-  return Later(context, [=, this] { return percolator::Scan(store_, Mine(request), response); });
+  return RunUnary(context, executor_, [=, this] { return percolator::Scan(store_, Mine(request), response); });
 }
 
 StoreService::Reactor* StoreService::Mutate(Context* context, const v1::MutateRequest* request,
                                             v1::MutateResponse* response) {
-  return Later(context, [=, this] { return percolator::Mutate(store_, Mine(request), response); });
+  return RunUnary(context, executor_, [=, this] { return percolator::Mutate(store_, Mine(request), response); });
 }
 
 StoreService::Reactor* StoreService::MutateTogether(Context* context, const v1::MutateTogetherRequest* request,
                                                     v1::MutateTogetherResponse* response) {
-  return Later(context, [=, this] { return percolator::MutateTogether(store_, oracle_, Mine(request), response); });
+  return RunUnary(context, executor_,
+                  [=, this] { return percolator::MutateTogether(store_, oracle_, Mine(request), response); });
 }
 
 StoreService::Reactor* StoreService::RaiseSafePoint(Context* context, const v1::RaiseSafePointRequest* request,
                                                     v1::RaiseSafePointResponse* /*response*/) {
-  return Later(context, [=, this] { return store_->RaiseSafePoint(Timestamp(request->timestamp())); });
+  return RunUnary(context, executor_, [=, this] { return store_->RaiseSafePoint(Timestamp(request->timestamp())); });
 }
 
 StoreService::Reactor* StoreService::GetSafePoint(Context* context, const v1::GetSafePointRequest* /*request*/,
                                                   v1::GetSafePointResponse* response) {
-  return Later(context, [=, this] {
+  return RunUnary(context, executor_, [=, this] {
     const absl::StatusOr<Timestamp> safe_point = store_->SafePoint();
     if (safe_point.ok()) response->set_timestamp(safe_point->value());
     return safe_point.status();
@@ -115,7 +110,7 @@ StoreService::Reactor* StoreService::GetSafePoint(Context* context, const v1::Ge
 
 StoreService::Reactor* StoreService::SampleRowKeys(Context* context, const v1::SampleRowKeysRequest* request,
                                                    v1::SampleRowKeysResponse* response) {
-  return Later(context, [=, this] {
+  return RunUnary(context, executor_, [=, this] {
     const absl::StatusOr<std::vector<std::string>> keys = store_->SampleRowKeys(request->table());
     if (!keys.ok()) return keys.status();
     for (const std::string& key : *keys) response->add_keys(key);
@@ -125,19 +120,19 @@ StoreService::Reactor* StoreService::SampleRowKeys(Context* context, const v1::S
 
 StoreService::Reactor* StoreService::CreateTable(Context* context, const v1::CreateTableRequest* request,
                                                  v1::CreateTableResponse* /*response*/) {
-  return Later(context, [=, this] {
+  return RunUnary(context, executor_, [=, this] {
     return store_->CreateTable({request->table().name(), request->table().schema()});
   });
 }
 
 StoreService::Reactor* StoreService::DropTable(Context* context, const v1::DropTableRequest* request,
                                                v1::DropTableResponse* /*response*/) {
-  return Later(context, [=, this] { return store_->DropTable(request->name()); });
+  return RunUnary(context, executor_, [=, this] { return store_->DropTable(request->name()); });
 }
 
 StoreService::Reactor* StoreService::ListTables(Context* context, const v1::ListTablesRequest* /*request*/,
                                                 v1::ListTablesResponse* response) {
-  return Later(context, [=, this] {
+  return RunUnary(context, executor_, [=, this] {
     const absl::StatusOr<std::vector<TableInfo>> tables = store_->ListTables();
     if (!tables.ok()) return tables.status();
     for (const TableInfo& table : *tables) {

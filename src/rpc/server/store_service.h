@@ -3,9 +3,6 @@
 #ifndef PERCOLATOR_RPC_SERVER_STORE_SERVICE_H_
 #define PERCOLATOR_RPC_SERVER_STORE_SERVICE_H_
 
-#include <functional>
-
-#include "absl/status/status.h"
 #include "percolator/oracle.h"
 #include "percolator/store.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
@@ -42,9 +39,6 @@ class StoreService final : public v1::Store::CallbackService {
                       v1::ListTablesResponse* response) override;
 
  private:
-  // Has `work` done by the executor, and answers with its status.
-  Reactor* Later(Context* context, std::function<absl::Status()> work);
-
   Store* const store_;
   Oracle* const oracle_;
   Executor* const executor_;
