@@ -29,7 +29,12 @@ class Duel {
 
   // `operations_per_call`: how many operations of interest one call does.
   Duel& Add(std::string name, Operation operation, int operations_per_call = 1) {
-    contestants_.push_back({std::move(name), std::move(operation), operations_per_call, {}});
+    contestants_.push_back({std::move(name), std::move(operation), threads_, operations_per_call, {}});
+    return *this;
+  }
+  // One with a number of threads of its own.
+  Duel& AddWithThreads(std::string name, int threads, Operation operation) {
+    contestants_.push_back({std::move(name), std::move(operation), threads, 1, {}});
     return *this;
   }
 
@@ -64,6 +69,7 @@ class Duel {
   struct Contestant {
     std::string name;
     Operation operation;
+    int threads;
     int operations_per_call;
     std::vector<double> rates;
   };
@@ -77,7 +83,7 @@ class Duel {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     const auto end = start + round_;
-    std::vector<int64_t> calls(threads_);
+    std::vector<int64_t> calls(c.threads);
     const auto work = [&](int thread) {
       int64_t n = 0;
       do {
@@ -87,7 +93,7 @@ class Duel {
       calls[thread] = n;
     };
     std::vector<std::thread> others;
-    for (int t = 1; t < threads_; ++t) others.emplace_back(work, t);
+    for (int t = 1; t < c.threads; ++t) others.emplace_back(work, t);
     work(0);
     for (std::thread& t : others) t.join();
     const std::chrono::duration<double> seconds = Clock::now() - start;

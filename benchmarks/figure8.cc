@@ -136,13 +136,16 @@ class Contest {
     return {duel.ratios()[2], duel.ratios()[3]};
   }
 
-  // How much faster many threads are than one, with one-step commits.
+  // How much faster many threads are than one, with one-step commits; and, for comparison, with RocksDB.
   double Scaling(int threads) {
-    Duel one = MakeDuel("write one cell", 1);
-    one.Add("Transaction: one step", [&](int t) { Commit(one_step_.get(), t, 1); }).Run();
-    Duel many = MakeDuel("write one cell", threads);
-    many.Add("Transaction: one step", [&](int t) { Commit(one_step_.get(), t, 1); }).Run();
-    return many.rate(0) / one.rate(0);
+    const auto put = [&](int t) { Require(rocks_->Put(write_options_, RowName(Pick(t)), value_).ok(), "Put"); };
+    const auto commit = [&](int t) { Commit(one_step_.get(), t, 1); };
+    const std::string many = std::to_string(threads) + " threads";
+    MakeDuel("write one cell", 1).Add("RocksDB: Put", put).AddWithThreads("RocksDB: Put, " + many, threads, put).Run();
+    return MakeDuel("write one cell", 1)
+        .Add("Transaction: one step", commit)
+        .AddWithThreads("Transaction: one step, " + many, threads, commit)
+        .Run();
   }
 
  private:

@@ -3,7 +3,8 @@
 // A write costs about the same for one transaction as for many: one turn of RocksDB's writers, one record in the log, one
 // fsync, one request to the oracle. So one thread at a time, the leader, applies joint mutations, its own and those of all
 // who came meanwhile; they wait and find theirs done. Whoever comes when there is no leader becomes the leader, so a lone
-// caller waits for nobody.
+// caller waits for nobody. At the end of a group, the first who waits is woken before those whose requests are done: the
+// next fsync is under way while they wake, which takes as long as an fsync when they are many.
 //
 // At most one group is under way at any time: so whoever wants to see every joint mutation that began before now has one
 // thing to wait for (WaitForGroup).
@@ -18,6 +19,7 @@
 #include <functional>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "percolator/oracle.h"
 #include "src/base/mutex.h"
 
@@ -36,10 +38,17 @@ class JointQueue {
 
    private:
     friend class JointQueue;
-    bool done = false;
+    enum class Told { kNothing, kTryToLead, kDone };
+
+    void Tell(Told told) ABSL_LOCKS_EXCLUDED(mutex);
+    // Waits to be told something, once.
+    Told Wait() ABSL_LOCKS_EXCLUDED(mutex);
+
+    Mutex mutex;  // its own, so that those who wake do not wait for each other
     CondVar wake;
+    Told told ABSL_GUARDED_BY(mutex) = Told::kNothing;
   };
-  using Group = std::vector<Request*>;
+  using Group = absl::InlinedVector<Request*, 8>;
 
   // `apply` is given groups of requests with the same oracle, one after the other.
   explicit JointQueue(std::function<void(const Group&)> apply);
@@ -56,18 +65,17 @@ class JointQueue {
   size_t waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  void Lead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The requests that this thread is to apply as the leader; none if another thread leads, or nobody waits.
+  Group TryToLead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Lead(const Group& group, const Request* own) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::function<void(const Group&)> apply_;
 
   mutable Mutex mutex_;
   CondVar group_done_;
-  bool leading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool led_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t groups_done_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Request*> waiting_ ABSL_GUARDED_BY(mutex_);
-
-  Group group_;  // the leader's
 };
 
 }  // namespace percolator
