@@ -89,7 +89,9 @@ class KillWebIndexTest : public ::testing::TestWithParam<bool> {
   // The child lives for a while, in which the site changes.
   void LiveAndDie(const std::string& dir, Site* site, Moment moment) {
     Child child(dir, GetParam(), 0);
-    if (moment != Moment::kOpening) EXPECT_TRUE(SaysSomething(child, kPatience)) << "the child does not begin";
+    if (moment != Moment::kOpening) {
+      EXPECT_TRUE(SaysSomething(child, kPatience)) << "the child does not begin";
+    }
     const auto end =
         std::chrono::steady_clock::now() + milliseconds(1 + random_() % (moment == Moment::kOpening ? 40 : 200));
     while (std::chrono::steady_clock::now() < end) {
