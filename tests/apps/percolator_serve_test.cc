@@ -1,4 +1,4 @@
-// `percolator serve` as a process, with other processes around it.
+// `percolator serve` as a process, with other processes around it; and the commands on every kind of address that many share.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,8 @@
 
 #include "src/base/strings.h"
 #include "tests/rpc/child_process.h"
+#include "tests/rpc/cluster_places.h"
+#include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace percolator {
@@ -53,7 +55,56 @@ void ExpectError(const Words& words, int exit, const std::string& text) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
 }
 
-class ServeTest : public ::testing::Test {
+// Commands that are given an address.
+class CommandsTest : public ::testing::Test {
+ protected:
+  Words With(const Words& words) const {
+    Words all = {"--cluster", address_};
+    all.insert(all.end(), words.begin(), words.end());
+    return all;
+  }
+  std::string Must(const Words& words) const {
+    const Ran ran = RunCommand(With(words));
+    EXPECT_EQ(ran.exit, 0) << ran.said;
+    return ran.said;
+  }
+  Json MustJson(Words words) const {
+    words.emplace_back("--json");
+    const std::string said = Must(words);
+    return Json::parse(said, nullptr, /*allow_exceptions=*/false);
+  }
+  // With an exit code that says: there is none.
+  void ExpectNone(const Words& words, const std::string& text) const {
+    const Ran ran = RunCommand(With(words));
+    EXPECT_EQ(ran.exit, 1) << ran.said;
+    EXPECT_THAT(ran.said, HasSubstr(text));
+  }
+
+  void ExpectAllCommandsWork() const {
+    Must({"tables", "create", "t"});
+    EXPECT_THAT(Must({"set", "t", "r", "c", "v"}), HasSubstr("committed at"));
+    EXPECT_EQ(Must({"get", "t", "r", "c"}), "v\n");
+    const Json set = MustJson({"set", "t", "r", "c", "w"});
+    EXPECT_EQ(MustJson({"scan", "t"}), Json::array({{{"row", "r"}, {"column", "c"}, {"value", "w"}}}));
+    EXPECT_THAT(Must({"cells", "t", "r"}), AllOf(ContainsRegex("c .*put v"), ContainsRegex("c .*put w")));
+    EXPECT_EQ(MustJson({"tables"})[0]["table"], "t");
+    Must({"delete", "t", "r", "c"});
+    ExpectNone({"get", "t", "r", "c"}, "has no value");
+    EXPECT_EQ(Must({"get", "t", "r", "c", "--as-of", std::to_string(set["commit_ts"].get<uint64_t>())}), "w\n");
+    EXPECT_TRUE(MustJson({"stats"}).is_object());
+    ExpectNone({"locks"}, "there are no locks");
+    ExpectNone({"notifications"}, "there are no notifications");
+    ExpectNone({"quarantine"}, "nothing is in quarantine");
+    Must({"gc"});
+    Must({"wait-idle", "--timeout", "5s"});
+    Must({"bench", "--time", "100ms", "--rows", "100", "--threads", "4"});
+    Must({"tables", "drop", "t", "--yes"});
+  }
+
+  std::string address_;
+};
+
+class ServeTest : public CommandsTest {
  protected:
   // Starts it, on a port that is free unless told otherwise, and waits until it is ready.
   void Serve(const std::string& listen = "127.0.0.1:0") {
@@ -71,41 +122,14 @@ class ServeTest : public ::testing::Test {
 
   std::string Data() const { return dir_.path() + "/data"; }
   std::string Listen() const { return address_.substr(std::string("percolator://").size()); }
-  Words With(const Words& words) const {
-    Words all = {"--cluster", address_};
-    all.insert(all.end(), words.begin(), words.end());
-    return all;
-  }
-  std::string Must(const Words& words) const {
-    const Ran ran = RunCommand(With(words));
-    EXPECT_EQ(ran.exit, 0) << ran.said;
-    return ran.said;
-  }
-  Json MustJson(Words words) const {
-    words.emplace_back("--json");
-    const std::string said = Must(words);
-    return Json::parse(said, nullptr, /*allow_exceptions=*/false);
-  }
 
   TempDir dir_;
   std::unique_ptr<ChildProcess> server_;
-  std::string address_;
 };
 
 TEST_F(ServeTest, CommandsOfOtherProcesses) {
   ASSERT_NO_FATAL_FAILURE(Serve());
-  Must({"tables", "create", "t"});
-  EXPECT_THAT(Must({"set", "t", "r", "c", "v"}), HasSubstr("committed at"));
-  EXPECT_EQ(Must({"get", "t", "r", "c"}), "v\n");
-  EXPECT_EQ(MustJson({"scan", "t"}), Json::array({{{"row", "r"}, {"column", "c"}, {"value", "v"}}}));
-  EXPECT_THAT(Must({"cells", "t", "r"}), ContainsRegex("c .*put v"));
-  EXPECT_EQ(MustJson({"tables"})[0]["table"], "t");
-  EXPECT_TRUE(MustJson({"stats"}).is_object());
-  Must({"wait-idle", "--timeout", "5s"});
-  const Ran locks = RunCommand(With({"locks"}));
-  EXPECT_EQ(locks.exit, 1);
-  EXPECT_THAT(locks.said, HasSubstr("there are no locks"));
-  Must({"bench", "--time", "100ms", "--rows", "100", "--threads", "4"});
+  ExpectAllCommandsWork();
   EXPECT_EQ(Stop(), 0);
 }
 
@@ -193,6 +217,14 @@ TEST_F(ServeTest, NobodyAnswers) {
   ExpectError({"--cluster", "percolator://nobody.invalid:1", "get", "t", "r", "c"}, 3, "nobody.invalid:1");
   ExpectError({"--cluster", "percolator://127.0.0.1:1", "get", "t", "r", "c"}, 3, "127.0.0.1:1");
   ExpectError({"--cluster", "percolator://127.0.0.1", "get", "t", "r", "c"}, 2, "HOST:PORT");
+}
+
+TEST_F(CommandsTest, OnBigtable) {
+  const absl::StatusOr<std::unique_ptr<ClusterPlace>> place = MakeBigtablePlace();
+  if (absl::IsUnavailable(place.status())) GTEST_SKIP() << place.status();
+  ASSERT_THAT(place, IsOk());
+  address_ = (*place)->address();
+  ExpectAllCommandsWork();
 }
 
 }  // namespace

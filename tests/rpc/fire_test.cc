@@ -1,5 +1,11 @@
-// Real processes under fire: a server, loaders and workers, which are killed with SIGKILL, or stopped with SIGSTOP for a while,
-// at random, all of them, the server too. Then the fire ends, what is dead is started again, and it is looked at:
+// Real processes under fire: servers, loaders and workers, which are killed with SIGKILL, or stopped with SIGSTOP for a while,
+// at random, all of them. There are two ways of serving a cluster:
+//
+//   - a server, which has the data, the oracle and coordination;
+//   - as with Bigtable: a server that is used for its data only, through Bigtable's API; two oracles, one of which leads;
+//     etcd, which is under fire too.
+//
+// Then the fire ends, what is dead is started again, and it is looked at:
 //
 //   - the money is the same in every snapshot, during the fire and after;
 //   - the history of all transactions of all processes, in the order in which they were seen to begin and end, is judged by
@@ -7,7 +13,7 @@
 //   - what observers have derived is what follows from the sources;
 //   - no lock is left.
 //
-// The test program is its own child: --child ROLE PORT DIR NUMBER. Children send their record through one socket that keeps
+// The test program is its own child: --child ROLE ARGUMENT DIR NUMBER. Children send their record through one socket that keeps
 // whole messages and their order, so an event that is heard later was not earlier.
 //
 // PERCOLATOR_FIRE_SECONDS: for how long, for each mode. PERCOLATOR_TEST_SEED: who, when.
@@ -37,6 +43,7 @@
 #include "sim/history/graph_checker.h"
 #include "sim/history/sweep_checker.h"
 #include "src/base/strings.h"
+#include "tests/rpc/etcd_process.h"
 #include "tests/stress/chain.h"
 #include "tests/stress/killing.h"
 #include "tests/stress/load.h"
@@ -88,20 +95,35 @@ int Complain(const absl::Status& status) {
   return 2;
 }
 
-int RunServer(const std::string& port, const std::string& dir) {
-  ServerOptions options;
-  options.listen = "127.0.0.1:" + port;
-  options.data = dir;
-  options.store = OptionsFor(true).store;
-  options.session_ttl = kSessionTtl;
-  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options);
-  // While it was dead, somebody else may have got its port for a connection.
+// Serves until it is killed. While it was dead, somebody else may have got its port for a connection.
+template <typename AnyServer, typename Options>
+int Serve(const Options& options) {
+  absl::StatusOr<std::unique_ptr<AnyServer>> server = AnyServer::Start(options);
   while (absl::IsUnavailable(server.status())) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    server = Server::Start(options);
+    server = AnyServer::Start(options);
   }
   if (!server.ok()) return Complain(server.status());
   for (;;) pause();
+}
+
+int RunServer(const std::string& listen, const std::string& dir) {
+  ServerOptions options;
+  options.listen = listen;
+  options.data = dir;
+  options.store = OptionsFor(true).store;
+  options.session_ttl = kSessionTtl;
+  return Serve<Server>(options);
+}
+
+// `argument`: where to listen, a space, etcd.
+int RunOracle(const std::string& argument) {
+  const size_t space = argument.find(' ');
+  OracleServerOptions options;
+  options.listen = argument.substr(0, space);
+  options.etcd = {argument.substr(space + 1)};
+  options.lease = kLease;
+  return Serve<OracleServer>(options);
 }
 
 // The server may be dead at this moment.
@@ -148,10 +170,11 @@ int RunWorker(Cluster* cluster) {
   for (;;) pause();
 }
 
-int RunChild(const std::string& role, const std::string& port, const std::string& dir, uint64_t life) {
-  if (role == "server") return RunServer(port, dir);
+int RunChild(const std::string& role, const std::string& argument, const std::string& dir, uint64_t life) {
+  if (role == "server") return RunServer(argument, dir);
+  if (role == "oracle") return RunOracle(argument);
   const bool one_step = life % 2 == 0;
-  const std::unique_ptr<Cluster> cluster = OpenPatiently("percolator://127.0.0.1:" + port, OptionsFor(one_step));
+  const std::unique_ptr<Cluster> cluster = OpenPatiently(argument, OptionsFor(one_step));
   if (cluster == nullptr) return 2;
   if (role == "load") return RunLoader(cluster.get(), life);
   if (role == "sources") return RunSources(cluster.get(), life);
@@ -162,7 +185,10 @@ int RunChild(const std::string& role, const std::string& port, const std::string
 
 struct Process {
   std::string role;
+  std::string argument;
   pid_t pid = -1;
+
+  bool serves() const { return role == "server" || role == "oracle"; }
 };
 
 class FireTest : public ::testing::Test {
@@ -181,21 +207,34 @@ class FireTest : public ::testing::Test {
     if (record_out_ >= 0) close(record_out_);
   }
 
-  // A port that nobody has now.
-  void FindPort() {
-    const absl::StatusOr<std::unique_ptr<Server>> server = Server::Start({.listen = "127.0.0.1:0"});
-    ASSERT_THAT(server, IsOk());
-    port_ = (*server)->port();
+  // The processes that serve a cluster, and its address.
+  void PlaceAtServer() {
+    const std::string server = AnyAddress();
+    processes_.push_back({"server", server});
+    address_ = "percolator://" + server;
+  }
+  void PlaceAsInBigtable() {
+    etcd_ = std::make_unique<EtcdProcess>();
+    const std::string server = AnyAddress();
+    processes_.push_back({"server", server});
+    std::string oracles;
+    for (int i = 0; i < 2; ++i) {
+      const std::string oracle = AnyAddress();
+      processes_.push_back({"oracle", StrCat(oracle, " ", etcd_->endpoint())});
+      oracles += (i > 0 ? "," : "") + oracle;
+    }
+    address_ =
+        StrCat("bigtable:projects/p/instances/i?oracle=", oracles, "&coord=", etcd_->endpoint(), "&endpoint=", server);
   }
 
-  std::string address() const { return StrCat("percolator://127.0.0.1:", port_); }
+  static std::string AnyAddress() { return StrCat("127.0.0.1:", FreePort()); }
 
   void Start(Process* process) {
     const uint64_t life = ++lives_;
     process->pid = fork();
     if (process->pid != 0) return;
     dup2(record_out_, kRecordFd);
-    execl(Program().c_str(), Program().c_str(), "--child", process->role.c_str(), std::to_string(port_).c_str(),
+    execl(Program().c_str(), Program().c_str(), "--child", process->role.c_str(), process->argument.c_str(),
           (dir_.path() + "/data").c_str(), std::to_string(life).c_str(), nullptr);
     _exit(127);
   }
@@ -222,13 +261,17 @@ class FireTest : public ::testing::Test {
     }
   }
 
+  // The whole test, of a cluster that was placed.
+  void Run();
   void Fire(std::mt19937_64* random);
   void StopOrKill(Process* process, std::mt19937_64* random);
+  void StopOrKillEtcd(std::mt19937_64* random);
   void Audit(const std::atomic<bool>& stop);
   void LookAtEverything();
 
   TempDir dir_;
-  int port_ = 0;
+  std::string address_;
+  std::unique_ptr<EtcdProcess> etcd_;
   int record_in_ = -1;
   int record_out_ = -1;
   uint64_t lives_ = 0;
@@ -255,17 +298,35 @@ void FireTest::StopOrKill(Process* process, std::mt19937_64* random) {
   ++kills_;
 }
 
+void FireTest::StopOrKillEtcd(std::mt19937_64* random) {
+  if ((*random)() % 2 == 0) {
+    etcd_->Stop();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1 + (*random)() % 1200));
+    etcd_->Continue();
+    ++pauses_;
+  } else {
+    etcd_->Kill();
+    etcd_->Start();
+    ++kills_;
+  }
+}
+
 void FireTest::Fire(std::mt19937_64* random) {
   const auto end = std::chrono::steady_clock::now() + FireTime();
   while (std::chrono::steady_clock::now() < end && !HasFatalFailure()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50 + (*random)() % 500));
-    StopOrKill(&processes_[(*random)() % processes_.size()], random);
+    const size_t who = (*random)() % (processes_.size() + (etcd_ != nullptr ? 1 : 0));
+    if (who < processes_.size()) {
+      StopOrKill(&processes_[who], random);
+    } else {
+      StopOrKillEtcd(random);
+    }
   }
 }
 
 // Counts the money, again and again. A snapshot that could not be read says nothing.
 void FireTest::Audit(const std::atomic<bool>& stop) {
-  const std::unique_ptr<Cluster> cluster = OpenPatiently(address(), OptionsFor(true));
+  const std::unique_ptr<Cluster> cluster = OpenPatiently(address_, OptionsFor(true));
   ASSERT_NE(cluster, nullptr);
   while (!stop) {
     absl::StatusOr<Snapshot> view = cluster->Now();
@@ -279,7 +340,7 @@ void FireTest::Audit(const std::atomic<bool>& stop) {
 }
 
 void FireTest::LookAtEverything() {
-  const std::unique_ptr<Cluster> cluster = OpenPatiently(address(), OptionsFor(true));
+  const std::unique_ptr<Cluster> cluster = OpenPatiently(address_, OptionsFor(true));
   ASSERT_NE(cluster, nullptr);
   const uint64_t last_read = (lives_ + 1) * kIdsPerLife;
   const absl::StatusOr<int64_t> money = ReadEverything(cluster.get(), &keeper_, last_read);
@@ -316,15 +377,11 @@ void FireTest::LookAtEverything() {
             << " runs of the first observer\n";
 }
 
-TEST_F(FireTest, NothingIsLostAndNothingIsWrong) {
+void FireTest::Run() {
   std::mt19937_64 random(TestSeed());
-  FindPort();
-  for (const char* role : {"server", "load", "load", "sources", "worker", "worker", "worker", "worker"}) {
-    processes_.push_back({role});
-  }
-  Start(&processes_.front());
+  for (Process& process : processes_) Start(&process);
   {
-    const std::unique_ptr<Cluster> cluster = OpenPatiently(address(), OptionsFor(true));
+    const std::unique_ptr<Cluster> cluster = OpenPatiently(address_, OptionsFor(true));
     ASSERT_NE(cluster, nullptr);
     ASSERT_THAT(SetUpLoad(cluster.get(), &keeper_, 1), IsOk());
     ASSERT_THAT(SetUpChain(cluster.get()), IsOk());
@@ -332,19 +389,33 @@ TEST_F(FireTest, NothingIsLostAndNothingIsWrong) {
   std::thread hearing([this] { HearRecord(); });
   std::atomic<bool> stop = false;
   std::thread auditing([&] { Audit(stop); });
-  for (size_t i = 1; i < processes_.size(); ++i) Start(&processes_[i]);
+  for (const char* role : {"load", "load", "sources", "worker", "worker", "worker", "worker"}) {
+    processes_.push_back({role, address_});
+    Start(&processes_.back());
+  }
   Fire(&random);
   stop = true;
-  for (size_t i = 1; i < processes_.size(); ++i) {
-    End(processes_[i]);
-    processes_[i].pid = -1;
+  for (Process& process : processes_) {
+    if (process.serves()) continue;
+    End(process);
+    process.pid = -1;
   }
-  if (HasEnded(processes_.front())) Start(&processes_.front());
   auditing.join();
   shutdown(record_out_, SHUT_RDWR);
   hearing.join();
   if (!HasFatalFailure()) LookAtEverything();
   EXPECT_GT(audits_, 0);
+}
+
+TEST_F(FireTest, NothingIsLostAndNothingIsWrongAtAServer) {
+  PlaceAtServer();
+  Run();
+}
+
+TEST_F(FireTest, NothingIsLostAndNothingIsWrongAsInBigtable) {
+  if (const std::string why = EtcdProcess::WhyNot(); !why.empty()) GTEST_SKIP() << why;
+  PlaceAsInBigtable();
+  Run();
 }
 
 }  // namespace
