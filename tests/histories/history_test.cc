@@ -7,6 +7,8 @@
 //     histories_test FOLDER                          the scripts of another folder
 //
 // A script is rewritten by its first variant; the others then have to say the same.
+//
+// A program that registers stores (tests/store/store_kinds.h) plays them on those, and writes nothing.
 
 #include <stdlib.h>
 
@@ -42,6 +44,9 @@ class HistoryTest : public ::testing::Test {
       : path_(std::move(path)), variant_(variant), rewrites_(g_rewrite && may_rewrite) {}
 
   void TestBody() override {
+    if (variant_.elsewhere != nullptr) {
+      if (const absl::Status ready = variant_.elsewhere->ready(); !ready.ok()) GTEST_SKIP() << ready;
+    }
     const absl::StatusOr<Script> script = ParseScript(ReadText(path_));
     ASSERT_TRUE(script.ok()) << path_ << ": " << script.status();
     const absl::StatusOr<std::unique_ptr<Player>> player = Player::Make(*script, variant_);
@@ -79,7 +84,7 @@ class BrokenScriptTest : public ::testing::Test {
 void RegisterScript(const std::filesystem::path& path) {
   const std::string name = path.stem().string();
   const absl::StatusOr<Script> script = ParseScript(ReadText(path));
-  const absl::StatusOr<std::vector<Variant>> variants =
+  absl::StatusOr<std::vector<Variant>> variants =
       script.ok() ? VariantsOf(*script) : absl::StatusOr<std::vector<Variant>>(script.status());
   if (!variants.ok()) {
     const std::string why = path.string() + ": " + variants.status().ToString();
@@ -87,11 +92,14 @@ void RegisterScript(const std::filesystem::path& path) {
                             [why]() -> ::testing::Test* { return new BrokenScriptTest(why); });
     return;
   }
+  const bool elsewhere = !StoresToTest().empty();
+  if (elsewhere) variants = Elsewhere(*variants);
   for (size_t i = 0; i < variants->size(); ++i) {
     const Variant variant = (*variants)[i];
+    const bool may_rewrite = i == 0 && !elsewhere;
     ::testing::RegisterTest(
         name.c_str(), variant.name().c_str(), nullptr, nullptr, path.c_str(), 1,
-        [path, variant, i]() -> ::testing::Test* { return new HistoryTest(path, variant, i == 0); });
+        [path, variant, may_rewrite]() -> ::testing::Test* { return new HistoryTest(path, variant, may_rewrite); });
   }
 }
 

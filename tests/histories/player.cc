@@ -119,20 +119,29 @@ absl::StatusOr<std::unique_ptr<Player>> Player::Make(const Script& script, const
 }
 
 absl::Status Player::OpenStore() {
-  if (!variant_.on_disk) {
+  if (!variant_.on_disk && variant_.elsewhere == nullptr) {
     if (store_ == nullptr) store_ = NewMemoryStore();
     return absl::OkStatus();
   }
-  if (!folder_.has_value()) folder_.emplace();
   store_.reset();
+  absl::StatusOr<std::unique_ptr<Store>> store = variant_.on_disk ? OpenOnDisk() : OpenElsewhere();
+  if (!store.ok()) return store.status();
+  store_ = *std::move(store);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Store>> Player::OpenOnDisk() {
+  if (!folder_.has_value()) folder_.emplace();
   RocksStoreOptions options;
   options.durability = Durability::kNoSync;
   options.block_cache_bytes = 1 << 20;
   options.write_buffer_bytes = 1 << 20;
-  absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(folder_->path() + "/store", options);
-  if (!store.ok()) return store.status();
-  store_ = *std::move(store);
-  return absl::OkStatus();
+  return OpenRocksStore(folder_->path() + "/store", options);
+}
+
+absl::StatusOr<std::unique_ptr<Store>> Player::OpenElsewhere() {
+  if (place_ == nullptr) place_ = variant_.elsewhere->make();
+  return place_->Open(StoreLimits());
 }
 
 // Whether it asks something of a client that is in the middle of a command.

@@ -29,6 +29,7 @@
 #include "tests/histories/script.h"
 #include "tests/histories/variant.h"
 #include "tests/histories/virtual_runtime.h"
+#include "tests/store/store_kinds.h"
 #include "tests/testing/temp_dir.h"
 
 namespace percolator {
@@ -74,6 +75,8 @@ class Player {
 
   static const std::map<std::string_view, Verb>& Verbs();
   absl::Status OpenStore();
+  absl::StatusOr<std::unique_ptr<Store>> OpenOnDisk();
+  absl::StatusOr<std::unique_ptr<Store>> OpenElsewhere();
   Answer Perform(const Command& command);
   bool IsForBusy(const Command& command) const;
   absl::Status CheckRules();
@@ -184,6 +187,7 @@ class Player {
   MortalCoordinator coordinator_{&oracle_, &runtime_};
   Network network_;
   std::optional<TempDir> folder_;
+  std::unique_ptr<StorePlace> place_;  // of a store elsewhere
   std::unique_ptr<Store> store_;
   std::vector<std::unique_ptr<Client>> clients_;  // all that were ever started
   std::map<std::string, Client*> by_name_;

@@ -32,7 +32,8 @@ bool Allows(const std::vector<std::string>& wanted, std::string_view name) {
 }  // namespace
 
 std::string Variant::name() const {
-  std::string name = StrCat(LayoutName(layout), "_", StoreName(on_disk), "_", CommitName(in_one_step));
+  const std::string_view store = elsewhere != nullptr ? elsewhere->name : StoreName(on_disk);
+  std::string name = StrCat(LayoutName(layout), "_", store, "_", CommitName(in_one_step));
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }
@@ -59,6 +60,22 @@ absl::StatusOr<std::vector<Variant>> VariantsOf(const Script& script) {
     }
   }
   return variants;
+}
+
+std::vector<Variant> Elsewhere(const std::vector<Variant>& variants) {
+  const bool in_two_rows =
+      std::any_of(variants.begin(), variants.end(), [](const Variant& v) { return v.layout == Layout::kTwoRows; });
+  const Layout layout = in_two_rows ? Layout::kTwoRows : variants.front().layout;
+  std::vector<Variant> elsewhere;
+  for (const StoreKind& kind : StoresToTest()) {
+    if (kind.like_another) continue;
+    for (Variant variant : variants) {
+      if (variant.layout != layout || variant.on_disk || (variant.in_one_step && !kind.mutates_together)) continue;
+      variant.elsewhere = &kind;
+      elsewhere.push_back(variant);
+    }
+  }
+  return elsewhere;
 }
 
 }  // namespace percolator

@@ -1,4 +1,4 @@
-// Registers the store in Bigtable for the conformance suite, on Google's emulators and on our own server of Bigtable's API.
+// Registers the store in Bigtable for the suites that run on any, on Google's emulators and on our own server of Bigtable's API.
 
 #include <atomic>
 #include <chrono>
@@ -11,7 +11,7 @@
 #include "src/rpc/bigtable/bigtable_store.h"
 #include "tests/rpc/bigtable_server.h"
 #include "tests/rpc/emulator.h"
-#include "tests/store/conformance.h"
+#include "tests/store/store_kinds.h"
 
 namespace percolator {
 namespace {
@@ -71,11 +71,13 @@ std::map<std::string, std::string> Cannot() {
            "Bigtable gives no account of what it looked at, so StoreLimits::scan_work does not count"}};
 }
 
-StoreKind Kind(std::string name, const EmulatorOr& (*emulator)(), uint64_t last_timestamp) {
+StoreKind Kind(std::string name, const EmulatorOr& (*emulator)(), uint64_t last_timestamp, bool like_another) {
   return {.name = std::move(name),
           .make = [emulator] { return std::make_unique<BigtablePlace>((*emulator())->target()); },
           .keeps_content = true,
           .takes_limits = true,
+          .like_another = like_another,
+          .mutates_together = false,
           .last_timestamp = last_timestamp,
           .cannot = Cannot(),
           .ready = [emulator] { return emulator().status(); }};
@@ -90,13 +92,14 @@ StoreKind Serve() {
           .make = [] { return std::make_unique<ServePlace>(); },
           .keeps_content = true,
           .takes_limits = true,
+          .mutates_together = false,
           .last_timestamp = kLast,
           .cannot = std::move(cannot)};
 }
 
 const bool kRegistered = RegisterStore(Serve()) &&
-                         RegisterStore(Kind("emulator_debian", &Built, 253'402'300'799'999)) &&
-                         RegisterStore(Kind("emulator_packaged", &Packaged, kLast));
+                         RegisterStore(Kind("emulator_debian", &Built, 253'402'300'799'999, /*like_another=*/false)) &&
+                         RegisterStore(Kind("emulator_packaged", &Packaged, kLast, /*like_another=*/true));
 
 }  // namespace
 }  // namespace percolator

@@ -1,4 +1,4 @@
-// Registers the store of a server for the conformance suite: a RemoteStore, a server in this process, and the store behind.
+// Registers the store of a server for the suites that run on any: a RemoteStore, a server in this process, and the store behind.
 
 #include <atomic>
 #include <memory>
@@ -11,7 +11,7 @@
 #include "src/rpc/server/executor.h"
 #include "src/rpc/server/listen.h"
 #include "src/rpc/server/store_service.h"
-#include "tests/store/conformance.h"
+#include "tests/store/store_kinds.h"
 #include "tests/testing/temp_dir.h"
 
 namespace percolator {

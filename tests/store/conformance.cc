@@ -6,14 +6,9 @@
 namespace percolator {
 namespace {
 
-std::vector<StoreKind>& Registry() {
-  static auto& kinds = *new std::vector<StoreKind>();
-  return kinds;
-}
-
 std::vector<StoreKind> StoresWith(bool StoreKind::*ability) {
   std::vector<StoreKind> kinds;
-  for (const StoreKind& kind : Registry()) {
+  for (const StoreKind& kind : StoresToTest()) {
     if (kind.*ability) kinds.push_back(kind);
   }
   return kinds;
@@ -23,7 +18,6 @@ constexpr int kMostPages = 100'000;  // more of them is a scan that never ends
 
 }  // namespace
 
-std::vector<StoreKind> StoresToTest() { return Registry(); }
 std::vector<StoreKind> StoresThatKeepContent() { return StoresWith(&StoreKind::keeps_content); }
 std::vector<StoreKind> StoresThatTakeLimits() { return StoresWith(&StoreKind::takes_limits); }
 std::string NameOfStore(const ::testing::TestParamInfo<StoreKind>& info) { return info.param.name; }
@@ -35,11 +29,6 @@ INSTANTIATE_TEST_SUITE_P(Stores, StoreLimitsTest, ::testing::ValuesIn(StoresThat
 // A program whose stores can do none of this has no such tests.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreReopenTest);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreLimitsTest);
-
-bool RegisterStore(StoreKind kind) {
-  Registry().push_back(std::move(kind));
-  return true;
-}
 
 Mutation Set(std::string column, uint64_t ts, std::string value, Family family) {
   return Mutation::Set(family, std::move(column), Timestamp(ts), std::move(value));

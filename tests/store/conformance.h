@@ -1,10 +1,7 @@
 // The conformance suite: what percolator/store.h promises, tested on every kind of store.
 //
-// The suite is the object library store_conformance_suite. A test program links it and registers the stores
-// to test:
-//
-//     const bool kRegistered = RegisterStore({"remote", &StartServer, /*keeps_content=*/true,
-//     /*takes_limits=*/false});
+// The suite is the object library store_conformance_suite. A test program links it and registers the stores to test
+// (store_kinds.h).
 //
 // Suites: StoreTest runs on every registered store, StoreReopenTest and StoreLimitsTest on those that can do
 // it.
@@ -14,10 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,43 +21,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "percolator/store.h"
+#include "tests/store/store_kinds.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
 
 namespace percolator {
 
-// The place of one store, empty at first. What it needs (a folder, a server) lives as long as the place.
-class StorePlace {
- public:
-  virtual ~StorePlace() = default;
-
-  // Opens the store there. Called again only after the store opened before is closed and destroyed.
-  virtual absl::StatusOr<std::unique_ptr<Store>> Open(const StoreLimits& limits) = 0;
-};
-
-// A kind of store to test, and what its places can do.
-struct StoreKind {
-  std::string name;
-  std::function<std::unique_ptr<StorePlace>()> make;
-  // Opening again finds what was there.
-  bool keeps_content = false;
-  // Open obeys the limits it is given. Otherwise they are the defaults.
-  bool takes_limits = false;
-  // The largest at which a cell can be set.
-  uint64_t last_timestamp = Timestamp::Infinity().value() - 1;
-  // Tests that it can't pass, by name, and why; they are skipped.
-  std::map<std::string, std::string> cannot = {};
-  // Not OK: what its places need is not on this machine, and all its tests are skipped.
-  std::function<absl::Status()> ready = [] { return absl::OkStatus(); };
-};
-
-inline void PrintTo(const StoreKind& kind, std::ostream* os) { *os << kind.name; }
-
-// Adds a kind of store to those the suite runs on. To be called before main, by initialising a global.
-bool RegisterStore(StoreKind kind);
-
-// The kinds that were added: all, and those that can do more. For INSTANTIATE_TEST_SUITE_P, with NameOfStore.
-std::vector<StoreKind> StoresToTest();
+// The kinds that can do more. For INSTANTIATE_TEST_SUITE_P, with NameOfStore.
 std::vector<StoreKind> StoresThatKeepContent();
 std::vector<StoreKind> StoresThatTakeLimits();
 std::string NameOfStore(const ::testing::TestParamInfo<StoreKind>& info);
