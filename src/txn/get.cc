@@ -197,7 +197,7 @@ absl::StatusOr<std::optional<Version>> GetPlainCell(Environment& env, Timestamp 
   absl::StatusOr<std::vector<Row>> rows = env.store->Read(reads);
   if (!rows.ok())
     return IsTransient(rows.status()) ? absl::StatusOr<std::optional<Version>>(std::nullopt) : rows.status();
-  if (absl::Status s = CheckSnapshot(env, ts); !s.ok()) return s;
+  if (absl::Status s = CheckAfterRead(env, ts); !s.ok()) return s;  // G3; no request of its own
   std::vector<Cell>& cells = rows->front().cells;
   if (cells.empty()) return Version();
   if (cells.size() > 1 || cells[0].family != Family::kWrite) return std::nullopt;

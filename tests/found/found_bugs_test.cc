@@ -102,6 +102,19 @@ TEST_F(FoundBugsTest, TransactGoesOnAfterAMissingTimestamp) {
   EXPECT_EQ(runs, 2);
 }
 
+// G3. The Get of a snapshot asked a distant store for its safe point, in a request of its own, although the answer to the
+// read had told it: half of what a Get took.
+TEST_F(FoundBugsTest, AGetOfASnapshotIsOneRequest) {
+  ASSERT_THAT(Put(cluster_.get(), "r", "v"), IsOk());
+  absl::StatusOr<Snapshot> now = cluster_->Now();
+  ASSERT_THAT(now, IsOk());
+  store_.asked_for_safe_point = 0;
+  EXPECT_EQ(now->Get("t", "r", "c").value(), "v");
+  EXPECT_EQ(store_.asked_for_safe_point, 0);
+  ASSERT_THAT(store_.RaiseSafePoint(now->timestamp().Next()), IsOk());
+  EXPECT_THAT(now->Get("t", "r", "c"), StatusIs(absl::StatusCode::kOutOfRange));
+}
+
 // T1, found by the simulator (seed 229). A resolver that met a lock is slow; meanwhile the transaction is rolled forward,
 // overwritten, and its verdict collected. The resolver must not take "nothing there" for "rolled back" and say so for good:
 // whoever asks for the outcome later would believe it.

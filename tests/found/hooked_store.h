@@ -36,6 +36,7 @@ class HookedStore : public Store {
   std::function<void(const std::vector<RowMutation>&)> before_mutate;
   std::function<void()> after_list;
   std::atomic<bool> down{false};
+  std::atomic<int> asked_for_safe_point{0};
 
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override { return store_->Read(reads); }
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override { return store_->Scan(request); }
@@ -50,7 +51,11 @@ class HookedStore : public Store {
     return hook ? hook(mutation, oracle) : store_->MutateTogether(mutation, oracle);
   }
   absl::Status RaiseSafePoint(Timestamp ts) override { return store_->RaiseSafePoint(ts); }
-  absl::StatusOr<Timestamp> SafePoint() override { return store_->SafePoint(); }
+  absl::StatusOr<Timestamp> SafePoint() override {
+    ++asked_for_safe_point;
+    return store_->SafePoint();
+  }
+  absl::StatusOr<Timestamp> SafePointOfReads() override { return store_->SafePointOfReads(); }
   absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override {
     return store_->SampleRowKeys(name);
   }
