@@ -1,6 +1,12 @@
 #include "src/base/runtime.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
+#include <climits>
 #include <condition_variable>
 #include <mutex>
 #include <random>
@@ -23,6 +29,52 @@ class RealWaitQueue final : public WaitQueue {
   CondVar condition_;
 };
 
+class QueueEvent final : public Event {
+ public:
+  explicit QueueEvent(std::unique_ptr<WaitQueue> queue) : queue_(std::move(queue)) {}
+
+  void Set() override {
+    MutexLock lock(&mutex_);
+    happened_ = true;
+    queue_->WakeAll();
+  }
+  void Wait() override {
+    MutexLock lock(&mutex_);
+    while (!happened_) queue_->Wait(&mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  bool happened_ ABSL_GUARDED_BY(mutex_) = false;
+  const std::unique_ptr<WaitQueue> queue_;
+};
+
+// A futex. std::atomic::wait is one too, but it yields the processor a few times before it waits: where many threads wait
+// for the same thing that is work for nothing.
+class FutexEvent final : public Event {
+ public:
+  void Set() override {
+    if (state_.exchange(kHappened, std::memory_order_acq_rel) == kAwaited) Futex(FUTEX_WAKE_PRIVATE, INT_MAX);
+  }
+  void Wait() override {
+    for (uint32_t state = state_.load(std::memory_order_acquire); state != kHappened;
+         state = state_.load(std::memory_order_acquire)) {
+      if (state == kNew && !state_.compare_exchange_strong(state, kAwaited, std::memory_order_acquire)) continue;
+      Futex(FUTEX_WAIT_PRIVATE, kAwaited);
+    }
+  }
+
+ private:
+  static constexpr uint32_t kNew = 0;
+  static constexpr uint32_t kAwaited = 1;
+  static constexpr uint32_t kHappened = 2;
+
+  // Errors mean nothing: of an interrupted wait, or one for a state that has changed meanwhile.
+  void Futex(int operation, uint32_t value) { syscall(SYS_futex, &state_, operation, value, nullptr, nullptr, 0); }
+
+  std::atomic<uint32_t> state_{kNew};
+};
+
 class RealRuntime final : public Runtime {
  public:
   Duration Elapsed() override {
@@ -35,9 +87,12 @@ class RealRuntime final : public Runtime {
   }
   void Start(std::function<void()> task) override { std::thread(std::move(task)).detach(); }
   std::unique_ptr<WaitQueue> NewWaitQueue() override { return std::make_unique<RealWaitQueue>(); }
+  std::unique_ptr<Event> NewEvent() override { return std::make_unique<FutexEvent>(); }
 };
 
 }  // namespace
+
+std::unique_ptr<Event> Runtime::NewEvent() { return std::make_unique<QueueEvent>(NewWaitQueue()); }
 
 Runtime* Runtime::Real() {
   static RealRuntime* const runtime = new RealRuntime;

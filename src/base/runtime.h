@@ -31,6 +31,18 @@ class WaitQueue {
   virtual void WakeAll() = 0;
 };
 
+// Something that happens once. Whoever waits for it takes no mutex when it has: so many who are woken at once do not have
+// to queue up for one, which is what a WaitQueue lets them do.
+class Event {
+ public:
+  virtual ~Event() = default;
+
+  // It has happened: all who wait go on. What was done before is seen by them. Once only.
+  virtual void Set() = 0;
+  // Returns when it has happened.
+  virtual void Wait() = 0;
+};
+
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -43,6 +55,8 @@ class Runtime {
   // Runs `task` beside the caller. Whoever starts a task sees to its end: nothing here waits for it.
   virtual void Start(std::function<void()> task) = 0;
   virtual std::unique_ptr<WaitQueue> NewWaitQueue() = 0;
+  // Unless a runtime knows better, one that is made of a WaitQueue.
+  virtual std::unique_ptr<Event> NewEvent();
 
   // Threads and the clock of this machine. Lives as long as the process.
   static Runtime* Real();

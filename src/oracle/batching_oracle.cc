@@ -7,14 +7,14 @@
 
 namespace percolator {
 
-// All fields are guarded by the oracle's mutex.
 struct BatchingOracle::Batch {
-  explicit Batch(Runtime* runtime) : changed(runtime->NewWaitQueue()) {}
+  explicit Batch(Runtime* runtime) : may_be_sent(runtime->NewEvent()), done(runtime->NewEvent()) {}
 
-  uint32_t count = 0;  // timestamps asked for
-  bool done = false;
+  uint32_t count = 0;  // timestamps asked for; guarded by the oracle's mutex until it is sent, then it does not change
+  const std::unique_ptr<Event> may_be_sent;
+  // Before `done` the sender's, then everybody's to read.
   absl::StatusOr<Timestamp> first = absl::UnknownError("not answered yet");
-  std::unique_ptr<WaitQueue> changed;  // it is done, or can be sent
+  const std::unique_ptr<Event> done;
 };
 
 BatchingOracle::BatchingOracle(Oracle* oracle, Runtime* runtime)
@@ -24,44 +24,65 @@ absl::StatusOr<Timestamp> BatchingOracle::GetTimestamps(uint32_t count) {
   if (count == 0 || count > kMaxCount) {
     return absl::InvalidArgumentError(StrCat("asked for ", count, " timestamps; 1 to ", kMaxCount, " is possible"));
   }
-  MutexLock lock(&mutex_);
-  if (MutantOn(Mutant::kOraclePrefetches) && left_over_ >= count) {
-    left_over_ -= count;
-    return Timestamp(left_over_end_.value() - left_over_ - count);
+  if (MutantOn(Mutant::kOraclePrefetches)) {
+    MutexLock lock(&mutex_);
+    if (left_over_ >= count) {
+      left_over_ -= count;
+      return Timestamp(left_over_end_.value() - left_over_ - count);
+    }
   }
-  // No place left in the one that waits: see it off first.
-  while (waiting_->count > kMaxCount - count) SendOrWait(waiting_);
-  const std::shared_ptr<Batch> batch = waiting_;
-  const uint32_t offset = batch->count;
-  batch->count += count;
-  while (!batch->done) SendOrWait(batch);
-  if (!batch->first.ok()) return batch->first.status();
-  return Timestamp(batch->first->value() + offset);
+  const Place place = Join(count);
+  if (place.offset == 0) {
+    Send(place.batch);
+  } else {
+    place.batch->done->Wait();
+  }
+  const absl::StatusOr<Timestamp>& first = place.batch->first;
+  if (!first.ok()) return first.status();
+  return Timestamp(first->value() + place.offset);
 }
 
-// Whoever is woken must be ready to send, also one who only wants a place: nobody else may be awake to do it.
-// NOLINTNEXTLINE(performance-unnecessary-value-param): a reference could be one to waiting_, which changes here.
-void BatchingOracle::SendOrWait(std::shared_ptr<Batch> batch) {
-  if (in_flight_) {
-    batch->changed->Wait(&mutex_);
-    return;
+BatchingOracle::Place BatchingOracle::Join(uint32_t count) {
+  for (;;) {
+    std::shared_ptr<Batch> batch;
+    {
+      MutexLock lock(&mutex_);
+      batch = waiting_;
+      if (batch->count <= kMaxCount - count) {
+        const uint32_t offset = batch->count;
+        batch->count += count;
+        if (!in_flight_) {  // then it was empty
+          in_flight_ = true;
+          batch->may_be_sent->Set();
+        }
+        return {std::move(batch), offset};
+      }
+    }
+    batch->done->Wait();  // no place left: there is one in the next
   }
-  // Nothing is in flight, and the batch is not done: so it is the one that waits.
-  waiting_ = std::make_shared<Batch>(runtime_);
-  in_flight_ = true;
+}
+
+void BatchingOracle::Send(const std::shared_ptr<Batch>& batch) {
+  batch->may_be_sent->Wait();
   const uint32_t more = MutantOn(Mutant::kOraclePrefetches) ? 4 : 0;
-  mutex_.Unlock();
-  absl::StatusOr<Timestamp> first = oracle_->GetTimestamps(batch->count + more);
-  mutex_.Lock();
-  if (MutantOn(Mutant::kOraclePrefetches) && first.ok()) {
-    left_over_ = more;
-    left_over_end_ = Timestamp(first->value() + batch->count + more);
+  {
+    MutexLock lock(&mutex_);
+    waiting_ = std::make_shared<Batch>(runtime_);  // O5: nobody joins any more
   }
-  in_flight_ = false;
-  batch->first = std::move(first);
-  batch->done = true;
-  batch->changed->WakeAll();
-  waiting_->changed->WakeOne();  // to send the next
+  batch->first = oracle_->GetTimestamps(batch->count + more);
+  std::shared_ptr<Batch> next;
+  {
+    MutexLock lock(&mutex_);
+    if (MutantOn(Mutant::kOraclePrefetches) && batch->first.ok()) {
+      left_over_ = more;
+      left_over_end_ = Timestamp(batch->first->value() + batch->count + more);
+    }
+    if (waiting_->count > 0) next = waiting_;
+    in_flight_ = next != nullptr;
+  }
+  // In this order: those who got theirs and ask again may still come along with the next.
+  batch->done->Set();
+  if (next != nullptr) next->may_be_sent->Set();
 }
 
 }  // namespace percolator

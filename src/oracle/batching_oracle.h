@@ -1,7 +1,9 @@
 // Lets any number of threads share one request to an oracle: the paper's way to make a distant oracle cheap.
 //
-// At most one request is in flight. Those who ask meanwhile wait together, and when it is answered one of them sends the
-// next request, for all. The busier it is, the more share.
+// At most one request is in flight. Those who ask meanwhile wait together, and when it is answered the first of them sends
+// the next request, for all. The busier it is, the more share.
+//
+// What it costs then is to wake the others, and no lock is taken for that: each goes on as soon as the answer is there.
 //
 // O5  A timestamp comes from a request that was sent after its caller asked: a batch takes no more callers once it is
 //     sent, and nothing is kept for later. Else a caller could get a timestamp smaller than one it has already seen.
@@ -29,15 +31,24 @@ class BatchingOracle : public Oracle {
 
  private:
   struct Batch;
+  // A place in a batch.
+  struct Place {
+    std::shared_ptr<Batch> batch;
+    uint32_t offset;  // zero: this caller is the first, who sends
+  };
 
-  // Brings the batch, which is waiting or in flight, further on its way.
-  void SendOrWait(std::shared_ptr<Batch> batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Finds a place in the batch that waits, for so many.
+  Place Join(uint32_t count) ABSL_LOCKS_EXCLUDED(mutex_);
+  // For the first of a batch: gets it answered, when its turn comes.
+  void Send(const std::shared_ptr<Batch>& batch) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Oracle* const oracle_;
   Runtime* const runtime_;
 
   Mutex mutex_;
+  // Or somebody has leave to send one.
   bool in_flight_ ABSL_GUARDED_BY(mutex_) = false;
+  // The one that may be joined.
   std::shared_ptr<Batch> waiting_ ABSL_GUARDED_BY(mutex_);
 
   // Only for the mutant that draws more than it is asked for: so many below the end.
