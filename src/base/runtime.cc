@@ -81,6 +81,7 @@ class RealRuntime final : public Runtime {
     return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch());
   }
   void Sleep(Duration duration) override { std::this_thread::sleep_for(duration); }
+  void Yield() override { std::this_thread::yield(); }
   uint64_t Random() override {
     static thread_local std::mt19937_64 generator(std::random_device{}());
     return generator();

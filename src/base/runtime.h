@@ -50,6 +50,8 @@ class Runtime {
   // Time that only goes forward, from an arbitrary beginning: for deadlines and backoff.
   virtual Duration Elapsed() = 0;
   virtual void Sleep(Duration duration) = 0;
+  // Lets others go first who are ready to run, where that makes a difference.
+  virtual void Yield() {}
   // Any 64 bits.
   virtual uint64_t Random() = 0;
   // Runs `task` beside the caller. Whoever starts a task sees to its end: nothing here waits for it.

@@ -32,10 +32,15 @@ absl::StatusOr<Timestamp> BatchingOracle::GetTimestamps(uint32_t count) {
     }
   }
   const Place place = Join(count);
-  if (place.offset == 0) {
-    Send(place.batch);
-  } else {
+  if (place.offset > 0) {
     place.batch->done->Wait();
+  } else {
+    if (!place.has_leave) {
+      place.batch->may_be_sent->Wait();
+      // Those who were answered just now were woken too, and are likely to ask again: they come along.
+      runtime_->Yield();
+    }
+    Send(place.batch);
   }
   const absl::StatusOr<Timestamp>& first = place.batch->first;
   if (!first.ok()) return first.status();
@@ -51,11 +56,8 @@ BatchingOracle::Place BatchingOracle::Join(uint32_t count) {
       if (batch->count <= kMaxCount - count) {
         const uint32_t offset = batch->count;
         batch->count += count;
-        if (!in_flight_) {  // then it was empty
-          in_flight_ = true;
-          batch->may_be_sent->Set();
-        }
-        return {std::move(batch), offset};
+        // With nothing in flight it was empty.
+        return {std::move(batch), offset, !std::exchange(in_flight_, true)};
       }
     }
     batch->done->Wait();  // no place left: there is one in the next
@@ -63,7 +65,6 @@ BatchingOracle::Place BatchingOracle::Join(uint32_t count) {
 }
 
 void BatchingOracle::Send(const std::shared_ptr<Batch>& batch) {
-  batch->may_be_sent->Wait();
   const uint32_t more = MutantOn(Mutant::kOraclePrefetches) ? 4 : 0;
   {
     MutexLock lock(&mutex_);
@@ -80,7 +81,7 @@ void BatchingOracle::Send(const std::shared_ptr<Batch>& batch) {
     if (waiting_->count > 0) next = waiting_;
     in_flight_ = next != nullptr;
   }
-  // In this order: those who got theirs and ask again may still come along with the next.
+  // In this order: those who are woken first ask again first.
   batch->done->Set();
   if (next != nullptr) next->may_be_sent->Set();
 }

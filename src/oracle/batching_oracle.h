@@ -35,11 +35,12 @@ class BatchingOracle : public Oracle {
   struct Place {
     std::shared_ptr<Batch> batch;
     uint32_t offset;  // zero: this caller is the first, who sends
+    bool has_leave;   // to send it at once
   };
 
   // Finds a place in the batch that waits, for so many.
   Place Join(uint32_t count) ABSL_LOCKS_EXCLUDED(mutex_);
-  // For the first of a batch: gets it answered, when its turn comes.
+  // For the first of a batch that has leave: gets it answered.
   void Send(const std::shared_ptr<Batch>& batch) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Oracle* const oracle_;
