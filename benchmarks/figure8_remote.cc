@@ -14,6 +14,7 @@
 #include "benchmarks/duel.h"
 #include "benchmarks/figure8_rows.h"
 #include "percolator/cluster.h"
+#include "percolator/observer.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/proto/bigtable.grpc.pb.h"
 #include "src/rpc/proto/bigtable_admin.grpc.pb.h"
@@ -43,6 +44,8 @@ struct Requests {
   std::atomic<int> mutations{0};
   std::atomic<int> timestamps{0};
   std::atomic<int> safe_points{0};
+  std::atomic<int> claims{0};  // and their ends
+  std::atomic<int> hints{0};
 };
 
 class CountedStore final : public RemoteStore {
@@ -84,6 +87,28 @@ class CountedOracle final : public Oracle {
   Requests* const requests_;
 };
 
+class CountedCoordinator final : public RemoteCoordinator {
+ public:
+  CountedCoordinator(const std::shared_ptr<grpc::Channel>& channel, Requests* requests)
+      : RemoteCoordinator(channel, kTimeout), requests_(requests) {}
+
+  absl::StatusOr<bool> Claim(std::string_view table, std::string_view row, const Session& session) override {
+    ++requests_->claims;
+    return RemoteCoordinator::Claim(table, row, session);
+  }
+  absl::Status Release(std::string_view table, std::string_view row, const Session& session) override {
+    ++requests_->claims;
+    return RemoteCoordinator::Release(table, row, session);
+  }
+  void SendHint(const CellName& cell) override {
+    ++requests_->hints;
+    RemoteCoordinator::SendHint(cell);
+  }
+
+ private:
+  Requests* const requests_;
+};
+
 // A cluster without the fronts through which threads share requests, and with its requests counted.
 struct Unbatched {
   Unbatched(const std::string& target, bool one_step) {
@@ -94,7 +119,7 @@ struct Unbatched {
     Require(remote.ok(), "opening the oracle");
     far_oracle = *std::move(remote);
     oracle = std::make_unique<CountedOracle>(far_oracle.get(), &requests);
-    coordinator = std::make_unique<RemoteCoordinator>(*channel, kTimeout);
+    coordinator = std::make_unique<CountedCoordinator>(*channel, &requests);
     ClusterOptions options;
     options.commit_in_one_step = one_step;
     auto assembled = Cluster::Assemble({store.get(), oracle.get(), coordinator.get()}, options);
@@ -167,18 +192,22 @@ class RemoteContest {
 
   void CountRequests() {
     std::printf("requests of a transaction, of %d each\n", kCounted);
-    std::printf("  %-44s %10s %10s %10s %10s\n", "", "read", "mutate", "timestamp", "safe point");
+    std::printf("  %-46s %10s %10s %10s %10s %10s %10s\n", "", "read", "mutate", "timestamp", "safe point", "claim",
+                "hint");
     Count(&one_step_, "a new snapshot, Get of one cell", [&] { ReadSnapshot(one_step_.cluster.get(), 0); });
     for (Unbatched* how : {&two_phase_, &one_step_}) {
       const std::string name = how == &two_phase_ ? "two phases" : "one step";
       Count(how, name + ", write one cell", [&] { Write(how->cluster.get(), 1, false); });
       Count(how, name + ", read and write one cell", [&] { Write(how->cluster.get(), 1, true); });
       Count(how, name + ", write 10 cells in 10 rows", [&] { Write(how->cluster.get(), 10, false); });
+      CountObserver(how, name);
     }
   }
 
  private:
   static constexpr int kCounted = 100;
+  // Until all is done that goes on in the background: secondaries, observers.
+  static constexpr std::chrono::milliseconds kRest{500};
 
   Duel MakeDuel(const std::string& title, int threads) const {
     return {title, threads, settings_.rounds, std::chrono::milliseconds(settings_.round_ms)};
@@ -304,16 +333,42 @@ class RemoteContest {
     Require(t.Commit().committed(), "Commit");
   }
 
+  // What an observer costs that reads the cell that changed and writes another one, with the write of that cell.
+  void CountObserver(Unbatched* how, const std::string& name) {
+    WorkerOptions options;
+    options.scan_period = std::chrono::hours(1);  // hints bring all of it; scans would be counted as well
+    Worker worker(how->cluster.get(), options);
+    const auto copy = [](ReadWrite& t, const Notification& changed) {
+      const CellName& cell = changed.cell;
+      const auto value = t.Get(cell.table, cell.row, cell.column);
+      if (!value.ok()) return value.status();
+      return t.Set(cell.table, cell.row, "copy", value->value_or(""));
+    };
+    worker.Observe(
+        {.name = how == &two_phase_ ? "copy2" : "copy1", .table = table_, .column = "observed", .run = copy});
+    Require(worker.Start().ok(), "starting a worker");
+    Count(how, name + ", write one cell; observer copies it", [&] {
+      const auto written =
+          how->cluster->Transact([&](ReadWrite& t) { return t.Set(table_, RowName(next_row_++), "observed", value_); });
+      Require(written.ok(), "Transact");
+    });
+    Require(worker.WaitUntilIdle(kTimeout).ok(), "waiting for the worker");
+    worker.Stop();
+  }
+
   template <typename Run>
   void Count(Unbatched* how, const std::string& name, const Run& run) {
     Requests& requests = how->requests;
+    const auto all = {&requests.reads,       &requests.mutations, &requests.timestamps,
+                      &requests.safe_points, &requests.claims,    &requests.hints};
     run();  // what is asked for only once
-    requests.reads = requests.mutations = requests.timestamps = requests.safe_points = 0;
+    std::this_thread::sleep_for(kRest);
+    for (std::atomic<int>* count : all) *count = 0;
     for (int i = 0; i < kCounted; ++i) run();
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // secondaries are committed in the background
-    const auto each = [](int count) { return static_cast<double>(count) / kCounted; };
-    std::printf("  %-44s %10.2f %10.2f %10.2f %10.2f\n", name.c_str(), each(requests.reads), each(requests.mutations),
-                each(requests.timestamps), each(requests.safe_points));
+    std::this_thread::sleep_for(kRest);
+    std::printf("  %-46s", name.c_str());
+    for (const std::atomic<int>* count : all) std::printf(" %10.2f", static_cast<double>(*count) / kCounted);
+    std::printf("\n");
   }
 
   uint64_t Pick(int thread) {

@@ -25,7 +25,7 @@
 
 namespace percolator {
 
-class RemoteCoordinator final : public Coordinator {
+class RemoteCoordinator : public Coordinator {
  public:
   // `timeout` is that of one request.
   RemoteCoordinator(std::shared_ptr<grpc::Channel> channel, Duration timeout);
