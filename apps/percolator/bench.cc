@@ -34,7 +34,7 @@ using std::chrono::steady_clock;
 
 constexpr char kColumn[] = "v";
 
-struct Arguments {
+struct BenchArguments {
   std::string time = "1s";
   int threads = 4;
   int rows = 10'000;
@@ -222,7 +222,7 @@ absl::StatusOr<std::string> NewTableName(Cluster& cluster) {
   return "percolator-bench-" + now->timestamp().ToString();
 }
 
-absl::StatusOr<Exit> Bench(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> Bench(const Shell& shell, const BenchArguments& arguments) {
   const absl::StatusOr<Duration> time = ParseDuration(arguments.time);
   if (!time.ok()) return time.status();
   ClusterOptions options = CommandOptions();
@@ -253,7 +253,7 @@ absl::StatusOr<Exit> Bench(const Shell& shell, const Arguments& arguments) {
 }  // namespace
 
 void AddBench(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BenchArguments>();
   CLI::App* const command = app.add_subcommand("bench", "How fast this cluster is, in some seconds");
   command->add_option("--time", arguments->time, "For each of the four measurements")
       ->type_name("DURATION")

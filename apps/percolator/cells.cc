@@ -18,7 +18,7 @@
 namespace percolator::cli {
 namespace {
 
-struct Arguments {
+struct CellsArguments {
   std::string table;
   std::string row;
 };
@@ -65,7 +65,7 @@ void PrintArray(const std::vector<Cell>& cells) {
   listing.End();
 }
 
-absl::StatusOr<Exit> Cells(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> Cells(const Shell& shell, const CellsArguments& arguments) {
   const absl::StatusOr<std::string> row = Unescaped(arguments.row);
   if (!row.ok()) return row.status();
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
@@ -85,7 +85,7 @@ absl::StatusOr<Exit> Cells(const Shell& shell, const Arguments& arguments) {
 }  // namespace
 
 void AddCells(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CellsArguments>();
   CLI::App* const command =
       app.add_subcommand("cells", "What transactions have left in a row, as in figure 4 of the paper");
   command->add_option("TABLE", arguments->table)->required();

@@ -12,7 +12,7 @@
 namespace percolator::cli {
 namespace {
 
-struct Arguments {
+struct DeleteArguments {
   std::string table;
   std::string row;
   std::string column;
@@ -26,7 +26,7 @@ absl::Status DeleteCell(ReadWrite& t, const CellName& cell) {
   return t.Delete(cell.table, cell.row, cell.column);
 }
 
-absl::StatusOr<Exit> Delete(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> Delete(const Shell& shell, const DeleteArguments& arguments) {
   const absl::StatusOr<CellName> cell = ParseCell(arguments.table, arguments.row, arguments.column);
   if (!cell.ok()) return cell.status();
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
@@ -40,7 +40,7 @@ absl::StatusOr<Exit> Delete(const Shell& shell, const Arguments& arguments) {
 }  // namespace
 
 void AddDelete(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DeleteArguments>();
   CLI::App* const command = app.add_subcommand("delete", "Takes the value of a cell away");
   command->add_option("TABLE", arguments->table)->required();
   command->add_option("ROW", arguments->row)->required();

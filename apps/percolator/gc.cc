@@ -11,7 +11,7 @@
 namespace percolator::cli {
 namespace {
 
-struct Arguments {
+struct GcArguments {
   std::string keep = "1h";
 };
 
@@ -30,7 +30,7 @@ void Print(const Shell& shell, Timestamp safe_point, const ClusterStats& stats) 
             << "locks       " << stats.rolled_forward << " rolled forward, " << stats.rolled_back << " rolled back\n";
 }
 
-absl::StatusOr<Exit> CollectGarbage(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> CollectGarbage(const Shell& shell, const GcArguments& arguments) {
   const absl::StatusOr<Duration> keep = ParseDuration(arguments.keep);
   if (!keep.ok()) return keep.status();
   ClusterOptions options = CommandOptions();
@@ -50,7 +50,7 @@ absl::StatusOr<Exit> CollectGarbage(const Shell& shell, const Arguments& argumen
 }  // namespace
 
 void AddGc(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<GcArguments>();
   CLI::App* const command = app.add_subcommand("gc", "Collects old versions now");
   command->add_option("--keep", arguments->keep, "Keep what can be seen by snapshots as old as this")
       ->type_name("DURATION")

@@ -12,7 +12,7 @@
 namespace percolator::cli {
 namespace {
 
-struct Arguments {
+struct GetArguments {
   std::string table;
   std::string row;
   std::string column;
@@ -20,8 +20,8 @@ struct Arguments {
   bool raw = false;
 };
 
-void Print(const Arguments& arguments, const CellName& cell, const std::optional<std::string>& value, Timestamp as_of,
-           bool json) {
+void Print(const GetArguments& arguments, const CellName& cell, const std::optional<std::string>& value,
+           Timestamp as_of, bool json) {
   if (json) {
     Json object = CellJson(cell);
     SetTimestamp(&object, "as_of", as_of);
@@ -35,7 +35,7 @@ void Print(const Arguments& arguments, const CellName& cell, const std::optional
   }
 }
 
-absl::StatusOr<Exit> Get(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> Get(const Shell& shell, const GetArguments& arguments) {
   const absl::StatusOr<CellName> cell = ParseCell(arguments.table, arguments.row, arguments.column);
   if (!cell.ok()) return cell.status();
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
@@ -51,7 +51,7 @@ absl::StatusOr<Exit> Get(const Shell& shell, const Arguments& arguments) {
 }  // namespace
 
 void AddGet(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<GetArguments>();
   CLI::App* const command = app.add_subcommand("get", "The value of a cell");
   command->add_option("TABLE", arguments->table)->required();
   command->add_option("ROW", arguments->row)->required();

@@ -13,7 +13,7 @@
 namespace percolator::cli {
 namespace {
 
-struct Arguments {
+struct LocksArguments {
   std::string table;
   size_t limit = 1000;
   bool resolve = false;
@@ -48,7 +48,7 @@ void Add(Listing* listing, const LockInfo& lock) {
       object);
 }
 
-absl::StatusOr<Exit> List(const Shell& shell, Inspector& inspector, const Arguments& arguments) {
+absl::StatusOr<Exit> List(const Shell& shell, Inspector& inspector, const LocksArguments& arguments) {
   const size_t most = arguments.limit == 0 ? Inspector::kAll : arguments.limit;
   const absl::StatusOr<std::vector<LockInfo>> locks = inspector.ListLocks(arguments.table, most);
   if (!locks.ok()) return locks.status();
@@ -61,7 +61,7 @@ absl::StatusOr<Exit> List(const Shell& shell, Inspector& inspector, const Argume
   return locks->empty() ? Exit::kNothing : Exit::kDone;
 }
 
-absl::StatusOr<Exit> Resolve(const Shell& shell, Inspector& inspector, const Arguments& arguments) {
+absl::StatusOr<Exit> Resolve(const Shell& shell, Inspector& inspector, const LocksArguments& arguments) {
   const absl::StatusOr<Inspector::ResolvedLocks> resolved = inspector.ResolveLocks(arguments.table);
   if (!resolved.ok()) return resolved.status();
   if (shell.json) {
@@ -75,7 +75,7 @@ absl::StatusOr<Exit> Resolve(const Shell& shell, Inspector& inspector, const Arg
   return Exit::kDone;
 }
 
-absl::StatusOr<Exit> Locks(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> Locks(const Shell& shell, const LocksArguments& arguments) {
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
   if (!cluster.ok()) return cluster.status();
   Inspector inspector(cluster->get());
@@ -86,7 +86,7 @@ absl::StatusOr<Exit> Locks(const Shell& shell, const Arguments& arguments) {
 }  // namespace
 
 void AddLocks(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<LocksArguments>();
   CLI::App* const command = app.add_subcommand("locks", "Locks of transactions, and those that dead ones have left");
   command->add_option("--table", arguments->table, "Only of this table");
   command->add_option("--limit", arguments->limit, "At most so many; 0: all")->capture_default_str();

@@ -14,7 +14,7 @@
 namespace percolator::cli {
 namespace {
 
-struct Arguments {
+struct NotificationsArguments {
   std::string table;
   size_t limit = 1000;
 };
@@ -37,7 +37,7 @@ Exit Print(const Shell& shell, const std::vector<WaitingNotification>& waiting) 
   return waiting.empty() ? Exit::kNothing : Exit::kDone;
 }
 
-absl::StatusOr<Exit> List(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> List(const Shell& shell, const NotificationsArguments& arguments) {
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
   if (!cluster.ok()) return cluster.status();
   const size_t most = arguments.limit == 0 ? Inspector::kAll : arguments.limit;
@@ -62,7 +62,7 @@ absl::StatusOr<Exit> Count(const Shell& shell) {
   return Exit::kDone;
 }
 
-absl::StatusOr<Exit> Oldest(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> Oldest(const Shell& shell, const NotificationsArguments& arguments) {
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
   if (!cluster.ok()) return cluster.status();
   absl::StatusOr<std::vector<WaitingNotification>> waiting =
@@ -74,7 +74,7 @@ absl::StatusOr<Exit> Oldest(const Shell& shell, const Arguments& arguments) {
   return Print(shell, {*oldest});
 }
 
-void AddList(CLI::App& app, Shell& shell, const std::shared_ptr<Arguments>& arguments) {
+void AddList(CLI::App& app, Shell& shell, const std::shared_ptr<NotificationsArguments>& arguments) {
   CLI::App* const command = app.add_subcommand("list", "Which cells");
   command->add_option("--table", arguments->table, "Only of this table");
   command->add_option("--limit", arguments->limit, "At most so many; 0: all")->capture_default_str();
@@ -87,7 +87,7 @@ void AddCount(CLI::App& app, Shell& shell) {
   command->callback([&shell] { shell.Choose([&shell] { return Count(shell); }); });
 }
 
-void AddOldest(CLI::App& app, Shell& shell, const std::shared_ptr<Arguments>& arguments) {
+void AddOldest(CLI::App& app, Shell& shell, const std::shared_ptr<NotificationsArguments>& arguments) {
   CLI::App* const command = app.add_subcommand("oldest", "The one that waits longest");
   command->add_option("--table", arguments->table, "Only of this table");
   command->footer("Exit code 1: there are none.");
@@ -97,7 +97,7 @@ void AddOldest(CLI::App& app, Shell& shell, const std::shared_ptr<Arguments>& ar
 }  // namespace
 
 void AddNotifications(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<NotificationsArguments>();
   CLI::App* const command = app.add_subcommand("notifications", "Changes that observers have not all seen");
   command->require_subcommand(0, 1);
   command->footer(R"(Examples:

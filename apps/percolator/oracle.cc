@@ -13,7 +13,7 @@
 namespace percolator::cli {
 namespace {
 
-struct Arguments {
+struct OracleArguments {
   OracleServerOptions server;
   std::string lease = "2s";
 };
@@ -39,7 +39,7 @@ void PrintReady(bool json, const OracleServer& server) {
   std::cout.flush();
 }
 
-absl::StatusOr<Exit> RunOracle(const Shell& shell, Arguments arguments) {
+absl::StatusOr<Exit> RunOracle(const Shell& shell, OracleArguments arguments) {
   const absl::StatusOr<Duration> lease = ParseDuration(arguments.lease);
   if (!lease.ok()) return lease.status();
   arguments.server.lease = *lease;
@@ -58,7 +58,7 @@ absl::StatusOr<Exit> RunOracle(const Shell& shell, Arguments arguments) {
 }  // namespace
 
 void AddOracle(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<OracleArguments>();
   OracleServerOptions& server = arguments->server;
   CLI::App* const command =
       app.add_subcommand("oracle", "Hands out timestamps, as one of several oracles of which one leads");

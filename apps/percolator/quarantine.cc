@@ -16,9 +16,9 @@ namespace percolator::cli {
 namespace {
 
 // Characters of an error in a table.
-constexpr size_t kShown = 100;
+constexpr size_t kShownError = 100;
 
-struct Arguments {
+struct QuarantineArguments {
   std::string observer;
   std::optional<std::string> table;
   std::optional<std::string> row;
@@ -26,7 +26,7 @@ struct Arguments {
   bool all = false;
 };
 
-absl::StatusOr<Exit> List(const Shell& shell) {
+absl::StatusOr<Exit> ListEntries(const Shell& shell) {
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
   if (!cluster.ok()) return cluster.status();
   const absl::StatusOr<std::vector<Quarantined>> entries = Inspector(cluster->get()).ListQuarantine();
@@ -39,7 +39,7 @@ absl::StatusOr<Exit> List(const Shell& shell) {
     SetTimestamp(&object, "since", entry.since);
     object["error"] = Escaped(entry.error);
     listing.Add({entry.observer, entry.cell.table, Escaped(entry.cell.row), Escaped(entry.cell.column),
-                 std::to_string(entry.attempts), TimeText(entry.since), EscapedShort(entry.error, kShown)},
+                 std::to_string(entry.attempts), TimeText(entry.since), EscapedShort(entry.error, kShownError)},
                 object);
   }
   listing.End();
@@ -48,7 +48,7 @@ absl::StatusOr<Exit> List(const Shell& shell) {
 }
 
 // The entries that the arguments name: one, or all of an observer, or all.
-absl::StatusOr<std::vector<Quarantined>> Chosen(Inspector& inspector, const Arguments& arguments) {
+absl::StatusOr<std::vector<Quarantined>> Chosen(Inspector& inspector, const QuarantineArguments& arguments) {
   if (!arguments.all) {
     const absl::StatusOr<CellName> cell = ParseCell(*arguments.table, *arguments.row, *arguments.column);
     if (!cell.ok()) return cell.status();
@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<Quarantined>> Chosen(Inspector& inspector, const Argu
   return chosen;
 }
 
-absl::Status CheckChoice(const Arguments& arguments) {
+absl::Status CheckChoice(const QuarantineArguments& arguments) {
   const bool names_cell = arguments.column.has_value();
   if (arguments.all && arguments.table.has_value()) {
     return absl::InvalidArgumentError("with --all name at most an OBSERVER");
@@ -77,7 +77,8 @@ absl::Status CheckChoice(const Arguments& arguments) {
 using Deed = std::function<absl::Status(Inspector& inspector, const Quarantined& entry)>;
 
 // Does it to the chosen entries; what fails does not keep the others from it.
-absl::StatusOr<Exit> DoEach(const Shell& shell, const Arguments& arguments, const std::string& done, const Deed& deed) {
+absl::StatusOr<Exit> DoEach(const Shell& shell, const QuarantineArguments& arguments, const std::string& done,
+                            const Deed& deed) {
   if (absl::Status s = CheckChoice(arguments); !s.ok()) return s;
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
   if (!cluster.ok()) return cluster.status();
@@ -100,15 +101,15 @@ absl::StatusOr<Exit> DoEach(const Shell& shell, const Arguments& arguments, cons
   return Finish(**cluster, count == 0 ? Exit::kNothing : Exit::kDone);
 }
 
-void AddList(CLI::App& app, Shell& shell) {
+void AddListEntries(CLI::App& app, Shell& shell) {
   CLI::App* const command = app.add_subcommand("list", "What was given up, and why");
   command->footer("Exit code 1: nothing was.");
-  command->callback([&shell] { shell.Choose([&shell] { return List(shell); }); });
+  command->callback([&shell] { shell.Choose([&shell] { return ListEntries(shell); }); });
 }
 
 CLI::App* AddDeed(CLI::App& app, Shell& shell, const std::string& name, const std::string& description,
                   const std::string& done, const Deed& deed) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<QuarantineArguments>();
   CLI::App* const command = app.add_subcommand(name, description);
   command->add_option("OBSERVER", arguments->observer);
   command->add_option("TABLE", arguments->table);
@@ -131,8 +132,8 @@ void AddQuarantine(CLI::App& app, Shell& shell) {
   percolator quarantine replay parse pages com.example contents
   percolator quarantine replay --all parse
   percolator quarantine drop --all)");
-  command->preparse_callback([&shell](size_t /*left*/) { shell.Choose([&shell] { return List(shell); }); });
-  AddList(*command, shell);
+  command->preparse_callback([&shell](size_t /*left*/) { shell.Choose([&shell] { return ListEntries(shell); }); });
+  AddListEntries(*command, shell);
   AddDeed(*command, shell, "replay", "Lets the observer run again, once what was wrong is mended", "replayed",
           [](Inspector& inspector, const Quarantined& entry) { return inspector.Replay(entry); })
       ->footer(R"(Examples:

@@ -17,7 +17,7 @@ namespace {
 // Characters of a value in a table.
 constexpr size_t kShown = 80;
 
-struct Arguments {
+struct ScanArguments {
   std::string table;
   std::optional<std::string> prefix;
   std::optional<std::string> start;
@@ -28,7 +28,7 @@ struct Arguments {
   bool full = false;
 };
 
-absl::StatusOr<ScanOptions> OptionsOf(const Arguments& arguments) {
+absl::StatusOr<ScanOptions> OptionsOf(const ScanArguments& arguments) {
   ScanOptions options{.table = arguments.table};
   if (arguments.prefix.has_value()) {
     const absl::StatusOr<std::string> prefix = Unescaped(*arguments.prefix);
@@ -63,7 +63,7 @@ void Add(Listing* listing, const ScannedRow& row, bool full) {
   }
 }
 
-absl::StatusOr<Exit> Scan(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> Scan(const Shell& shell, const ScanArguments& arguments) {
   const absl::StatusOr<ScanOptions> options = OptionsOf(arguments);
   if (!options.ok()) return options.status();
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
@@ -93,7 +93,7 @@ absl::StatusOr<Exit> Scan(const Shell& shell, const Arguments& arguments) {
 }  // namespace
 
 void AddScan(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ScanArguments>();
   CLI::App* const command = app.add_subcommand("scan", "Rows of a table");
   command->add_option("TABLE", arguments->table)->required();
   CLI::Option* const prefix =

@@ -13,13 +13,13 @@
 namespace percolator::cli {
 namespace {
 
-struct Arguments {
+struct ServeArguments {
   ServerOptions server;
   bool no_sync = false;
   std::string session_ttl = "5s";
 };
 
-void PrintReady(const Shell& shell, const Arguments& arguments, const Server& server) {
+void PrintReady(const Shell& shell, const ServeArguments& arguments, const Server& server) {
   if (shell.json) {
     PrintJson(std::cout, {{"address", server.address()}, {"port", server.port()}});
   } else {
@@ -34,7 +34,7 @@ absl::Status CantServe(const absl::Status& why) {
   return absl::IsFailedPrecondition(why) ? absl::UnavailableError(why.message()) : why;
 }
 
-absl::StatusOr<Exit> Serve(const Shell& shell, Arguments arguments) {
+absl::StatusOr<Exit> Serve(const Shell& shell, ServeArguments arguments) {
   const absl::StatusOr<Duration> ttl = ParseDuration(arguments.session_ttl);
   if (!ttl.ok()) return ttl.status();
   arguments.server.session_ttl = *ttl;
@@ -62,7 +62,7 @@ void AddTlsOptions(CLI::App& command, TlsFiles* tls, bool* plaintext_for_all) {
 }
 
 void AddServe(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ServeArguments>();
   CLI::App* const command = app.add_subcommand("serve", "Serves a store, an oracle and coordination to many processes");
   command->add_option("--listen", arguments->server.listen, "Where; port 0 finds a free one")
       ->type_name("HOST:PORT")

@@ -14,7 +14,7 @@
 namespace percolator::cli {
 namespace {
 
-struct Arguments {
+struct SetArguments {
   std::string table;
   std::string row;
   std::string column;
@@ -31,14 +31,14 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
   return bytes;
 }
 
-absl::StatusOr<std::string> ValueOf(const Arguments& arguments) {
+absl::StatusOr<std::string> ValueOf(const SetArguments& arguments) {
   if (arguments.value.has_value() == arguments.from.has_value()) {
     return absl::InvalidArgumentError("give either a VALUE or --from FILE");
   }
   return arguments.from.has_value() ? ReadAll(*arguments.from) : Unescaped(*arguments.value);
 }
 
-absl::StatusOr<Exit> Set(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> Set(const Shell& shell, const SetArguments& arguments) {
   const absl::StatusOr<CellName> cell = ParseCell(arguments.table, arguments.row, arguments.column);
   if (!cell.ok()) return cell.status();
   const absl::StatusOr<std::string> value = ValueOf(arguments);
@@ -55,7 +55,7 @@ absl::StatusOr<Exit> Set(const Shell& shell, const Arguments& arguments) {
 }  // namespace
 
 void AddSet(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SetArguments>();
   CLI::App* const command = app.add_subcommand("set", "Writes a cell");
   command->add_option("TABLE", arguments->table)->required();
   command->add_option("ROW", arguments->row)->required();

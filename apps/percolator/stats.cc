@@ -14,7 +14,7 @@
 namespace percolator::cli {
 namespace {
 
-struct Arguments {
+struct StatsArguments {
   bool count = false;
 };
 
@@ -174,7 +174,7 @@ void PrintPage(const std::string& address, const State& state) {
   }
 }
 
-absl::StatusOr<Exit> Stats(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> Stats(const Shell& shell, const StatsArguments& arguments) {
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
   if (!cluster.ok()) return cluster.status();
   const absl::StatusOr<State> state = ReadState(**cluster, arguments.count);
@@ -190,7 +190,7 @@ absl::StatusOr<Exit> Stats(const Shell& shell, const Arguments& arguments) {
 }  // namespace
 
 void AddStats(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<StatsArguments>();
   CLI::App* const command = app.add_subcommand("stats", "The state of the cluster on one page");
   command->add_flag("--count", arguments->count, "Also count rows, cells and bytes, which reads everything");
   command->footer(R"(Examples:

@@ -14,7 +14,7 @@
 namespace percolator::cli {
 namespace {
 
-struct Arguments {
+struct TablesArguments {
   std::string name;
   std::vector<std::string> notify_only;
   bool yes = false;
@@ -35,7 +35,7 @@ std::vector<std::string> ObserversOf(const std::string& table, const std::vector
   return names;
 }
 
-absl::StatusOr<Exit> List(const Shell& shell) {
+absl::StatusOr<Exit> ListTables(const Shell& shell) {
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
   if (!cluster.ok()) return cluster.status();
   Inspector inspector(cluster->get());
@@ -56,7 +56,7 @@ absl::StatusOr<Exit> List(const Shell& shell) {
   return tables->empty() ? Exit::kNothing : Exit::kDone;
 }
 
-absl::StatusOr<Exit> Create(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> Create(const Shell& shell, const TablesArguments& arguments) {
   TableSchema schema;
   for (const std::string& text : arguments.notify_only) {
     absl::StatusOr<std::string> column = Unescaped(text);
@@ -74,7 +74,7 @@ absl::StatusOr<Exit> Create(const Shell& shell, const Arguments& arguments) {
   return Finish(**cluster, Exit::kDone);
 }
 
-absl::StatusOr<Exit> Drop(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> Drop(const Shell& shell, const TablesArguments& arguments) {
   if (!arguments.yes) {
     return absl::InvalidArgumentError("this would delete all rows of table " + Escaped(arguments.name) +
                                       " for good, with their old versions. If that is meant, say --yes");
@@ -90,14 +90,14 @@ absl::StatusOr<Exit> Drop(const Shell& shell, const Arguments& arguments) {
   return Finish(**cluster, Exit::kDone);
 }
 
-void AddList(CLI::App& app, Shell& shell) {
+void AddListTables(CLI::App& app, Shell& shell) {
   CLI::App* const command = app.add_subcommand("list", "The tables, and who observes them");
   command->footer("Exit code 1: there are none.");
-  command->callback([&shell] { shell.Choose([&shell] { return List(shell); }); });
+  command->callback([&shell] { shell.Choose([&shell] { return ListTables(shell); }); });
 }
 
 void AddCreate(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TablesArguments>();
   CLI::App* const command = app.add_subcommand("create", "Makes a table, and the cluster if it is the first");
   command->add_option("NAME", arguments->name, "Of letters, digits, _ and -, at most 64")->required();
   command
@@ -111,7 +111,7 @@ void AddCreate(CLI::App& app, Shell& shell) {
 }
 
 void AddDrop(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TablesArguments>();
   CLI::App* const command = app.add_subcommand("drop", "Deletes a table with all its rows");
   command->add_option("NAME", arguments->name)->required();
   command->add_flag("--yes", arguments->yes, "That is meant");
@@ -132,8 +132,8 @@ void AddTables(CLI::App& app, Shell& shell) {
   percolator tables create accounts
   percolator tables drop accounts --yes)");
   // A command's own callback comes before that of one below it, which then has the last word.
-  command->preparse_callback([&shell](size_t /*left*/) { shell.Choose([&shell] { return List(shell); }); });
-  AddList(*command, shell);
+  command->preparse_callback([&shell](size_t /*left*/) { shell.Choose([&shell] { return ListTables(shell); }); });
+  AddListTables(*command, shell);
   AddCreate(*command, shell);
   AddDrop(*command, shell);
 }

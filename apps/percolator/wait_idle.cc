@@ -25,7 +25,7 @@ constexpr milliseconds kLastPause(500);
 // Counted at most, so that a look is cheap however much there is.
 constexpr size_t kMostCounted = 100'000;
 
-struct Arguments {
+struct WaitIdleArguments {
   std::string timeout = "1m";
 };
 
@@ -66,7 +66,7 @@ absl::StatusOr<Backlog> WaitFor(Cluster& cluster, Duration timeout) {
   }
 }
 
-absl::StatusOr<Exit> WaitIdle(const Shell& shell, const Arguments& arguments) {
+absl::StatusOr<Exit> WaitIdle(const Shell& shell, const WaitIdleArguments& arguments) {
   const absl::StatusOr<Duration> timeout = ParseDuration(arguments.timeout);
   if (!timeout.ok()) return timeout.status();
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
@@ -90,7 +90,7 @@ absl::StatusOr<Exit> WaitIdle(const Shell& shell, const Arguments& arguments) {
 }  // namespace
 
 void AddWaitIdle(CLI::App& app, Shell& shell) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<WaitIdleArguments>();
   CLI::App* const command = app.add_subcommand("wait-idle", "Waits until no notification is left in the cluster");
   command->add_option("--timeout", arguments->timeout, "Give up after so long")
       ->type_name("DURATION")

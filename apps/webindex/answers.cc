@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "apps/webindex/api.h"
+#include "apps/webindex/server.h"
 #include "apps/webindex/serving.h"
 #include "apps/webindex/tables.h"
 #include "percolator/cluster.h"
@@ -24,8 +25,6 @@ using percolator::Cluster;
 using percolator::Snapshot;
 
 namespace {
-
-constexpr char kHost[] = "127.0.0.1";
 
 std::string FileIn(const std::string& data) { return data + "/server.json"; }
 

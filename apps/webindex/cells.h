@@ -1,8 +1,10 @@
-// Cells that hold messages, and the rule for outputs that stay as they are.
+// Cells that hold messages, the rule for outputs that stay as they are, and the time that is written into messages.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_CELLS_H_
 #define PERCOLATOR_APPS_WEBINDEX_CELLS_H_
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,6 +43,12 @@ inline absl::Status Put(percolator::ReadWrite& t, std::string_view table, std::s
 inline absl::Status PutOrVerify(percolator::ReadWrite& t, std::string_view table, std::string_view row,
                                 std::string_view column, const Value& was, const Value& value) {
   return value == was ? t.Verify(table, row, column) : Put(t, table, row, column, value);
+}
+
+// The time of day.
+inline int64_t NowMicros() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
 }  // namespace webindex

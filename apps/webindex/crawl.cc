@@ -37,11 +37,6 @@ namespace {
 
 int64_t Nanos(const timespec& time) { return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec; }
 
-int64_t NowMicros() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-}
-
 FileStat StatOf(const struct stat& file) {
   FileStat stat;
   stat.set_modified_nanos(Nanos(file.st_mtim));

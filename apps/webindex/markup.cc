@@ -16,11 +16,6 @@ bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' ||
 bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)); }
 bool EndsName(char c) { return IsSpace(c) || c == '/' || c == '>'; }
 
-template <size_t n>
-bool IsOneOf(std::string_view name, const std::array<std::string_view, n>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 void AppendCharacter(UChar32 c, std::string& text) {
   const bool none = c == 0 || c > 0x10ffff || U_IS_SURROGATE(c);
   std::array<char, U8_MAX_LENGTH> bytes{};

@@ -6,6 +6,8 @@
 #ifndef PERCOLATOR_APPS_WEBINDEX_MARKUP_H_
 #define PERCOLATOR_APPS_WEBINDEX_MARKUP_H_
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -57,6 +59,11 @@ class Tokens {
   std::string raw_;
   Token token_;
 };
+
+template <size_t n>
+bool IsOneOf(std::string_view name, const std::array<std::string_view, n>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 // The elements whose content is text without markup.
 bool HasRawText(std::string_view name);

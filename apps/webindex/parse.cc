@@ -22,11 +22,6 @@
 namespace webindex {
 namespace {
 
-template <size_t n>
-bool IsOneOf(std::string_view name, const std::array<std::string_view, n>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 std::string Lower(std::string_view text) { return absl::AsciiStrToLower({text.data(), text.size()}); }
 
 // --- Encodings -------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr char kHost[] = "127.0.0.1";
 constexpr int kPortsTried = 100;
 constexpr int kThreads = 24;  // a browser keeps several connections open, and each has a thread
 constexpr char kJson[] = "application/json";

@@ -22,6 +22,7 @@
 
 namespace webindex {
 
+inline constexpr char kHost[] = "127.0.0.1";
 inline constexpr int kDefaultPort = 8080;
 
 struct ServerOptions {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <deque>
 #include <functional>
@@ -11,6 +10,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "apps/webindex/cells.h"
 #include "apps/webindex/document.pb.h"
 #include "apps/webindex/inverted.h"
 #include "apps/webindex/snippet.h"
@@ -36,11 +36,6 @@ constexpr double kRankWeight = 0.3;
 constexpr size_t kMostQueryTerms = 32;
 constexpr size_t kKeptLatencies = 2000;
 constexpr int kNear = 3;  // bits in which the near keys of documents that are nearly the same differ, at most
-
-int64_t NowMicros() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // The part of a document that does not change: a new version is another object. So a search can go on with it unlocked.
 struct Document {

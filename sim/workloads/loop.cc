@@ -12,14 +12,14 @@
 namespace percolator::sim {
 namespace {
 
-constexpr size_t kMostCells = 6;
+constexpr size_t kMostLoopCells = 6;
 constexpr uint64_t kMostSteps = 12;
 
 class Loop final : public Workload {
  public:
   std::vector<CellName> Cells(const Plan& plan) const override {
     std::vector<CellName> cells;
-    for (size_t i = 0; i < std::min(plan.keys, kMostCells); ++i) cells.push_back(Number(plan, i));
+    for (size_t i = 0; i < std::min(plan.keys, kMostLoopCells); ++i) cells.push_back(Number(plan, i));
     std::sort(cells.begin(), cells.end());
     return cells;
   }

@@ -12,14 +12,14 @@
 namespace percolator::sim {
 namespace {
 
-constexpr size_t kMostCells = 8;
+constexpr size_t kMostOnceCells = 8;
 constexpr std::string_view kObservers[] = {"first", "second"};
 
 class Once final : public Workload {
  public:
   std::vector<CellName> Cells(const Plan& plan) const override {
     std::vector<CellName> cells;
-    for (size_t i = 0; i < std::min(plan.keys, kMostCells); ++i) {
+    for (size_t i = 0; i < std::min(plan.keys, kMostOnceCells); ++i) {
       cells.push_back(Changed(i));
       for (const std::string_view observer : kObservers) {
         cells.insert(cells.end(), {Count(plan, Changed(i), observer), Seen(plan, Changed(i), observer)});
@@ -41,7 +41,7 @@ class Once final : public Workload {
 
   void Step(Actor& actor) override {
     actor.Transact([&](Recorded& t) -> absl::Status {
-      const CellName cell = Changed(actor.Draw(std::min(actor.scene().plan.keys, kMostCells)));
+      const CellName cell = Changed(actor.Draw(std::min(actor.scene().plan.keys, kMostOnceCells)));
       if (actor.Percent(30)) return t.Delete(cell);
       return t.Set(cell, actor.Value(std::to_string(actor.NewNumber())));
     });
@@ -49,7 +49,7 @@ class Once final : public Workload {
 
   void Check(Actor& actor) override {
     actor.Look([](Recorded& t) {
-      for (size_t i = 0; i < std::min(t.actor().scene().plan.keys, kMostCells); ++i) {
+      for (size_t i = 0; i < std::min(t.actor().scene().plan.keys, kMostOnceCells); ++i) {
         for (const std::string_view observer : kObservers) {
           if (absl::Status s = Audit(t, Changed(i), observer); !s.ok()) return s;
         }

@@ -13,7 +13,7 @@
 namespace percolator::sim {
 namespace {
 
-constexpr size_t kMostCells = 6;
+constexpr size_t kMostWeakCells = 6;
 
 class Weak final : public Workload {
  public:
@@ -49,7 +49,7 @@ class Weak final : public Workload {
   }
 
  private:
-  static size_t Size(const Plan& plan) { return std::min(plan.keys, kMostCells); }
+  static size_t Size(const Plan& plan) { return std::min(plan.keys, kMostWeakCells); }
   static CellName Hot() { return {Plan::Tables()[1], "hot", "changed"}; }
   static CellName Total() { return {Plan::Tables()[1], "hot", "total"}; }
   static CellName Queued(size_t i) { return {Plan::Tables()[0], StrCat("queue", i), "number"}; }

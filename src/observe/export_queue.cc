@@ -44,14 +44,14 @@ constexpr char kNumbered[] = "numbered";
 constexpr char kFloor[] = "floor";
 constexpr char kDelivered[] = "delivered";
 constexpr char kEntry[] = "entry";
-constexpr size_t kShardDigits = 8;
+constexpr size_t kQueueDigits = 8;
 // Numbered entries that are read in one request: they may be large.
 constexpr size_t kReadTogether = 16;
 
 std::string ShardRow(uint32_t shard) { return StrCat("q/", Hex(shard)); }
 std::string EntryRow(uint32_t shard, uint64_t sequence) { return StrCat("s/", Hex(shard), "/", Hex(sequence)); }
 
-absl::Status Malformed(std::string_view table, std::string_view what) {
+absl::Status MalformedQueue(std::string_view table, std::string_view what) {
   return absl::DataLossError(StrCat("the export queue ", table, " has a malformed or missing cell: ", what));
 }
 
@@ -90,7 +90,7 @@ class ExportQueue::Impl {
     std::vector<uint64_t> counts(columns.size(), 0);
     for (size_t i = 0; i < columns.size(); ++i) {
       const std::optional<std::string>& value = (*values)[i];
-      if (value.has_value() && !ParseNumber(*value, &counts[i])) return Malformed(table_, columns[i]);
+      if (value.has_value() && !ParseNumber(*value, &counts[i])) return MalformedQueue(table_, columns[i]);
     }
     return counts;
   }
@@ -127,8 +127,8 @@ class ExportQueue::Impl {
   absl::Status Deliver(ReadWrite& t, const Notification& notification, const DeliverFunction& deliver) const {
     std::string_view row = notification.cell.row;
     uint64_t number = 0;
-    if (!ConsumePrefix(&row, "q/") || !ConsumeHex(&row, kShardDigits, &number) || !row.empty()) {
-      return Malformed(table_, notification.cell.row);
+    if (!ConsumePrefix(&row, "q/") || !ConsumeHex(&row, kQueueDigits, &number) || !row.empty()) {
+      return MalformedQueue(table_, notification.cell.row);
     }
     const auto shard = static_cast<uint32_t>(number);
     const absl::StatusOr<std::vector<uint64_t>> counts = Counts(t, shard, {kNumbered, kDelivered});
@@ -218,7 +218,7 @@ class ExportQueue::Impl {
     for (const std::optional<std::string>& value : *values) {
       Export entry{.shard = shard, .sequence = first + 1 + entries.size(), .key = {}, .payload = {}};
       std::string_view in = value.has_value() ? std::string_view(*value) : std::string_view();
-      if (!ConsumeOrderedString(&in, &entry.key)) return Malformed(table_, EntryRow(shard, entry.sequence));
+      if (!ConsumeOrderedString(&in, &entry.key)) return MalformedQueue(table_, EntryRow(shard, entry.sequence));
       entry.payload = std::string(in);
       entries.push_back(std::move(entry));
     }

@@ -22,7 +22,7 @@ namespace percolator {
 namespace {
 
 // Rows in one page of a list.
-constexpr size_t kPage = 1000;
+constexpr size_t kRowsAtOnce = 1000;
 
 absl::Status Closed() { return absl::FailedPreconditionError("the cluster is closed"); }
 
@@ -46,7 +46,7 @@ bool WasDropped(const absl::Status& status, std::string_view asked_for) {
 // Calls `use` for every page of locks of a table, until it says that it has enough.
 absl::Status ForEachPageOfLocks(Environment& env, const std::string& table,
                                 const std::function<absl::StatusOr<bool>(std::vector<MetLock> locks)>& use) {
-  ScanRequest request{table, RowRange::All(), {{Family::kLock}}, kPage};
+  ScanRequest request{table, RowRange::All(), {{Family::kLock}}, kRowsAtOnce};
   for (;;) {
     absl::StatusOr<ScanPage> page = env.store->Scan(request);
     if (!page.ok()) return page.status();
@@ -191,7 +191,7 @@ absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(st
   for (const std::string& name : *tables) {
     RowRange rows = RowRange::All();
     for (bool done = name == kSystemTable; !done && waiting.size() < most;) {
-      const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&env, name, &rows, kPage, &done);
+      const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&env, name, &rows, kRowsAtOnce, &done);
       if (WasDropped(marks.status(), table)) break;
       if (!marks.ok()) return marks.status();
       for (const FoundMark& mark : *marks) {

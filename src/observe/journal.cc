@@ -49,7 +49,7 @@ bool ParseRow(std::string_view row, std::string_view letter, uint32_t* shard, Ti
   return true;
 }
 
-absl::Status Malformed(std::string_view table, std::string_view row) {
+absl::Status MalformedJournal(std::string_view table, std::string_view row) {
   return absl::DataLossError(StrCat("the table ", table, " has a row that is no queue's: ",
                                     absl::CHexEscape(absl::string_view(row.data(), row.size()))));
 }
@@ -102,12 +102,12 @@ absl::StatusOr<JournalPage> Journal::Read(ReadView& view, uint32_t shard, Timest
     const ScannedRow& row = rows->row();
     JournalCell cell;
     uint32_t row_shard = 0;
-    if (!ParseRow(row.key, "j/", &row_shard, &cell.start_ts)) return Malformed(table_, row.key);
+    if (!ParseRow(row.key, "j/", &row_shard, &cell.start_ts)) return MalformedJournal(table_, row.key);
     if (entries >= most || bytes >= kPageBytes) {
       page.next = cell.start_ts;
       return page;
     }
-    if (!DecodeEntries(row.columns[0].value, shard, &cell.entries)) return Malformed(table_, row.key);
+    if (!DecodeEntries(row.columns[0].value, shard, &cell.entries)) return MalformedJournal(table_, row.key);
     entries += cell.entries.size();
     bytes += row.columns[0].value.size();
     page.cells.push_back(std::move(cell));
@@ -123,7 +123,7 @@ absl::Status Journal::Delete(ReadWrite& t, uint32_t shard, const JournalCell& ce
 absl::StatusOr<Journal::Epoch> Journal::EpochOf(std::string_view row) const {
   uint32_t shard = 0;
   Timestamp ts;
-  if (!ParseRow(row, "n/", &shard, &ts)) return Malformed(table_, row);
+  if (!ParseRow(row, "n/", &shard, &ts)) return MalformedJournal(table_, row);
   return EpochAt(shard, ts);
 }
 
@@ -137,7 +137,7 @@ absl::Status Journal::NotifyAll(ReadWrite& t) const {
   while (rows->Next()) {
     uint32_t shard = 0;
     Timestamp ts;
-    if (!ParseRow(rows->row().key, "j/", &shard, &ts)) return Malformed(table_, rows->row().key);
+    if (!ParseRow(rows->row().key, "j/", &shard, &ts)) return MalformedJournal(table_, rows->row().key);
     if (absl::Status s = Notify(t, EpochAt(shard, ts)); !s.ok()) return s;
   }
   return rows->status();

@@ -21,7 +21,7 @@
 namespace percolator {
 namespace {
 
-constexpr std::string_view kWhat = "quarantine entry";
+constexpr std::string_view kEntryRecord = "quarantine entry";
 constexpr std::string_view kRowPrefix = "quarantine/";
 constexpr size_t kMostErrorBytes = 4096;
 // Of the name of a cell, in the name of a column: a row key and a column may be longer than a column may be.
@@ -56,14 +56,14 @@ std::string EncodeEntry(const Quarantined& entry) {
 }
 
 absl::StatusOr<Quarantined> DecodeEntry(std::string_view row, std::string_view bytes) {
-  if (absl::Status s = ConsumeRecordVersion(kWhat, &bytes); !s.ok()) return s;
+  if (absl::Status s = ConsumeRecordVersion(kEntryRecord, &bytes); !s.ok()) return s;
   Quarantined entry;
   entry.observer = row.substr(kRowPrefix.size());
   uint32_t attempts = 0;
   if (!ConsumeFixed32(&bytes, &attempts) || !ConsumeTimestamp(&bytes, &entry.since) ||
       !ConsumeOrderedString(&bytes, &entry.cell.table) || !ConsumeOrderedString(&bytes, &entry.cell.row) ||
       !ConsumeOrderedString(&bytes, &entry.cell.column)) {
-    return CorruptRecord(kWhat);
+    return CorruptRecord(kEntryRecord);
   }
   entry.attempts = static_cast<int>(attempts);
   entry.error = bytes;

@@ -13,7 +13,7 @@
 namespace percolator {
 namespace {
 
-constexpr std::string_view kWhat = "observer";
+constexpr std::string_view kObserverRecord = "observer";
 constexpr std::string_view kObserversRow = "observers";
 // Written by every change of the observers: so of two that are made at once, of which neither has seen the other, one fails.
 constexpr std::string_view kChangeRow = "change";
@@ -78,14 +78,14 @@ std::string EncodeObserver(const ObserverInfo& info) {
 }
 
 absl::StatusOr<ObserverInfo> DecodeObserver(std::string_view name, std::string_view bytes) {
-  if (absl::Status s = ConsumeRecordVersion(kWhat, &bytes); !s.ok()) return s;
-  if (bytes.empty() || (bytes[0] != 1 && bytes[0] != 2)) return CorruptRecord(kWhat);
+  if (absl::Status s = ConsumeRecordVersion(kObserverRecord, &bytes); !s.ok()) return s;
+  if (bytes.empty() || (bytes[0] != 1 && bytes[0] != 2)) return CorruptRecord(kObserverRecord);
   ObserverInfo info;
   info.name = name;
   info.kind = bytes[0] == 1 ? NotificationKind::kStrong : NotificationKind::kWeak;
   bytes.remove_prefix(1);
   if (!ConsumeOrderedString(&bytes, &info.table) || !ConsumeOrderedString(&bytes, &info.column) || !bytes.empty()) {
-    return CorruptRecord(kWhat);
+    return CorruptRecord(kObserverRecord);
   }
   return info;
 }

@@ -12,13 +12,13 @@
 namespace percolator {
 namespace {
 
-size_t BytesOf(const RowRead& read) {
+size_t SizeOf(const RowRead& read) {
   size_t bytes = read.table.size() + read.row.size();
   for (const Selector& selector : read.selectors) bytes += selector.column.has_value() ? selector.column->size() : 0;
   return bytes;
 }
 
-size_t BytesOf(const RowMutation& mutation) {
+size_t SizeOf(const RowMutation& mutation) {
   size_t bytes = mutation.table.size() + mutation.row.size();
   for (const CellRange& cell : mutation.condition.cells) bytes += cell.column.size();
   for (const Mutation& m : mutation.mutations) bytes += m.column.size() + m.value.size();
@@ -26,9 +26,9 @@ size_t BytesOf(const RowMutation& mutation) {
 }
 
 template <typename Entry>
-size_t BytesOf(const std::vector<Entry>& entries) {
+size_t SizeOf(const std::vector<Entry>& entries) {
   size_t bytes = 0;
-  for (const Entry& entry : entries) bytes += BytesOf(entry);
+  for (const Entry& entry : entries) bytes += SizeOf(entry);
   return bytes;
 }
 
@@ -50,7 +50,7 @@ class BatchingStore::Lane {
   // Gets the entries answered, together with those of others who ask meanwhile. `shared` tells whether there were any.
   Answers Do(const Entries& entries, bool* shared) {
     Call call{&entries, absl::UnknownError("not answered yet")};
-    const size_t bytes = BytesOf(entries);
+    const size_t bytes = SizeOf(entries);
     MutexLock lock(&mutex_);
     const std::shared_ptr<Batch> batch = Join(&call, bytes);
     while (batch->state != State::kDone) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint8_t kIsPrimary = 2;
 constexpr uint8_t kObserved = 4;
-constexpr std::string_view kWhat = "lock";
+constexpr std::string_view kLockRecord = "lock";
 
 bool ConsumePrimary(std::string_view* in, CellName* primary) {
   return ConsumeOrderedString(in, &primary->table) && ConsumeOrderedString(in, &primary->row) &&
@@ -42,24 +42,26 @@ std::string EncodeLock(const Lock& lock) {
 absl::StatusOr<Lock> DecodeLock(std::string_view bytes) {
   uint8_t kind = 0;
   uint8_t flags = 0;
-  if (absl::Status s = ConsumeRecordHead(kWhat, kHasValue | kIsPrimary | kObserved, &bytes, &kind, &flags); !s.ok()) {
+  if (absl::Status s = ConsumeRecordHead(kLockRecord, kHasValue | kIsPrimary | kObserved, &bytes, &kind, &flags);
+      !s.ok()) {
     return s;
   }
   if (kind < static_cast<uint8_t>(WriteKind::kPut) || kind > static_cast<uint8_t>(WriteKind::kVerify)) {
-    return CorruptRecord(kWhat);
+    return CorruptRecord(kLockRecord);
   }
   Lock lock;
   lock.kind = static_cast<WriteKind>(kind);
   lock.observed = (flags & kObserved) != 0;
-  if ((flags & kIsPrimary) == 0 && !ConsumePrimary(&bytes, &lock.primary.emplace())) return CorruptRecord(kWhat);
-  if (!ConsumeFixed64(&bytes, &lock.session) || !ConsumeTimestamp(&bytes, &lock.refreshed)) return CorruptRecord(kWhat);
-  if (lock.observed && !ConsumeFixed32(&bytes, &lock.depth)) return CorruptRecord(kWhat);
-  if (lock.kind == WriteKind::kVerify && !ConsumeTimestamp(&bytes, &lock.verified)) return CorruptRecord(kWhat);
+  if ((flags & kIsPrimary) == 0 && !ConsumePrimary(&bytes, &lock.primary.emplace())) return CorruptRecord(kLockRecord);
+  if (!ConsumeFixed64(&bytes, &lock.session) || !ConsumeTimestamp(&bytes, &lock.refreshed))
+    return CorruptRecord(kLockRecord);
+  if (lock.observed && !ConsumeFixed32(&bytes, &lock.depth)) return CorruptRecord(kLockRecord);
+  if (lock.kind == WriteKind::kVerify && !ConsumeTimestamp(&bytes, &lock.verified)) return CorruptRecord(kLockRecord);
   if ((flags & kHasValue) != 0) {
-    if (lock.kind != WriteKind::kPut) return CorruptRecord(kWhat);
+    if (lock.kind != WriteKind::kPut) return CorruptRecord(kLockRecord);
     lock.value.emplace(bytes);
   } else if (!bytes.empty()) {
-    return CorruptRecord(kWhat);
+    return CorruptRecord(kLockRecord);
   }
   return lock;
 }

@@ -27,7 +27,7 @@ Lock JoesLock() {
 }
 
 // One of every form that the grammar knows.
-std::vector<Lock> AllForms() {
+std::vector<Lock> AllLocks() {
   std::vector<Lock> locks;
   for (const WriteKind kind : {WriteKind::kPut, WriteKind::kDelete, WriteKind::kVerify}) {
     for (const bool is_primary : {true, false}) {
@@ -95,7 +95,7 @@ TEST(LockTest, GoldenBytesOfAVerify) {
 }
 
 TEST(LockTest, WhatIsEncodedIsDecoded) {
-  for (const Lock& lock : AllForms()) {
+  for (const Lock& lock : AllLocks()) {
     const absl::StatusOr<Lock> decoded = DecodeLock(EncodeLock(lock));
     ASSERT_THAT(decoded, IsOk()) << Hex(lock);
     EXPECT_EQ(*decoded, lock) << Hex(lock);
@@ -111,7 +111,7 @@ TEST(LockTest, AnEmptyValueIsNotNoValue) {
 }
 
 TEST(LockTest, DamageIsNoticedOrHarmless) {
-  for (const Lock& lock : AllForms()) {
+  for (const Lock& lock : AllLocks()) {
     if (lock.value.has_value() && lock.value->size() > 10) continue;  // the value is the rest: any bytes will do
     CheckDamagedForms(EncodeLock(lock), DecodeLock, EncodeLock);
   }

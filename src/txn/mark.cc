@@ -6,7 +6,7 @@
 namespace percolator {
 namespace {
 
-constexpr std::string_view kWhat = "notification";
+constexpr std::string_view kMarkRecord = "notification";
 
 }  // namespace
 
@@ -17,9 +17,9 @@ std::string EncodeMark(const Mark& mark) {
 }
 
 absl::StatusOr<Mark> DecodeMark(std::string_view bytes) {
-  if (absl::Status s = ConsumeRecordVersion(kWhat, &bytes); !s.ok()) return s;
+  if (absl::Status s = ConsumeRecordVersion(kMarkRecord, &bytes); !s.ok()) return s;
   Mark mark;
-  if (!ConsumeFixed32(&bytes, &mark.depth) || !bytes.empty()) return CorruptRecord(kWhat);
+  if (!ConsumeFixed32(&bytes, &mark.depth) || !bytes.empty()) return CorruptRecord(kMarkRecord);
   return mark;
 }
 

@@ -17,12 +17,12 @@ namespace {
 
 using ::testing::IsEmpty;
 
-std::string Hex(const TableSchema& schema) { return absl::BytesToHexString(EncodeSchema(schema)); }
+std::string SchemaHex(const TableSchema& schema) { return absl::BytesToHexString(EncodeSchema(schema)); }
 
 // These bytes are on users' disks: see docs/format.md.
 TEST(SchemaTest, GoldenBytes) {
-  EXPECT_EQ(Hex({}), "01");
-  EXPECT_EQ(Hex({.notify_only_columns = {"hot", std::string("a\0", 2)}}),
+  EXPECT_EQ(SchemaHex({}), "01");
+  EXPECT_EQ(SchemaHex({.notify_only_columns = {"hot", std::string("a\0", 2)}}),
             "01"
             "686f74"
             "0001"
@@ -49,7 +49,7 @@ TEST(SchemaTest, DamageIsNoticedOrHarmless) {
     if (form.empty()) continue;  // see above
     const absl::StatusOr<TableSchema> decoded = DecodeSchema(form);
     if (decoded.ok()) {
-      ASSERT_EQ(Hex(*decoded), absl::BytesToHexString(form));
+      ASSERT_EQ(SchemaHex(*decoded), absl::BytesToHexString(form));
     } else {
       const bool newer = static_cast<unsigned char>(form[0]) > 1;
       ASSERT_THAT(decoded, StatusIs(newer ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kDataLoss))

@@ -16,7 +16,7 @@ namespace {
 
 std::string Hex(const WriteRecord& record) { return absl::BytesToHexString(EncodeWriteRecord(record)); }
 
-std::vector<WriteRecord> AllForms() {
+std::vector<WriteRecord> AllRecords() {
   const Timestamp start(0x0102030405060708);
   return {{.kind = WriteKind::kPut, .start_ts = start},
           {.kind = WriteKind::kPut, .start_ts = start, .value = ""},
@@ -73,7 +73,7 @@ TEST(WriteRecordTest, TheColumnOfTheMarkerIsReservedAndUsersColumnsAreNot) {
 }
 
 TEST(WriteRecordTest, WhatIsEncodedIsDecoded) {
-  for (const WriteRecord& record : AllForms()) {
+  for (const WriteRecord& record : AllRecords()) {
     const absl::StatusOr<WriteRecord> decoded = DecodeWriteRecord(EncodeWriteRecord(record));
     ASSERT_THAT(decoded, IsOk()) << Hex(record);
     EXPECT_EQ(*decoded, record) << Hex(record);
@@ -81,7 +81,7 @@ TEST(WriteRecordTest, WhatIsEncodedIsDecoded) {
 }
 
 TEST(WriteRecordTest, DamageIsNoticedOrHarmless) {
-  for (const WriteRecord& record : AllForms()) {
+  for (const WriteRecord& record : AllRecords()) {
     CheckDamagedForms(EncodeWriteRecord(record), DecodeWriteRecord,
                       [](const WriteRecord& decoded) { return EncodeWriteRecord(decoded); });
   }

@@ -8,7 +8,7 @@
 namespace percolator {
 namespace {
 
-constexpr int kThreads = 4;
+constexpr int kClaimants = 4;
 
 std::string Bytes(std::initializer_list<int> bytes) { return {bytes.begin(), bytes.end()}; }
 
@@ -53,9 +53,9 @@ TEST_P(CoordinatorTest, TheEndOfALoserDoesNotUnseatTheLeader) {
 TEST_P(CoordinatorTest, OfManyCandidatesExactlyOneLeads) {
   for (int round = 0; round < 20; ++round) {
     const std::string role = "role" + std::to_string(round);
-    std::vector<std::unique_ptr<Session>> sessions(kThreads);
+    std::vector<std::unique_ptr<Session>> sessions(kClaimants);
     std::atomic<int> leaders = 0;
-    InThreads(kThreads, [&](int t) {
+    InThreads(kClaimants, [&](int t) {
       Coordinator* coordinator = t % 2 == 0 ? here_ : there_;
       sessions[t] = Open(coordinator);
       ASSERT_NE(sessions[t], nullptr);
@@ -137,7 +137,7 @@ TEST_P(CoordinatorTest, ClaimsExcludeEachOther) {
   constexpr int kClaims = 100;
   std::array<std::atomic<int>, kRows> owners = {};
   std::atomic<int> refused = 0;
-  InThreads(kThreads, [&](int t) {
+  InThreads(kClaimants, [&](int t) {
     Coordinator* coordinator = t % 2 == 0 ? here_ : there_;
     const std::unique_ptr<Session> session = Open(coordinator);
     ASSERT_NE(session, nullptr);

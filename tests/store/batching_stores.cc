@@ -29,8 +29,8 @@ class BatchingPlace final : public StorePlace {
   }
 };
 
-const bool kRegistered = RegisterStore({"batching", [] { return std::make_unique<BatchingPlace>(); },
-                                        /*keeps_content=*/false, /*takes_limits=*/true});
+const bool kBatchingRegistered = RegisterStore({"batching", [] { return std::make_unique<BatchingPlace>(); },
+                                                /*keeps_content=*/false, /*takes_limits=*/true});
 
 }  // namespace
 }  // namespace percolator

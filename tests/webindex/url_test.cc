@@ -10,7 +10,7 @@
 namespace webindex {
 namespace {
 
-constexpr std::string_view kBase = "https://docs.example.org/manual/";
+constexpr std::string_view kManual = "https://docs.example.org/manual/";
 
 struct Case {
   std::string_view page;
@@ -26,51 +26,51 @@ void Check(std::string_view base, const std::vector<Case>& cases) {
 }
 
 TEST(UrlTest, RelativeLinksLeadFromTheFolderOfThePage) {
-  Check(kBase, {
-                   {"a/b.html", "c.html", "a/c.html"},
-                   {"a/b.html", "./c.html", "a/c.html"},
-                   {"a/b.html", "../c.html", "c.html"},
-                   {"a/b.html", "x/y/../z.html", "a/x/z.html"},
-                   {"a/b.html", "x//y.html", "a/x/y.html"},
-                   {"a/b.html", "x/", "a/x/index.html"},
-                   {"a/b.html", ".", "a/index.html"},
-                   {"a/b.html", "..", "index.html"},
-                   {"a/b.html", "c.html#part", "a/c.html"},
-                   {"a/b.html", "#part", "a/b.html"},
-                   {"a/b.html", "", "a/b.html"},
-                   {"a/b.html", "c.html?page=2#x", "a/c.html?page=2"},
-                   {"a/b.html", "?page=2", "a/b.html?page=2"},
-                   {"a/b.html?page=1", "?page=2", "a/b.html?page=2"},
-                   {"a/b.html?page=1", "c.html", "a/c.html"},
-                   {"a/b.html", "c.html?from=/x/y", "a/c.html?from=%2Fx%2Fy"},
-                   {"a/b.html", "  c.html\n", "a/c.html"},
-                   {"a/b.html", "c\n\t.html", "a/c.html"},
-                   {"a/b.html", "x\\c.html", "a/x/c.html"},
-               });
+  Check(kManual, {
+                     {"a/b.html", "c.html", "a/c.html"},
+                     {"a/b.html", "./c.html", "a/c.html"},
+                     {"a/b.html", "../c.html", "c.html"},
+                     {"a/b.html", "x/y/../z.html", "a/x/z.html"},
+                     {"a/b.html", "x//y.html", "a/x/y.html"},
+                     {"a/b.html", "x/", "a/x/index.html"},
+                     {"a/b.html", ".", "a/index.html"},
+                     {"a/b.html", "..", "index.html"},
+                     {"a/b.html", "c.html#part", "a/c.html"},
+                     {"a/b.html", "#part", "a/b.html"},
+                     {"a/b.html", "", "a/b.html"},
+                     {"a/b.html", "c.html?page=2#x", "a/c.html?page=2"},
+                     {"a/b.html", "?page=2", "a/b.html?page=2"},
+                     {"a/b.html?page=1", "?page=2", "a/b.html?page=2"},
+                     {"a/b.html?page=1", "c.html", "a/c.html"},
+                     {"a/b.html", "c.html?from=/x/y", "a/c.html?from=%2Fx%2Fy"},
+                     {"a/b.html", "  c.html\n", "a/c.html"},
+                     {"a/b.html", "c\n\t.html", "a/c.html"},
+                     {"a/b.html", "x\\c.html", "a/x/c.html"},
+                 });
 }
 
 TEST(UrlTest, EscapesAreUndone) {
-  Check(kBase, {
-                   {"a.html", "%62.html", "b.html"},
-                   {"a.html", "two%20words.html", "two words.html"},
-                   {"a.html", "%C3%A4.html", "\xc3\xa4.html"},
-                   {"a.html", "100%25.html", "100%.html"},
-                   {"a.html", "100%.html", "100%.html"},
-                   {"a.html", "b.html%3Fx=1", "b.html?x=1"},
-                   {"a.html", "b%23c.html", "b#c.html"},
-                   {"100%41.html", "#x", "100%41.html"},
-               });
+  Check(kManual, {
+                     {"a.html", "%62.html", "b.html"},
+                     {"a.html", "two%20words.html", "two words.html"},
+                     {"a.html", "%C3%A4.html", "\xc3\xa4.html"},
+                     {"a.html", "100%25.html", "100%.html"},
+                     {"a.html", "100%.html", "100%.html"},
+                     {"a.html", "b.html%3Fx=1", "b.html?x=1"},
+                     {"a.html", "b%23c.html", "b#c.html"},
+                     {"100%41.html", "#x", "100%41.html"},
+                 });
 }
 
 TEST(UrlTest, AbsoluteLinksLeadInsideUnderTheBase) {
-  Check(kBase, {
-                   {"a/b.html", "https://docs.example.org/manual/c.html", "c.html"},
-                   {"a/b.html", "HTTPS://Docs.Example.ORG/manual/c.html", "c.html"},
-                   {"a/b.html", "//docs.example.org/manual/c.html", "c.html"},
-                   {"a/b.html", "/manual/c.html", "c.html"},
-                   {"a/b.html", "https://docs.example.org/manual/", "index.html"},
-                   {"a/b.html", "../../manual/c.html", "c.html"},
-               });
+  Check(kManual, {
+                     {"a/b.html", "https://docs.example.org/manual/c.html", "c.html"},
+                     {"a/b.html", "HTTPS://Docs.Example.ORG/manual/c.html", "c.html"},
+                     {"a/b.html", "//docs.example.org/manual/c.html", "c.html"},
+                     {"a/b.html", "/manual/c.html", "c.html"},
+                     {"a/b.html", "https://docs.example.org/manual/", "index.html"},
+                     {"a/b.html", "../../manual/c.html", "c.html"},
+                 });
   Check("https://h.org", {{"a.html", "https://h.org", "index.html"}, {"a.html", "https://h.org?q", "index.html?q"}});
   Check("", {{"a/b.html", "/c.html", "c.html"}, {"a/b.html", "c.html", "a/c.html"}});
 }
@@ -104,13 +104,13 @@ TEST(UrlTest, WhatIsOutsideLeadsNowhere) {
                                       "%FF.html",
                                       "%C3.html",
                                       "%ED%A0%80.html"}) {
-    EXPECT_EQ(ResolveLink(kBase, "a/b.html", link), std::nullopt) << link;
+    EXPECT_EQ(ResolveLink(kManual, "a/b.html", link), std::nullopt) << link;
   }
   EXPECT_EQ(ResolveLink("", "a.html", "file:///b.html"), std::nullopt);
   EXPECT_EQ(ResolveLink("", "a.html", "//b.html/c.html"), std::nullopt);
-  EXPECT_EQ(ResolveLink(kBase, "a.html", std::string(kLongestUrl + 1, 'x')), std::nullopt);
-  EXPECT_EQ(ResolveLink(kBase, "a.html", std::string(1 << 20, '/') + "x"), std::nullopt);
-  EXPECT_TRUE(ResolveLink(kBase, "a.html", std::string(kLongestUrl, 'x')).has_value());
+  EXPECT_EQ(ResolveLink(kManual, "a.html", std::string(kLongestUrl + 1, 'x')), std::nullopt);
+  EXPECT_EQ(ResolveLink(kManual, "a.html", std::string(1 << 20, '/') + "x"), std::nullopt);
+  EXPECT_TRUE(ResolveLink(kManual, "a.html", std::string(kLongestUrl, 'x')).has_value());
 }
 
 TEST(UrlTest, WhateverIsWrittenATargetIsAPathBelowTheFolder) {
@@ -120,7 +120,7 @@ TEST(UrlTest, WhateverIsWrittenATargetIsAPathBelowTheFolder) {
   for (int i = 0; i < 200'000; ++i) {
     std::string link;
     for (size_t n = random() % 10; n > 0; --n) link += pieces[random() % pieces.size()];
-    const auto target = ResolveLink(i % 2 == 0 ? kBase : "", "x/y.html", link);
+    const auto target = ResolveLink(i % 2 == 0 ? kManual : "", "x/y.html", link);
     if (!target.has_value()) continue;
     const std::string framed = "/" + *target + "/";
     ASSERT_EQ(framed.find("//"), framed.npos) << link << " -> " << *target;

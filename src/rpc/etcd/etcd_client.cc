@@ -9,7 +9,7 @@ namespace percolator {
 namespace {
 
 // Between two tries.
-constexpr Duration kPause = std::chrono::milliseconds(10);
+constexpr Duration kRetryPause = std::chrono::milliseconds(10);
 constexpr Duration kWatchPause = std::chrono::milliseconds(100);
 
 bool MayHelpToRepeat(const absl::Status& status) {
@@ -123,9 +123,9 @@ absl::Status EtcdClient::Repeat(Duration timeout, const Attempt& attempt) {
     absl::Status status = attempt(endpoint, std::min(end - runtime->Elapsed(), share));
     if (!MayHelpToRepeat(status)) return status;
     Leave(which);
-    if (end - runtime->Elapsed() <= 2 * kPause) return status;
-    const bool is_connected = WaitForConnection(*Current(&which).channel, kPause);
-    if (is_connected && tries % endpoints_.size() == 0) runtime->Sleep(kPause);  // it is etcd that can't do it now
+    if (end - runtime->Elapsed() <= 2 * kRetryPause) return status;
+    const bool is_connected = WaitForConnection(*Current(&which).channel, kRetryPause);
+    if (is_connected && tries % endpoints_.size() == 0) runtime->Sleep(kRetryPause);  // it is etcd that can't do it now
   }
 }
 
@@ -243,7 +243,7 @@ void EtcdWatch::Run() {
     size_t which = 0;
     WaitForConnection(*client_->Current(&which).channel, kWatchPause);
     MutexLock lock(&mutex_);
-    if (!ending_) ended_->WaitFor(&mutex_, kPause);
+    if (!ending_) ended_->WaitFor(&mutex_, kRetryPause);
   }
 }
 

@@ -12,7 +12,7 @@ namespace percolator {
 namespace {
 
 // Between two puts: each costs etcd a sync of its disk.
-constexpr Duration kPause = std::chrono::milliseconds(5);
+constexpr Duration kHintPause = std::chrono::milliseconds(5);
 // What waits at most, and so the largest value: etcd refuses requests of 1.5 MiB.
 constexpr size_t kMostBytes = 256 << 10;
 constexpr Duration kTimeout = std::chrono::seconds(1);
@@ -71,7 +71,7 @@ void EtcdHints::Run() {
       hints = std::exchange(waiting_, std::string());
     }
     Put(hints);
-    Runtime::Real()->Sleep(kPause);
+    Runtime::Real()->Sleep(kHintPause);
   }
 }
 

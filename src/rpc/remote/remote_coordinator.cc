@@ -7,7 +7,7 @@
 namespace percolator {
 namespace {
 
-using Stub = v1::Coordination::Stub;
+using CoordinationStub = v1::Coordination::Stub;
 
 // Hints that wait to be sent.
 constexpr int kWaitingHints = 10'000;
@@ -39,7 +39,8 @@ class RemoteCoordinator::RemoteSession final : public Session {
     request.set_session(id_);
     v1::EndSessionResponse response;
     // If it does not arrive, the session is over when its time has passed.
-    Call(*coordinator_->stub_, &Stub::EndSession, std::min(kFarewell, coordinator_->timeout_), request, &response)
+    Call(*coordinator_->stub_, &CoordinationStub::EndSession, std::min(kFarewell, coordinator_->timeout_), request,
+         &response)
         .IgnoreError();
   }
   RemoteSession(const RemoteSession&) = delete;
@@ -73,7 +74,7 @@ class RemoteCoordinator::RemoteSession final : public Session {
       timeout = std::min(coordinator_->timeout_, ttl_);
     }
     v1::KeepAliveResponse response;
-    absl::Status status = Call(*coordinator_->stub_, &Stub::KeepAlive, timeout, request, &response);
+    absl::Status status = Call(*coordinator_->stub_, &CoordinationStub::KeepAlive, timeout, request, &response);
     if (!status.ok()) return status;
     MutexLock lock(&mutex_);
     heard_ = std::max(heard_, sent);
@@ -125,7 +126,8 @@ RemoteCoordinator::~RemoteCoordinator() {
 absl::StatusOr<std::unique_ptr<Session>> RemoteCoordinator::OpenSession() {
   const Duration sent = runtime_->Elapsed();
   v1::OpenSessionResponse response;
-  const absl::Status status = Call(*stub_, &Stub::OpenSession, timeout_, v1::OpenSessionRequest(), &response);
+  const absl::Status status =
+      Call(*stub_, &CoordinationStub::OpenSession, timeout_, v1::OpenSessionRequest(), &response);
   if (!status.ok()) return status;
   return std::make_unique<RemoteSession>(this, response.session(), std::chrono::milliseconds(response.ttl_ms()), sent);
 }
@@ -134,13 +136,14 @@ absl::StatusOr<bool> RemoteCoordinator::IsAlive(SessionId session) {
   v1::IsAliveRequest request;
   request.set_session(session);
   v1::IsAliveResponse response;
-  if (absl::Status s = Call(*stub_, &Stub::IsAlive, timeout_, request, &response); !s.ok()) return s;
+  if (absl::Status s = Call(*stub_, &CoordinationStub::IsAlive, timeout_, request, &response); !s.ok()) return s;
   return response.alive();
 }
 
 absl::StatusOr<Timestamp> RemoteCoordinator::OldestSnapshot() {
   v1::OldestSnapshotResponse response;
-  const absl::Status status = Call(*stub_, &Stub::OldestSnapshot, timeout_, v1::OldestSnapshotRequest(), &response);
+  const absl::Status status =
+      Call(*stub_, &CoordinationStub::OldestSnapshot, timeout_, v1::OldestSnapshotRequest(), &response);
   if (!status.ok()) return status;
   return response.has_timestamp() ? Timestamp(response.timestamp()) : Timestamp::Infinity();
 }
@@ -150,7 +153,7 @@ absl::StatusOr<bool> RemoteCoordinator::Campaign(std::string_view role, const Se
   request.set_role(std::string(role));
   request.set_session(session.id());
   v1::CampaignResponse response;
-  if (absl::Status s = Call(*stub_, &Stub::Campaign, timeout_, request, &response); !s.ok()) return s;
+  if (absl::Status s = Call(*stub_, &CoordinationStub::Campaign, timeout_, request, &response); !s.ok()) return s;
   return response.leads();
 }
 
@@ -160,7 +163,7 @@ absl::StatusOr<bool> RemoteCoordinator::Claim(std::string_view table, std::strin
   request.set_row(std::string(row));
   request.set_session(session.id());
   v1::ClaimResponse response;
-  if (absl::Status s = Call(*stub_, &Stub::Claim, timeout_, request, &response); !s.ok()) return s;
+  if (absl::Status s = Call(*stub_, &CoordinationStub::Claim, timeout_, request, &response); !s.ok()) return s;
   return response.granted();
 }
 
@@ -170,7 +173,7 @@ absl::Status RemoteCoordinator::Release(std::string_view table, std::string_view
   request.set_row(std::string(row));
   request.set_session(session.id());
   v1::ReleaseResponse response;
-  return Call(*stub_, &Stub::Release, timeout_, request, &response);
+  return Call(*stub_, &CoordinationStub::Release, timeout_, request, &response);
 }
 
 void RemoteCoordinator::SendHint(const CellName& cell) {
@@ -196,7 +199,7 @@ void RemoteCoordinator::SendHints() {
     }
     request.set_sender(sender_);
     v1::SendHintsResponse response;
-    Call(*stub_, &Stub::SendHints, timeout_, request, &response).IgnoreError();
+    Call(*stub_, &CoordinationStub::SendHints, timeout_, request, &response).IgnoreError();
   }
 }
 

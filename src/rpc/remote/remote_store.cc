@@ -10,9 +10,9 @@
 namespace percolator {
 namespace {
 
-using Stub = v1::Store::Stub;
+using StoreStub = v1::Store::Stub;
 
-constexpr Duration kPause = std::chrono::milliseconds(20);
+constexpr Duration kConnectPause = std::chrono::milliseconds(20);
 
 // A server that gives another number of answers than there were questions: nothing of them can be believed.
 absl::Status WrongCount(int answers, size_t questions) {
@@ -30,12 +30,12 @@ RemoteStore::RemoteStore(std::shared_ptr<grpc::Channel> channel, Duration timeou
     : channel_(std::move(channel)), stub_(v1::Store::NewStub(channel_)), timeout_(timeout) {}
 
 template <typename Request, typename Response>
-absl::Status RemoteStore::Send(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+absl::Status RemoteStore::Send(grpc::Status (StoreStub::*method)(grpc::ClientContext*, const Request&, Response*),
                                const Request& request, Response* response) {
   if (closed_) return StoreClosed();
   absl::Status status = Call(*stub_, method, timeout_, request, response);
   // Callers try again after a while: then there is a connection, if there can be.
-  if (absl::IsUnavailable(status)) WaitForConnection(*channel_, kPause);
+  if (absl::IsUnavailable(status)) WaitForConnection(*channel_, kConnectPause);
   return status;
 }
 
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<Row>> RemoteStore::Read(const std::vector<RowRead>& r
   v1::ReadRequest request;
   for (const RowRead& read : reads) ToMessage(read, request.add_reads());
   v1::ReadResponse response;
-  if (absl::Status s = Send(&Stub::Read, request, &response); !s.ok()) return s;
+  if (absl::Status s = Send(&StoreStub::Read, request, &response); !s.ok()) return s;
   NoteSafePoint(response.safe_point());
   if (static_cast<size_t>(response.rows_size()) != reads.size()) return WrongCount(response.rows_size(), reads.size());
   return FromMessages<Row>(response.mutable_rows());
@@ -59,7 +59,7 @@ absl::StatusOr<ScanPage> RemoteStore::Scan(const ScanRequest& request) {
   v1::ScanRequest message;
   ToMessage(request, &message);
   v1::ScanResponse response;
-  if (absl::Status s = Send(&Stub::Scan, message, &response); !s.ok()) return s;
+  if (absl::Status s = Send(&StoreStub::Scan, message, &response); !s.ok()) return s;
   NoteSafePoint(response.safe_point());
   absl::StatusOr<std::vector<Row>> rows = FromMessages<Row>(response.mutable_rows());
   if (!rows.ok()) return rows.status();
@@ -72,7 +72,7 @@ std::vector<absl::StatusOr<MutateResult>> RemoteStore::Mutate(const std::vector<
   v1::MutateRequest request;
   for (const RowMutation& mutation : mutations) ToMessage(mutation, request.add_mutations());
   v1::MutateResponse response;
-  absl::Status status = Send(&Stub::Mutate, request, &response);
+  absl::Status status = Send(&StoreStub::Mutate, request, &response);
   if (status.ok() && static_cast<size_t>(response.results_size()) != mutations.size()) {
     status = WrongCount(response.results_size(), mutations.size());
   }
@@ -88,7 +88,7 @@ absl::StatusOr<JointResult> RemoteStore::MutateTogether(const JointMutation& mut
   request.set_start_ts(mutation.start_ts.value());
   for (const RowMutation& row : mutation.rows) ToMessage(row, request.add_rows());
   v1::MutateTogetherResponse response;
-  if (absl::Status s = Send(&Stub::MutateTogether, request, &response); !s.ok()) return s;
+  if (absl::Status s = Send(&StoreStub::MutateTogether, request, &response); !s.ok()) return s;
   if (!response.applied() && response.failed_row() >= mutation.rows.size()) {
     return absl::DataLossError(
         StrCat("the server says that row ", response.failed_row(), " of ", mutation.rows.size(), " stands in the way"));
@@ -100,12 +100,12 @@ absl::Status RemoteStore::RaiseSafePoint(Timestamp ts) {
   v1::RaiseSafePointRequest request;
   request.set_timestamp(ts.value());
   v1::RaiseSafePointResponse response;
-  return Send(&Stub::RaiseSafePoint, request, &response);
+  return Send(&StoreStub::RaiseSafePoint, request, &response);
 }
 
 absl::StatusOr<Timestamp> RemoteStore::SafePoint() {
   v1::GetSafePointResponse response;
-  if (absl::Status s = Send(&Stub::GetSafePoint, v1::GetSafePointRequest(), &response); !s.ok()) return s;
+  if (absl::Status s = Send(&StoreStub::GetSafePoint, v1::GetSafePointRequest(), &response); !s.ok()) return s;
   return Timestamp(response.timestamp());
 }
 
@@ -113,7 +113,7 @@ absl::StatusOr<std::vector<std::string>> RemoteStore::SampleRowKeys(const std::s
   v1::SampleRowKeysRequest request;
   request.set_table(name);
   v1::SampleRowKeysResponse response;
-  if (absl::Status s = Send(&Stub::SampleRowKeys, request, &response); !s.ok()) return s;
+  if (absl::Status s = Send(&StoreStub::SampleRowKeys, request, &response); !s.ok()) return s;
   return std::vector<std::string>(response.keys().begin(), response.keys().end());
 }
 
@@ -122,19 +122,19 @@ absl::Status RemoteStore::CreateTable(const TableInfo& info) {
   request.mutable_table()->set_name(info.name);
   request.mutable_table()->set_schema(info.schema);
   v1::CreateTableResponse response;
-  return Send(&Stub::CreateTable, request, &response);
+  return Send(&StoreStub::CreateTable, request, &response);
 }
 
 absl::Status RemoteStore::DropTable(const std::string& name) {
   v1::DropTableRequest request;
   request.set_name(name);
   v1::DropTableResponse response;
-  return Send(&Stub::DropTable, request, &response);
+  return Send(&StoreStub::DropTable, request, &response);
 }
 
 absl::StatusOr<std::vector<TableInfo>> RemoteStore::ListTables() {
   v1::ListTablesResponse response;
-  if (absl::Status s = Send(&Stub::ListTables, v1::ListTablesRequest(), &response); !s.ok()) return s;
+  if (absl::Status s = Send(&StoreStub::ListTables, v1::ListTablesRequest(), &response); !s.ok()) return s;
   std::vector<TableInfo> tables;
   for (v1::TableInfo& table : *response.mutable_tables()) {
     tables.push_back({std::move(*table.mutable_name()), std::move(*table.mutable_schema())});

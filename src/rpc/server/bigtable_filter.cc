@@ -268,7 +268,7 @@ absl::StatusOr<Step> Interleave(const bt::RowFilter::Interleave& interleave, Pla
   });
 }
 
-absl::StatusOr<Step> Condition(const bt::RowFilter::Condition& condition, Place place) {
+absl::StatusOr<Step> Conditional(const bt::RowFilter::Condition& condition, Place place) {
   if (!condition.has_predicate_filter()) return Invalid("condition", "it has no predicate_filter");
   absl::StatusOr<Step> predicate = CompileAt(condition.predicate_filter(), place.InCondition());
   if (!predicate.ok()) return predicate.status();
@@ -302,7 +302,7 @@ absl::StatusOr<Step> CompileAt(const bt::RowFilter& filter, Place place) {
     case bt::RowFilter::kInterleave:
       return Interleave(filter.interleave(), place);
     case bt::RowFilter::kCondition:
-      return Condition(filter.condition(), place);
+      return Conditional(filter.condition(), place);
     case bt::RowFilter::kRowKeyRegexFilter:
       return RowKeyRegex(filter.row_key_regex_filter());
     case bt::RowFilter::kFamilyNameRegexFilter:

@@ -17,8 +17,6 @@ constexpr std::string_view kSafePointKey = "safe-point";
 
 std::string KeyOf(const std::string& name) { return StrCat(kTableKey, name); }
 
-rocksdb::Slice ToSlice(std::string_view view) { return {view.data(), view.size()}; }
-
 }  // namespace
 
 absl::Status Catalog::Load(rocksdb::DB* db) {
@@ -81,7 +79,7 @@ std::unique_ptr<Table> Catalog::StageCreate(const TableInfo& info, rocksdb::Writ
   std::string next;
   AppendFixed32(&next, next_id_ + 1);
   batch->Put(KeyOf(info.name), entry);
-  batch->Put(ToSlice(kNextIdKey), next);
+  batch->Put(kNextIdKey, next);
   return std::make_unique<Table>(next_id_, info);
 }
 
@@ -104,7 +102,7 @@ void Catalog::Remove(const std::string& name) {
 void Catalog::StageSafePoint(Timestamp ts, rocksdb::WriteBatch* batch) {
   std::string value;
   AppendFixed64(&value, ts.value());
-  batch->Put(ToSlice(kSafePointKey), value);
+  batch->Put(kSafePointKey, value);
 }
 
 }  // namespace percolator

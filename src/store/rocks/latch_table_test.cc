@@ -13,7 +13,7 @@ namespace percolator {
 namespace {
 
 // Long enough for somebody who does not wait to come through.
-constexpr std::chrono::milliseconds kWhile(30);
+constexpr std::chrono::milliseconds kLatchWhile(30);
 
 TEST(LatchTableTest, OneAtATimeHoldsAStripe) {
   LatchTable table;
@@ -101,7 +101,7 @@ TEST(LatchTableTest, WhoMeetsAClosedStripeWaitsUntilItIsOpen) {
   std::atomic<int> open = 0;
   std::vector<std::thread> readers;
   for (int i = 0; i < 3; ++i) readers.emplace_back([&] { open += table.WaitUntilOpen(9) ? 1 : 100; });
-  std::this_thread::sleep_for(kWhile);
+  std::this_thread::sleep_for(kLatchWhile);
   EXPECT_EQ(open, 0);
   EXPECT_TRUE(table.WaitUntilOpen(8)) << "another stripe";
   guard->Open();
@@ -139,7 +139,7 @@ TEST(LatchTableTest, AStripeLeftClosedIsToldFromOneThatIsUnderWay) {
     EXPECT_FALSE(table.WaitUntilOpen(9));
     told = true;
   });
-  std::this_thread::sleep_for(kWhile);
+  std::this_thread::sleep_for(kLatchWhile);
   EXPECT_FALSE(told);
   guard.reset();
   reader.join();
@@ -155,7 +155,7 @@ TEST(LatchTableTest, AnyThreadMayLetTheLatchesGo) {
     const LatchTable::Guard mine(&table, {2, 1});
     taken = true;
   });
-  std::this_thread::sleep_for(kWhile);
+  std::this_thread::sleep_for(kLatchWhile);
   EXPECT_FALSE(taken);
   std::thread([&] { guard.Release(); }).join();
   other.join();
@@ -169,7 +169,7 @@ TEST(LatchTableTest, PassThroughWaitsForEveryoneWhoHoldsALatch) {
     table.PassThrough();
     passed = true;
   });
-  std::this_thread::sleep_for(kWhile);
+  std::this_thread::sleep_for(kLatchWhile);
   EXPECT_FALSE(passed);
   guard.reset();
   other.join();

@@ -30,8 +30,6 @@ size_t BytesIn(const RowMutation& mutation) {
   return bytes;
 }
 
-rocksdb::Slice ToSlice(std::string_view view) { return {view.data(), view.size()}; }
-
 // The versions that a row mutation has set so far: a range erase later in it removes them too.
 using SetSoFar = std::map<std::pair<Family, std::string>, std::set<Timestamp>>;
 
@@ -167,16 +165,16 @@ absl::Status RocksStore::StageRow(Entry* entry, Timestamp at_commit, PointReader
     if (m.kind == Mutation::Kind::kSet) {
       const Timestamp ts = TimestampOfSet(m, at_commit);
       sketch_->Raise(m.family, cell, ts);
-      batch->Put(cf, ToSlice(keys.At(ts)), m.value);
+      batch->Put(cf, keys.At(ts), m.value);
       if (erases_ranges) set_so_far[{m.family, m.column}].insert(ts);
     } else if (IsExact(m.range)) {
-      batch->Delete(cf, ToSlice(keys.At(m.range.from)));
+      batch->Delete(cf, keys.At(m.range.from));
     } else {
       const absl::StatusOr<std::vector<Timestamp>> versions = VersionsInRange(m, &keys, reader);
       if (!versions.ok()) return versions.status();
-      for (const Timestamp ts : *versions) batch->Delete(cf, ToSlice(keys.At(ts)));
+      for (const Timestamp ts : *versions) batch->Delete(cf, keys.At(ts));
       for (const Timestamp ts : set_so_far[{m.family, m.column}]) {
-        if (m.range.Contains(ts)) batch->Delete(cf, ToSlice(keys.At(ts)));
+        if (m.range.Contains(ts)) batch->Delete(cf, keys.At(ts));
       }
     }
   }

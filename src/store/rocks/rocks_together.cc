@@ -38,7 +38,7 @@ namespace {
 // The buffer of a batch that was larger is not kept.
 constexpr size_t kKeptBatchBytes = 1 << 20;
 
-size_t BytesIn(const RowMutation& row) {
+size_t BytesOfRow(const RowMutation& row) {
   size_t bytes = row.row.size();
   for (const Mutation& m : row.mutations) bytes += m.column.size() + m.value.size();
   return bytes;
@@ -76,7 +76,7 @@ absl::Status RocksStore::MakeJoint(const JointMutation& mutation, Oracle* oracle
   joint->rows.reserve(mutation.rows.size());
   for (const RowMutation& row : mutation.rows) {
     if (absl::Status s = AddEntry(row, &joint->rows); !s.ok()) return s;
-    joint->bytes += BytesIn(row);
+    joint->bytes += BytesOfRow(row);
   }
   return absl::OkStatus();
 }
