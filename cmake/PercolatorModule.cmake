@@ -9,6 +9,9 @@ function(percolator_module name)
   add_library(${target} STATIC ${ARG_SOURCES})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE $<BUILD_INTERFACE:percolator_flags>)
+  if(NOT PERCOLATOR_SANITIZE)  # file by file, so that a missing #include fails: also where the rest is compiled together
+    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  endif()
   set_property(GLOBAL APPEND PROPERTY PERCOLATOR_MODULES ${target})
   set_property(GLOBAL APPEND PROPERTY PERCOLATOR_LIBRARIES ${ARG_DEPS})
   if(PERCOLATOR_BUILD_TESTS AND ARG_TESTS)
@@ -47,16 +50,27 @@ function(percolator_test name)
   endforeach()
 endfunction()
 
+# percolator_generated(TARGET): compiles a target whose sources are made by protoc: not held to our warnings, and of the
+# sanitizers only with those that have to know of all memory.
+function(percolator_generated target)
+  if(PERCOLATOR_SANITIZE)
+    string(REPLACE ",undefined" "" sanitize ${PERCOLATOR_SANITIZE})
+    target_compile_options(${target} PRIVATE -fsanitize=${sanitize})
+  endif()
+endfunction()
+
 # percolator_test_code(TARGET): compiles a target that includes GoogleTest as test code is. What is precompiled is there
-# for every source, included or not; the release build is without, so that a missing #include does not go unnoticed.
+# for every source, included or not; the dev build is without, so that a missing #include does not go unnoticed.
 function(percolator_test_code target)
   target_compile_options(${target} PRIVATE ${PERCOLATOR_TEST_OPTIONS})
+  set_target_properties(${target} PROPERTIES PERCOLATOR_TEST_CODE ON)
   if(NOT PERCOLATOR_PRECOMPILE)
     return()
   endif()
   if(NOT TARGET percolator_precompiled)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cc CONTENT "")
     add_library(percolator_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cc)
+    set_target_properties(percolator_precompiled PROPERTIES PERCOLATOR_TEST_CODE ON)
     target_link_libraries(percolator_precompiled PRIVATE percolator_flags GTest::gmock)
     target_compile_options(percolator_precompiled PRIVATE ${PERCOLATOR_TEST_OPTIONS} -fpch-preprocess)
     target_precompile_headers(percolator_precompiled PRIVATE

@@ -30,19 +30,33 @@ CACHE = ROOT / "build" / "tidy-cache"
 EXTRA_FLAGS = ["-Wthread-safety", "-Wno-unknown-warning-option"]
 FILE_TIMEOUT_SECONDS = 300
 FILES_TOGETHER = 8
+UNITY = re.compile(r"/Unity/unity_\d+_cxx\.cxx$")
 
 
 def sources(build, parts=()):
     """The compile commands of our own sources: {path from the root: (folder, flags)}."""
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        path = os.path.relpath(os.path.join(entry["directory"], entry["file"]), ROOT)
-        if path.split("/")[0] in SOURCE_FOLDERS and (not parts or any(part in path for part in parts)):
-            arguments = shlex.split(entry["command"])
-            compiler = 1 if os.path.basename(arguments[0]) == "ccache" else 0
-            # Sources of the mutants are compiled twice: first as they are.
-            found.setdefault(path, (entry["directory"], arguments[compiler + 1:arguments.index("-o")]))
+        for path in compiled_by(entry):
+            if path.split("/")[0] in SOURCE_FOLDERS and (not parts or any(part in path for part in parts)):
+                # Sources of the mutants are compiled twice: first as they are.
+                found.setdefault(path, (entry["directory"], flags_of(shlex.split(entry["command"]))))
     return found
+
+
+def compiled_by(entry):
+    """The sources of a compile command: paths from the root. CMake writes files that include several of them."""
+    file = Path(entry["directory"], entry["file"])
+    together = re.findall(r'^#include "(.*)"$', file.read_text(), re.MULTILINE) if UNITY.search(str(file)) else [file]
+    return [os.path.relpath(path, ROOT) for path in together]
+
+
+def flags_of(arguments):
+    """The flags of a compile command, without what is precompiled: that is GCC's."""
+    flags = arguments[1 if os.path.basename(arguments[0]) != "ccache" else 2:arguments.index("-o")]
+    for at in reversed([index for index, flag in enumerate(flags) if flag == "-include"]):
+        del flags[at:at + 2]
+    return [flag for flag in flags if flag not in ("-fpch-preprocess", "-Winvalid-pch")]
 
 
 def fingerprint(path, folder, flags, common):
