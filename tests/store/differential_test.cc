@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "percolator/store.h"
 #include "tests/store/test_oracles.h"
+#include "tests/testing/amount.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
 #include "tests/testing/temp_dir.h"
@@ -28,7 +29,7 @@
 namespace percolator {
 namespace {
 
-constexpr uint64_t kDefaultSeeds = 40;
+constexpr uint64_t kDefaultSeeds = Amount(40, 15);
 constexpr int kOperations = 500;
 
 // A cell that is read and written more often than others.

@@ -20,6 +20,7 @@
 #include "tests/store/crash_process.h"
 #include "tests/store/crash_settings.h"
 #include "tests/store/crash_workload.h"
+#include "tests/testing/amount.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -94,7 +95,7 @@ class DurabilityTest : public ::testing::Test {
       ASSERT_THAT(store, IsOk());
       ASSERT_THAT(CreateCrashTables(store->get()), IsOk());
     }
-    const int cycles = CrashCycles("PERCOLATOR_KILL_CYCLES", 20);
+    const int cycles = CrashCycles("PERCOLATOR_KILL_CYCLES", Amount(20, 7));
     for (int cycle = 0; cycle < cycles; ++cycle) {
       SCOPED_TRACE(StrCat("seed ", plan.seed, ", cycle ", cycle));
       KillWhileWriting(dir, options, &ledger);
@@ -139,7 +140,7 @@ TEST_F(DurabilityTest, NothingAcknowledgedIsLostByAKillDuringFlushesAndCompactio
 }
 
 TEST_F(DurabilityTest, StoreThatIsKilledWhileItIsCreatedCanBeOpened) {
-  const int cycles = CrashCycles("PERCOLATOR_KILL_CYCLES", 20);
+  const int cycles = CrashCycles("PERCOLATOR_KILL_CYCLES", Amount(20, 7));
   for (int cycle = 0; cycle < cycles; ++cycle) {
     const std::string dir = StrCat(dir_.path(), "/new-", cycle);
     KillWhileOpening(dir, {});

@@ -28,6 +28,7 @@
 #include "tests/store/crash_workload.h"
 #include "tests/store/fault_fs.h"
 #include "tests/store/test_oracles.h"
+#include "tests/testing/amount.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -196,7 +197,7 @@ class PowerLossTest : public FaultTest {
     CreateStore(Options(durability, kLargeBuffer));
     if (HasFatalFailure()) return;
     fs_->SyncDelay(std::chrono::microseconds(100));
-    const int cycles = CrashCycles("PERCOLATOR_POWER_CYCLES", 30);
+    const int cycles = CrashCycles("PERCOLATOR_POWER_CYCLES", Amount(30, 10));
     for (int cycle = 0; cycle < cycles; ++cycle) {
       SCOPED_TRACE(StrCat("cycle ", cycle));
       // Without sync several logs may be unsynced at once, and lose their ends independently: that can leave a gap, which
@@ -325,7 +326,7 @@ TEST_P(FaultSweepTest, NothingIsLostWhicheverOperationFails) {
   CrashLedger ledger({.seed = CrashSeed(), .writers = 2, .value_bytes = 4000});
   CreateStore(options);
   if (HasFatalFailure()) return;
-  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", 15);
+  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", Amount(15, 45));
   uint64_t rounds = 0;
   uint64_t hit = 0;
   // Until so many rounds in a row went by without meeting the fault that it must be past the end.

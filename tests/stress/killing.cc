@@ -9,6 +9,7 @@
 #include <random>
 
 #include "gtest/gtest.h"
+#include "tests/testing/amount.h"
 
 namespace percolator {
 namespace {
@@ -42,13 +43,8 @@ ClusterOptions OptionsForKilling(bool one_step, std::chrono::milliseconds lock_l
 }
 
 int Kills(int usually, int with_sanitizer) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr bool kSanitized = true;
-#else
-  constexpr bool kSanitized = false;
-#endif
   const char* wanted = std::getenv("PERCOLATOR_STRESS_KILLS");
-  return wanted != nullptr ? std::atoi(wanted) : kSanitized ? with_sanitizer : usually;
+  return wanted != nullptr ? std::atoi(wanted) : Amount(usually, with_sanitizer);
 }
 
 uint64_t TestSeed() {

@@ -1,0 +1,22 @@
+// How much a test does. With a sanitizer everything takes several times as long, and it looks for mistakes that show in a
+// few rounds as in many; the release build does all of it.
+
+#ifndef PERCOLATOR_TESTS_TESTING_AMOUNT_H_
+#define PERCOLATOR_TESTS_TESTING_AMOUNT_H_
+
+namespace percolator {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+template <typename Number>
+constexpr Number Amount(Number usually, Number with_sanitizer) {
+  return kSanitized ? with_sanitizer : usually;
+}
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_TESTING_AMOUNT_H_
