@@ -97,9 +97,10 @@ StoreKind Serve() {
           .cannot = std::move(cannot)};
 }
 
-const bool kRegistered = RegisterStore(Serve()) &&
-                         RegisterStore(Kind("emulator_debian", &Built, 253'402'300'799'999, /*like_another=*/false)) &&
-                         RegisterStore(Kind("emulator_packaged", &Packaged, kLast, /*like_another=*/true));
+const bool kBigtableRegistered =
+    RegisterStore(Serve()) &&
+    RegisterStore(Kind("emulator_debian", &Built, 253'402'300'799'999, /*like_another=*/false)) &&
+    RegisterStore(Kind("emulator_packaged", &Packaged, kLast, /*like_another=*/true));
 
 }  // namespace
 }  // namespace percolator

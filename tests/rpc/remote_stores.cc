@@ -89,8 +89,8 @@ class RemotePlace final : public StorePlace {
   TempDir dir_;
 };
 
-const bool kRegistered = RegisterStore({"remote", [] { return std::make_unique<RemotePlace>(); },
-                                        /*keeps_content=*/true, /*takes_limits=*/true});
+const bool kRemoteRegistered = RegisterStore({"remote", [] { return std::make_unique<RemotePlace>(); },
+                                              /*keeps_content=*/true, /*takes_limits=*/true});
 
 }  // namespace
 }  // namespace percolator
