@@ -8,7 +8,10 @@
 
 namespace percolator {
 
-// Answers at once, on gRPC's own thread: the oracle must not be one that waits for others.
+// Answers on gRPC's own thread, without a hop to another, which would double what a timestamp costs. So the oracle must be one
+// that answers from memory: never one that waits for others or for a network. What may wait for the disk there is
+// LocalOracle, when it raises its bound: two syncs of one block, once in three seconds or three million timestamps, for which
+// everybody who wants a timestamp has to wait anyway.
 class OracleService final : public v1::Oracle::CallbackService {
  public:
   // It must outlive this.
