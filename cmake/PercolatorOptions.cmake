@@ -17,6 +17,8 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
+# Of a target or of all in a folder: its sources are not what is tested.
+define_property(TARGET PROPERTY PERCOLATOR_TEST_CODE INHERITED)
 add_library(percolator_flags INTERFACE)
 target_compile_options(percolator_flags INTERFACE
   -pthread  # in all or in none: what is precompiled must be compiled alike
@@ -24,10 +26,9 @@ target_compile_options(percolator_flags INTERFACE
   # GCC 12 warns at -O3 of overlaps in std::string that can't be (its bug 105651), and of the inside of an empty
   # std::optional.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized>
+  # Sources that are compiled together are included: GCC takes them for headers, and warns of types without a name outside.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wno-subobject-linkage>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
-if(CMAKE_UNITY_BUILD)  # then GCC takes a source for a header, in which it would warn of types without a name outside
-  target_compile_options(percolator_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-endif()
 if(PERCOLATOR_SANITIZE)
   target_compile_options(percolator_flags INTERFACE
     -fsanitize=${PERCOLATOR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
