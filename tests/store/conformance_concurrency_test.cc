@@ -17,7 +17,7 @@
 namespace percolator {
 namespace {
 
-constexpr int kThreads = 4;
+constexpr int kThreadsTogether = 4;
 
 // Runs `writers` to their end, and `readers` again and again until then, each at least once.
 void RunTogether(const std::vector<std::function<void()>>& writers, const std::vector<std::function<void()>>& readers) {
@@ -178,7 +178,7 @@ TEST_P(StoreTest, OfManyConditionalWritersExactlyOneWins) {
   std::array<std::atomic<int>, kValues + 1> winners = {};
   std::array<std::atomic<int>, kValues + 1> winner = {};
   std::vector<std::function<void()>> threads;
-  for (int id = 1; id <= kThreads; ++id) {
+  for (int id = 1; id <= kThreadsTogether; ++id) {
     threads.emplace_back([&, id] {
       for (uint64_t value = 1; value <= kValues; ++value) {
         absl::StatusOr<MutateResult> result =
@@ -215,7 +215,7 @@ TEST_P(StoreTest, ACounterMovedByConditionLosesNoStep) {
     }
   };
   RunTogether({worker, worker, worker, worker}, {});
-  EXPECT_EQ(Read("r"), "data:c@" + std::to_string(kThreads * kSteps) + "=");
+  EXPECT_EQ(Read("r"), "data:c@" + std::to_string(kThreadsTogether * kSteps) + "=");
 }
 
 // Batches over the same rows in different orders, with repetitions: they must neither block each other for
@@ -236,13 +236,13 @@ TEST_P(StoreTest, OverlappingBatchesInAnyOrderAllApply) {
     }
   };
   std::vector<std::function<void()>> threads;
-  for (int id = 0; id < kThreads; ++id) threads.emplace_back([&worker, id] { worker(id); });
+  for (int id = 0; id < kThreadsTogether; ++id) threads.emplace_back([&worker, id] { worker(id); });
   RunTogether(threads, {});
   size_t versions = 0;
   for (const ScanPage& page : ScanPages(ScanOf(RowRange::All(), Everything()))) {
     for (const Row& row : page.rows) versions += row.cells.size();
   }
-  EXPECT_EQ(versions, kThreads * kBatches * 12);
+  EXPECT_EQ(versions, kThreadsTogether * kBatches * 12);
 }
 
 TEST_P(StoreTest, OperationsOnATableBeingDroppedFinishOrFindItGone) {
