@@ -326,7 +326,7 @@ TEST_P(FaultSweepTest, NothingIsLostWhicheverOperationFails) {
   CrashLedger ledger({.seed = CrashSeed(), .writers = 2, .value_bytes = 4000});
   CreateStore(options);
   if (HasFatalFailure()) return;
-  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", Amount(15, 45));
+  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", Amount(15, 30));
   uint64_t rounds = 0;
   uint64_t hit = 0;
   // Until so many rounds in a row went by without meeting the fault that it must be past the end.
