@@ -22,8 +22,8 @@ constexpr std::array<std::string_view, 5> kTitles = {"Home", "River lamp", "Ston
 constexpr std::array<std::string_view, 6> kTexts = {
     "river stone lamp", "the wolf of the garden", "", "moss 42 kite", "lamp", "東京 bridge été & <cloud>"};
 constexpr std::array<std::string_view, 5> kFolders = {"", "a/", "b/", "a/c/", "d/"};
-constexpr std::array<std::string_view, 8> kFiles = {"s.css",   "a/s.css", "i.png",   "a/i.png",
-                                                    "one.inc", "two.inc", "b/x.inc", "gone.js"};
+constexpr std::array<std::string_view, 8> kSiteFiles = {"s.css",   "a/s.css", "i.png",   "a/i.png",
+                                                        "one.inc", "two.inc", "b/x.inc", "gone.js"};
 constexpr std::string_view kHotPage = "hot.html";
 constexpr uint64_t kNames = 10;
 
@@ -134,7 +134,7 @@ std::string Site::ExistingPage() {
   return page->first;
 }
 
-std::string Site::AnyFile() { return std::string(kFiles[Below(kFiles.size())]); }
+std::string Site::AnyFile() { return std::string(kSiteFiles[Below(kSiteFiles.size())]); }
 
 std::string Site::HrefTo(const std::string& path) { return OneIn(3) ? std::string(kSiteBase) + path : "/" + path; }
 
