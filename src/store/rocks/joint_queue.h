@@ -40,7 +40,7 @@ class JointQueue {
     friend class JointQueue;
     enum class Told { kNothing, kTryToLead, kDone };
 
-    void Tell(Told told) ABSL_LOCKS_EXCLUDED(mutex);
+    void Tell(Told what) ABSL_LOCKS_EXCLUDED(mutex);
     // Waits to be told something, once.
     Told Wait() ABSL_LOCKS_EXCLUDED(mutex);
 
