@@ -17,6 +17,7 @@
 #include "apps/webindex/terms.h"
 #include "apps/webindex/tree.h"
 #include "apps/webindex/url.h"
+#include "tests/testing/amount.h"
 
 namespace webindex {
 namespace {
@@ -177,12 +178,9 @@ double SecondsOfThread() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-// Bytes; far more than are parsed. Fewer with a sanitizer, which only makes them take longer.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr size_t kHuge = 6 << 20;
-#else
-constexpr size_t kHuge = 50 << 20;
-#endif
+// Bytes: far more than are parsed, and about as many. Fewer with a sanitizer, which only makes them take longer.
+constexpr size_t kHuge = percolator::Amount(50 << 20, 2 << 20);
+constexpr size_t kLarge = percolator::Amount(4 << 20, 1 << 20);
 
 void CheckBounded(std::string_view what, std::string_view html) {
   const double begin = SecondsOfThread();
@@ -211,33 +209,33 @@ TEST(HostilePageTest, OpenFormattingElements) {
   CheckBounded("different fonts", fonts);
   std::string reopened;
   for (int i = 0; i < 2000; ++i) reopened += "<b id=" + std::to_string(i) + ">";
-  CheckBounded("reopened", reopened + Repeat("<p>x</p>", 4 << 20));
-  CheckBounded("reopened, ended", "<p>" + reopened + "</p>" + Repeat("<p>x", 4 << 20));
+  CheckBounded("reopened", reopened + Repeat("<p>x</p>", kLarge));
+  CheckBounded("reopened, ended", "<p>" + reopened + "</p>" + Repeat("<p>x", kLarge));
   CheckBounded("a large one", "<p><b x='" + std::string(1 << 20, 'x') + "'></p>" + Repeat("<p>x</p>", 3 << 20));
-  CheckBounded("wrongly nested", Repeat("<b><i><p></b></i>", 4 << 20));
-  CheckBounded("wrongly nested in cells", Repeat("<b><table><td></b></table>", 4 << 20));
-  CheckBounded("spans with paragraphs", Repeat("<span><p></span>", 4 << 20));
+  CheckBounded("wrongly nested", Repeat("<b><i><p></b></i>", kLarge));
+  CheckBounded("wrongly nested in cells", Repeat("<b><table><td></b></table>", kLarge));
+  CheckBounded("spans with paragraphs", Repeat("<span><p></span>", kLarge));
 }
 
 // Where the scan before the parser could be misled about what is a tag.
 TEST(HostilePageTest, HiddenNesting) {
-  CheckBounded("in titles of drawings", "<svg><title>" + Repeat("<b>", 4 << 20));
-  CheckBounded("in titles of selections", "<select><title>" + Repeat("<div>", 4 << 20));
-  CheckBounded("after a drawing", "<svg><p></p>" + Repeat("<g/>", 4 << 20));
-  CheckBounded("beside a drawing", Repeat("<svg><p><g/></p></svg>", 4 << 20));
-  CheckBounded("in scripts", Repeat("<div><script><!--<script></script></div></script>", 4 << 20));
-  CheckBounded("in comments", Repeat("<div><!--></div>--><!--!></div>-->", 4 << 20));
-  CheckBounded("in CDATA", Repeat("<svg><![CDATA[></svg>]]>", 4 << 20));
-  CheckBounded("in raw text", Repeat("<div><xmp></div></xmp><textarea></div></textarea>", 4 << 20));
-  CheckBounded("closed in cells", Repeat("<table><td><div></td></table>", 4 << 20));
-  CheckBounded("forms", Repeat("<form><div></form>", 4 << 20));
-  CheckBounded("frames", "<frameset>" + Repeat("<div><frame>", 4 << 20));
-  CheckBounded("headings", Repeat("<h1><h2></h1>", 4 << 20));
-  CheckBounded("buttons", Repeat("<button><p></button>", 4 << 20));
-  CheckBounded("templates", Repeat("<template><tr></template><table><template>", 4 << 20));
-  CheckBounded("fostered", "<table>" + Repeat("<b>x<tr>", 4 << 20));
-  CheckBounded("options", "<select>" + Repeat("<optgroup><option>", 4 << 20));
-  CheckBounded("ruby", Repeat("<ruby><rt><rp>", 4 << 20));
+  CheckBounded("in titles of drawings", "<svg><title>" + Repeat("<b>", kLarge));
+  CheckBounded("in titles of selections", "<select><title>" + Repeat("<div>", kLarge));
+  CheckBounded("after a drawing", "<svg><p></p>" + Repeat("<g/>", kLarge));
+  CheckBounded("beside a drawing", Repeat("<svg><p><g/></p></svg>", kLarge));
+  CheckBounded("in scripts", Repeat("<div><script><!--<script></script></div></script>", kLarge));
+  CheckBounded("in comments", Repeat("<div><!--></div>--><!--!></div>-->", kLarge));
+  CheckBounded("in CDATA", Repeat("<svg><![CDATA[></svg>]]>", kLarge));
+  CheckBounded("in raw text", Repeat("<div><xmp></div></xmp><textarea></div></textarea>", kLarge));
+  CheckBounded("closed in cells", Repeat("<table><td><div></td></table>", kLarge));
+  CheckBounded("forms", Repeat("<form><div></form>", kLarge));
+  CheckBounded("frames", "<frameset>" + Repeat("<div><frame>", kLarge));
+  CheckBounded("headings", Repeat("<h1><h2></h1>", kLarge));
+  CheckBounded("buttons", Repeat("<button><p></button>", kLarge));
+  CheckBounded("templates", Repeat("<template><tr></template><table><template>", kLarge));
+  CheckBounded("fostered", "<table>" + Repeat("<b>x<tr>", kLarge));
+  CheckBounded("options", "<select>" + Repeat("<optgroup><option>", kLarge));
+  CheckBounded("ruby", Repeat("<ruby><rt><rp>", kLarge));
 }
 
 TEST(HostilePageTest, Attributes) {
@@ -251,9 +249,9 @@ TEST(HostilePageTest, Attributes) {
   CheckBounded("of bodies", bodies);
   CheckBounded("an open quote", "<a href=\"" + Repeat("<p>x", kHuge));
   CheckBounded("open quotes", Repeat("<a href='", kHuge) + "\"");
-  CheckBounded("a long link", "<a href='" + Repeat("../", 4 << 20) + "'>x</a>");
-  CheckBounded("a long anchor", "<a href=x.html>" + Repeat("word ", 4 << 20));
-  CheckBounded("nested anchors", Repeat("<a href=x.html><table><td>word", 4 << 20));
+  CheckBounded("a long link", "<a href='" + Repeat("../", kLarge) + "'>x</a>");
+  CheckBounded("a long anchor", "<a href=x.html>" + Repeat("word ", kLarge));
+  CheckBounded("nested anchors", Repeat("<a href=x.html><table><td>word", kLarge));
 }
 
 TEST(HostilePageTest, ManyLinksResourcesAndWords) {
@@ -269,11 +267,11 @@ TEST(HostilePageTest, ManyLinksResourcesAndWords) {
   EXPECT_THAT(page.text.notes(), ElementsAre("too many links", "too many resources"));
   CheckBounded("words", words);
   EXPECT_EQ(CountTerms(Parse(words).text.body()).size(), kMostTerms);
-  CheckBounded("a word", std::string(4 << 20, 'x'));
-  CheckBounded("Thai", Repeat("\u0e2a\u0e27\u0e31", 4 << 20));
-  CheckBounded("Chinese", Repeat("\u6211\u662f\u4e2d", 4 << 20));
-  CheckBounded("marks", "x" + Repeat("\u0301", 4 << 20));
-  CheckBounded("flags", Repeat("\U0001f1e6", 4 << 20));
+  CheckBounded("a word", std::string(kLarge, 'x'));
+  CheckBounded("Thai", Repeat("\u0e2a\u0e27\u0e31", kLarge));
+  CheckBounded("Chinese", Repeat("\u6211\u662f\u4e2d", kLarge));
+  CheckBounded("marks", "x" + Repeat("\u0301", kLarge));
+  CheckBounded("flags", Repeat("\U0001f1e6", kLarge));
 }
 
 TEST(HostilePageTest, AnyBytes) {
@@ -282,7 +280,7 @@ TEST(HostilePageTest, AnyBytes) {
   CheckBounded("zeros in tags", Repeat(std::string_view("<a\0 href=\0x.html\0>\0</a>", 23), 1 << 20));
   CheckBounded("0xff", std::string(5 << 20, '\xff'));
   std::string bytes;
-  for (int i = 0; i < 4 << 20; ++i) bytes += static_cast<char>(random());
+  for (size_t i = 0; i < kLarge; ++i) bytes += static_cast<char>(random());
   CheckBounded("random", bytes);
   CheckBounded("random UTF-16", "\xff\xfe" + bytes);
   for (const char* encoding : {"iso-2022-jp", "gb18030", "shift_jis", "hz-gb-2312", "utf-7", "scsu", "ibm-37"}) {
@@ -327,7 +325,7 @@ std::vector<std::string> RealPages(size_t most) {
 }
 
 TEST(RealPagesTest, BothWaysOfReadingAgree) {
-  const std::vector<std::string> pages = RealPages(300);
+  const std::vector<std::string> pages = RealPages(percolator::Amount(300, 60));
   if (pages.empty()) GTEST_SKIP() << "THERE ARE NO REAL PAGES HERE: install postgresql-doc-15 or git-doc";
   for (const std::string& page : pages) {
     const ParsedPage parsed = Parse(page);
