@@ -67,9 +67,9 @@ Player::Answer Player::Get(const Words& words) {
 Player::Answer Player::Scan(const Words& words) {
   const absl::StatusOr<Client*> client = FindReader(words[0]);
   if (!client.ok()) return client.status();
-  std::optional<Predicate> predicate;
+  std::optional<ScriptPredicate> predicate;
   if (words.size() > 1) {
-    const absl::StatusOr<Predicate> parsed = Predicate::Parse(words[1]);
+    const absl::StatusOr<ScriptPredicate> parsed = ScriptPredicate::Parse(words[1]);
     if (!parsed.ok()) return parsed.status();
     predicate = *parsed;
   }

@@ -42,8 +42,8 @@ std::string Joined(const std::vector<std::string>& pieces, std::string_view betw
   return out;
 }
 
-absl::StatusOr<Predicate> Predicate::Parse(std::string_view text) {
-  Predicate predicate;
+absl::StatusOr<ScriptPredicate> ScriptPredicate::Parse(std::string_view text) {
+  ScriptPredicate predicate;
   if (ConsumePrefix(&text, "v%")) {
     const size_t equals = std::min(text.find('='), text.size());
     predicate.divisor_ = ParseNumber(text.substr(0, equals)).value_or(0);
@@ -57,7 +57,7 @@ absl::StatusOr<Predicate> Predicate::Parse(std::string_view text) {
   return predicate;
 }
 
-bool Predicate::Holds(const std::string& value) const {
+bool ScriptPredicate::Holds(const std::string& value) const {
   const std::optional<int> number = ParseNumber(value);
   if (!number.has_value()) return false;
   return (divisor_.has_value() ? *number % *divisor_ : *number) == wanted_;

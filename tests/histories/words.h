@@ -28,9 +28,9 @@ std::string SecondsText(Duration duration);
 std::string Joined(const std::vector<std::string>& pieces, std::string_view between);
 
 // "v=30" or "v%3=0", of values that are whole numbers.
-class Predicate {
+class ScriptPredicate {
  public:
-  static absl::StatusOr<Predicate> Parse(std::string_view text);
+  static absl::StatusOr<ScriptPredicate> Parse(std::string_view text);
 
   bool Holds(const std::string& value) const;
 
