@@ -9,7 +9,9 @@ function(percolator_module name)
   add_library(${target} STATIC ${ARG_SOURCES})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE $<BUILD_INTERFACE:percolator_flags>)
-  if(NOT PERCOLATOR_SANITIZE)  # file by file, so that a missing #include fails: also where the rest is compiled together
+  # File by file, also where the rest is compiled together: so that a missing #include fails, and because percsim_mutants, which
+  # compiles some of these sources again, must not get the same from an object with others in it.
+  if(NOT PERCOLATOR_SANITIZE)
     set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   endif()
   set_property(GLOBAL APPEND PROPERTY PERCOLATOR_MODULES ${target})

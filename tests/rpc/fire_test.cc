@@ -64,11 +64,7 @@ std::string& Program() {
 }
 
 std::chrono::milliseconds FireTime() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int kUsually = 10;
-#else
   constexpr int kUsually = 40;
-#endif
   const char* wanted = std::getenv("PERCOLATOR_FIRE_SECONDS");
   return std::chrono::seconds(wanted != nullptr ? std::atoi(wanted) : kUsually);
 }
