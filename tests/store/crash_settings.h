@@ -3,6 +3,7 @@
 #ifndef PERCOLATOR_TESTS_STORE_CRASH_SETTINGS_H_
 #define PERCOLATOR_TESTS_STORE_CRASH_SETTINGS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <random>
@@ -25,9 +26,12 @@ inline uint64_t CrashSeed() {
   return kSeed;
 }
 
-// So many mutations must be acknowledged per cycle, on average: a run with fewer shows nothing. Low enough for a
-// sanitizer on a busy machine.
+// So many mutations are acknowledged per cycle, on average: with fewer a run shows nothing. How many come in a given time
+// is up to the machine, so a cycle of which too few came before goes on until there are enough.
 inline constexpr uint64_t kLeastPerCycle = 10;
+
+// Longer than anything that goes on takes, however slow the machine: only what hangs is given up.
+inline constexpr std::chrono::seconds kHangs{120};
 
 }  // namespace percolator
 

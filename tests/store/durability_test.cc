@@ -57,7 +57,8 @@ class DurabilityTest : public ::testing::Test {
     ASSERT_TRUE(child.Kill(Ignore));
   }
 
-  void KillWhileWriting(const std::string& dir, const RocksStoreOptions& options, CrashLedger* ledger) {
+  // Kills a process that writes, some time after `least` mutations in all are acknowledged.
+  void KillWhileWriting(const std::string& dir, const RocksStoreOptions& options, uint64_t least, CrashLedger* ledger) {
     std::vector<std::string> args = ChildArgs("write", dir, options);
     args.push_back(std::to_string(ledger->plan().seed));
     args.push_back(std::to_string(ledger->plan().value_bytes));
@@ -68,11 +69,11 @@ class DurabilityTest : public ::testing::Test {
       ledger->Done(report);
     };
     CrashProcess child(CRASH_CHILD, args);
-    bool opened = false;
-    ASSERT_TRUE(child.Listen(Clock::now() + milliseconds(60'000), on_report, [&opened](const CrashReport& report) {
-      return opened = IsOpened(report);
+    bool ready = false;
+    ASSERT_TRUE(child.Listen(Clock::now() + kHangs, on_report, [&](const CrashReport&) {
+      return ready = ledger->acknowledged() >= least;  // the first report is that the store is open
     })) << "the child failed, see its text";
-    ASSERT_TRUE(opened) << "the child did not open the store in time";
+    ASSERT_TRUE(ready) << "the child did not open the store and write in time";
     ASSERT_TRUE(child.Listen(Clock::now() + Between(1, 300), on_report)) << "the child failed, see its text";
     ASSERT_TRUE(child.Kill(on_report));
     // Each writer had at most one step under way of which nothing is known.
@@ -98,7 +99,7 @@ class DurabilityTest : public ::testing::Test {
     const int cycles = CrashCycles("PERCOLATOR_KILL_CYCLES", Amount(20, 7));
     for (int cycle = 0; cycle < cycles; ++cycle) {
       SCOPED_TRACE(StrCat("seed ", plan.seed, ", cycle ", cycle));
-      KillWhileWriting(dir, options, &ledger);
+      KillWhileWriting(dir, options, kLeastPerCycle * (cycle + 1), &ledger);
       if (HasFatalFailure()) return;
       // Recovery may be killed too.
       if (cycle % 3 == 0) KillWhileOpening(dir, options);
@@ -160,7 +161,7 @@ TEST_F(DurabilityTest, SecondProcessCannotOpenTheStore) {
   { ASSERT_THAT(CreateCrashTables(OpenRocksStore(dir).value().get()), IsOk()); }
   for (const char* arg : {"1", "100", "1"}) args.emplace_back(arg);
   CrashProcess child(CRASH_CHILD, args);
-  ASSERT_TRUE(child.Listen(Clock::now() + milliseconds(60'000), Ignore, IsOpened));
+  ASSERT_TRUE(child.Listen(Clock::now() + kHangs, Ignore, IsOpened));
   const absl::StatusOr<std::unique_ptr<Store>> second = OpenRocksStore(dir);
   EXPECT_THAT(second, StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(second.status().message(), ::testing::HasSubstr(dir));

@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -111,7 +113,10 @@ class FaultTest : public ::testing::Test {
 class Writers {
  public:
   Writers(Store* store, CrashLedger* ledger, uint64_t steps_after_error = 0, uint64_t max_steps = ~uint64_t{0})
-      : steps_after_error_(steps_after_error), max_steps_(max_steps), running_(ledger->plan().writers) {
+      : ledger_(ledger),
+        steps_after_error_(steps_after_error),
+        max_steps_(max_steps),
+        running_(ledger->plan().writers) {
     for (uint32_t i = 0; i < ledger->plan().writers; ++i) {
       threads_.emplace_back([this, store, ledger, i] {
         RunCrashWriter(store, ledger->plan(), i, ledger->NextStep(i), Listener(ledger));
@@ -121,10 +126,13 @@ class Writers {
   }
   ~Writers() { Stop(); }
 
-  // Until all have failed or done their steps, for `limit` at most.
-  void Wait(milliseconds limit) {
-    const auto deadline = std::chrono::steady_clock::now() + limit;
-    while (running_ > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(1));
+  // Until all have failed or done their steps, or `limit` is over.
+  void Wait(milliseconds limit = kHangs) {
+    WaitUntil(limit, [] { return false; });
+  }
+  // Until all have failed or done their steps, or `least` mutations in all are acknowledged.
+  void WaitForWrites(uint64_t least) {
+    WaitUntil(kHangs, [this, least] { return ledger_->acknowledged() >= least; });
   }
   void Stop() {
     stop_ = true;
@@ -138,6 +146,12 @@ class Writers {
   }
 
  private:
+  void WaitUntil(milliseconds limit, const std::function<bool()>& enough) {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    while (running_ > 0 && !enough() && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  }
   CrashListener Listener(CrashLedger* ledger) {
     CrashListener listener;
     listener.sending = [ledger](uint32_t writer, uint64_t step) { ledger->Sending(writer, step); };
@@ -154,6 +168,7 @@ class Writers {
     return listener;
   }
 
+  CrashLedger* const ledger_;
   const uint64_t steps_after_error_;
   const uint64_t max_steps_;
   std::atomic<uint32_t> running_;
@@ -167,12 +182,15 @@ class Writers {
 
 class PowerLossTest : public FaultTest {
  protected:
-  // Writes until the power goes, at a random operation or a random moment.
-  void WriteUntilPowerIsCut(const RocksStoreOptions& options, CrashLedger* ledger, Loss loss) {
+  // Writes until the power goes: at a random operation, or if `least` is given, some time after so many mutations in all
+  // are acknowledged.
+  void WriteUntilPowerIsCut(const RocksStoreOptions& options, CrashLedger* ledger, Loss loss,
+                            std::optional<uint64_t> least) {
     absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
     ASSERT_THAT(store, IsOk());
-    if (Between(0, 1) == 0) fs_->Inject({.kind = Fault::Kind::kPowerCut, .nth = Between(1, 1500)});
+    if (!least) fs_->Inject({.kind = Fault::Kind::kPowerCut, .nth = Between(1, 1500)});
     Writers writers(store->get(), ledger);
+    if (least) writers.WaitForWrites(*least);
     writers.Wait(milliseconds(Between(5, 150)));
     fs_->CutPower();
     writers.Stop();
@@ -204,7 +222,9 @@ class PowerLossTest : public FaultTest {
       // kNoSync does not exclude. Only the loss of all that is not synced is sure to leave a prefix.
       const Loss loss = durability == Durability::kSync ? static_cast<Loss>(cycle % 3) : Loss::kAll;
       const RocksStoreOptions options = Options(durability, cycle % 2 == 0 ? kSmallBuffer : kLargeBuffer);
-      WriteUntilPowerIsCut(options, &ledger, loss);
+      std::optional<uint64_t> least;
+      if (Between(0, 1) == 0 || cycle == cycles - 1) least = kLeastPerCycle * (cycle + 1);
+      WriteUntilPowerIsCut(options, &ledger, loss, least);
       if (HasFatalFailure()) return;
       if (Between(0, 1) == 0) CutPowerWhileOpening(options, loss);
       OpenAndVerify(options, &ledger, expect);
@@ -232,6 +252,7 @@ TEST_F(PowerLossTest, WithoutSyncNothingIsLostAfterAClose) {
     absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
     ASSERT_THAT(store, IsOk());
     Writers writers(store->get(), &ledger);
+    writers.WaitForWrites(100 * (cycle + 1));
     writers.Wait(milliseconds(50));
     writers.Stop();
     ASSERT_THAT(writers.errors(), IsEmpty());
@@ -281,7 +302,7 @@ class FaultSweepTest : public FaultTest, public ::testing::WithParamInterface<Sw
     }
     const bool failed_while_opening = fs_->Failed() > 0;
     Writers writers(store->get(), ledger, /*steps_after_error=*/2, /*max_steps=*/30);
-    writers.Wait(milliseconds(30'000));
+    writers.Wait();
     writers.Stop();
     for (const absl::Status& error : writers.errors()) EXPECT_TRUE(IsClear(error)) << error;
     if (fs_->Failed() == 0) {
@@ -601,7 +622,7 @@ class ReadErrorTest : public FaultTest {
     absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);
     ASSERT_THAT(store, IsOk());
     Writers writers(store->get(), &ledger_, 0, /*max_steps=*/300);
-    writers.Wait(milliseconds(30'000));
+    writers.Wait();
     writers.Stop();
     ASSERT_THAT(writers.errors(), IsEmpty());
     ASSERT_THAT((*store)->Close(), IsOk());
@@ -666,7 +687,7 @@ TEST_F(ReadErrorTest, FailsTheMutationsThatHaveToReadAndChangesNothing) {
   ASSERT_THAT(store, IsOk());
   fs_->Inject({.kind = Fault::Kind::kReadError, .persistent = true, .files = FaultFs::FileKind::kTable});
   Writers writers(store->get(), &ledger_, /*steps_after_error=*/50, /*max_steps=*/100);
-  writers.Wait(milliseconds(30'000));
+  writers.Wait();
   writers.Stop();
   EXPECT_THAT(writers.errors(), ::testing::Not(IsEmpty()));
   for (const absl::Status& error : writers.errors()) EXPECT_TRUE(IsClear(error)) << error;
@@ -689,7 +710,7 @@ TEST_F(ReadErrorTest, WhileOpeningFailsTheOpeningOrNothing) {
       absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);
       ASSERT_THAT(store, IsOk());
       Writers writers(store->get(), &ledger_, 0, /*max_steps=*/3);
-      writers.Wait(milliseconds(30'000));
+      writers.Wait();
     }
     fs_->Inject({.kind = Fault::Kind::kReadError, .nth = nth});
     {
