@@ -57,7 +57,7 @@ inline void PrintTo(const CoordinatorKind& kind, std::ostream* os) { *os << kind
 bool RegisterCoordinator(CoordinatorKind kind);
 
 // What takes longer to become known, when a session has ended or a hint was sent, never will.
-inline constexpr std::chrono::seconds kSoon(10);
+inline constexpr std::chrono::seconds kSoon(60);
 // Whether `condition` becomes true soon.
 bool Soon(const std::function<bool()>& condition);
 

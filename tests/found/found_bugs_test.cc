@@ -262,7 +262,7 @@ TEST_F(FoundBugsTest, SecondCommitGivesTheSameAnswerAndNothingCanBeReadAfterIt) 
 
 // What Transact says of an unknown outcome is enough to ask again.
 TEST_F(FoundBugsTest, UnknownOutcomeOfTransactCanBeResolved) {
-  options_.call_timeout = std::chrono::milliseconds(20);
+  options_.call_timeout = std::chrono::milliseconds(500);
   ClusterOptions options = options_;
   options.commit_in_one_step = false;
   const std::unique_ptr<Cluster> cluster = Assemble(options);

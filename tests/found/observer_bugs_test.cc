@@ -34,8 +34,11 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-bool Eventually(const std::function<bool()>& condition, Duration patience = seconds(5)) {
-  for (const auto end = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < end;) {
+// What takes longer never comes, however slow the machine.
+constexpr Duration kLong = seconds(120);
+
+bool Eventually(const std::function<bool()>& condition) {
+  for (const auto end = std::chrono::steady_clock::now() + kLong; std::chrono::steady_clock::now() < end;) {
     if (condition()) return true;
     std::this_thread::sleep_for(milliseconds(1));
   }
@@ -127,8 +130,7 @@ TEST_F(ObserverBugsTest, WorkersThatStartAtOnceKnowOfEachOther) {
   ASSERT_THAT(first.Start(), IsOk());
   Set("r", "c");
   Set("r", "d");
-  EXPECT_TRUE(Eventually([&] { return first_runs == 1 && second_runs == 1; }, seconds(2)))
-      << first_runs << " " << second_runs;
+  EXPECT_TRUE(Eventually([&] { return first_runs == 1 && second_runs == 1; })) << first_runs << " " << second_runs;
 }
 
 // The entry of a cell with a long name did not fit into the name of a column: it was never put away, and failed for ever.
@@ -144,14 +146,14 @@ TEST_F(ObserverBugsTest, CellsWithLongNamesCanBeQuarantined) {
   worker.Observe(spec);
   ASSERT_THAT(worker.Start(), IsOk());
   Set(row, column);
-  ASSERT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   const auto entries = worker.ListQuarantine();
   ASSERT_THAT(entries, IsOk());
   ASSERT_THAT(*entries, SizeIs(1));
   EXPECT_EQ(entries->front().cell, (CellName{"t", row, column}));
   broken = false;
   EXPECT_THAT(worker.Replay(entries->front()), IsOk());
-  ASSERT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   EXPECT_THAT(worker.ListQuarantine().value(), SizeIs(0));
 }
 
@@ -175,9 +177,9 @@ TEST_F(ObserverBugsTest, OverflowInACombineQueueGoesToQuarantine) {
     return cluster_->Transact([&](ReadWrite& t) { return sums.Add(t, "k", delta); });
   };
   ASSERT_THAT(add(std::to_string(std::numeric_limits<int64_t>::max())), IsOk());
-  ASSERT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   ASSERT_THAT(add("1"), IsOk());
-  EXPECT_TRUE(Eventually([&] { return worker.ListQuarantine().value().size() == 1; }, seconds(2)));
+  EXPECT_TRUE(Eventually([&] { return worker.ListQuarantine().value().size() == 1; }));
 }
 
 // Units of a table that was dropped were tried again for ever, and kept the room of others.
@@ -190,7 +192,7 @@ TEST_F(ObserverBugsTest, DroppedTableIsNotTriedForEver) {
   Set("r", "c");
   ASSERT_TRUE(Eventually([&] { return worker.Metrics()[0].failures > 0; }));
   ASSERT_THAT(cluster_->DropTable("t"), IsOk());
-  EXPECT_TRUE(Eventually([&] { return worker.Metrics()[0].pending == 0; }, seconds(2)));
+  EXPECT_TRUE(Eventually([&] { return worker.Metrics()[0].pending == 0; }));
 }
 
 // An entry whose column nobody observes any more was taken out of quarantine, and nobody ever ran.
@@ -201,7 +203,7 @@ TEST_F(ObserverBugsTest, ReplayWithoutAnObserverKeepsTheEntry) {
   former.Observe(spec);
   ASSERT_THAT(former.Start(), IsOk());
   Set("r", "c");
-  ASSERT_THAT(former.WaitUntilIdle(seconds(5)), IsOk());
+  ASSERT_THAT(former.WaitUntilIdle(kLong), IsOk());
   const auto entries = former.ListQuarantine();
   ASSERT_THAT(entries, IsOk());
   ASSERT_THAT(*entries, SizeIs(1));
@@ -231,7 +233,7 @@ TEST_F(ObserverBugsTest, WaitUntilIdleDoesNotRestForAScanPeriod) {
   ASSERT_THAT(worker.Start(), IsOk());
   constexpr int kRows = 20;
   for (int i = 0; i < kRows; ++i) Set("r" + std::to_string(i), "c");
-  EXPECT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  EXPECT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   EXPECT_EQ(slow_runs, kRows);
 }
 
@@ -248,7 +250,7 @@ TEST_F(ObserverBugsTest, EveryObserverHasAPlaceInAShortQueue) {
   Set("r", "c");
   ASSERT_TRUE(Eventually([&] { return worker.Metrics()[0].failures > 0; }));
   Set("r", "d");
-  EXPECT_TRUE(Eventually([&] { return runs == 1; }, seconds(2)));
+  EXPECT_TRUE(Eventually([&] { return runs == 1; }));
 }
 
 // What is added to a time must not overflow it: a retry that is due in the past is a loop without a pause.
@@ -277,7 +279,7 @@ TEST_F(ObserverBugsTest, CallbackThatThrowsEndsNothing) {
   ASSERT_THAT(worker.Start(), IsOk());
   Set("1", "c");
   Set("2", "c");
-  EXPECT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  EXPECT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   EXPECT_EQ(runs, 2);
 
   Loader loader(cluster_.get(), {.on_progress = [](const LoadProgress&) { throw std::runtime_error("on_progress"); }});
@@ -295,11 +297,11 @@ TEST_F(ObserverBugsTest, LoaderWithTheLargestBacklogStillKnowsTheAge) {
   oracle_.next += 1'000'000;
   Loader loader(cluster_.get(), {.max_backlog = SIZE_MAX, .max_age = milliseconds(100)});
   loader.Add([](ReadWrite& t) { return t.Set("t", "r", "d", "v"); });
-  EXPECT_TRUE(Eventually([&] { return loader.progress().held_back; }, seconds(2)));
+  EXPECT_TRUE(Eventually([&] { return loader.progress().held_back; }));
   EXPECT_EQ(loader.progress().done, 0u);
   Worker worker(cluster_.get(), Quick());
   ASSERT_THAT(worker.Start(), IsOk());
-  EXPECT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  EXPECT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   EXPECT_THAT(loader.Finish(), IsOk());
 }
 
@@ -323,11 +325,11 @@ TEST_F(ObserverBugsTest, CommitUnderWayWhenAWorkerStartsIsObserved) {
     store_.together = nullptr;
     EXPECT_THAT(worker.Start(), IsOk());
     EXPECT_THAT(worker.Backfill("late"), IsOk());
-    EXPECT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+    EXPECT_THAT(worker.WaitUntilIdle(kLong), IsOk());
     return memory_->MutateTogether(mutation, oracle);
   };
   Set("r", "c");
-  EXPECT_TRUE(Eventually([&] { return runs == 1; }, seconds(2)));
+  EXPECT_TRUE(Eventually([&] { return runs == 1; }));
 }
 
 // N11. While a unit waits to be tried again its row stayed claimed, and a worker with other observers never got to it.
@@ -345,7 +347,7 @@ TEST_F(ObserverBugsTest, ObserverThatFailsDoesNotKeepTheRowFromOtherWorkers) {
   Set("r", "c");
   ASSERT_TRUE(Eventually([&] { return failing.Metrics()[0].failures > 0; }));
   Set("r", "d");
-  EXPECT_TRUE(Eventually([&] { return runs == 1; }, seconds(2)));
+  EXPECT_TRUE(Eventually([&] { return runs == 1; }));
 }
 
 // The first delta of a key was not shown to the function, became the value, and spoiled all that came after it.
@@ -356,7 +358,7 @@ TEST_F(ObserverBugsTest, DeltaThatIsNoneIsNeverAValue) {
   worker.Observe(sums.Observer());
   ASSERT_THAT(worker.Start(), IsOk());
   ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return sums.Add(t, "k", "many"); }), IsOk());
-  ASSERT_THAT(worker.WaitUntilIdle(seconds(5)), IsOk());
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   EXPECT_THAT(worker.ListQuarantine().value(), SizeIs(1));
   absl::StatusOr<Snapshot> now = cluster_->Now();
   ASSERT_THAT(now, IsOk());

@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, AtMostOnce,
 TEST_P(AtMostOnce, EightWorkersWithoutClaims) {
   MakeWorkers();
   Write();
-  ASSERT_THAT(workers_[0]->WaitUntilIdle(std::chrono::seconds(30)), IsOk());
+  ASSERT_THAT(workers_[0]->WaitUntilIdle(std::chrono::seconds(120)), IsOk());
   for (const auto& worker : workers_) worker->Stop();
   absl::StatusOr<Snapshot> view = cluster_->Now();
   ASSERT_THAT(view, IsOk());

@@ -39,11 +39,20 @@ class CombineQueueTest : public QueueTest {
     return queue.GetExact(now, key).value();
   }
 
-  // An epoch with half a second left, so that what is added next goes to the same.
-  void AwaitEpoch() {
-    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
-      if ((Transaction(cluster_.get()).Start()->value() & 0xfffff) < 0x80000) return;
+  // Transactions that have started in one epoch: what they add goes there, however long it takes.
+  std::vector<std::unique_ptr<Transaction>> StartInOneEpoch(int count) {
+    for (;;) {
+      std::vector<std::unique_ptr<Transaction>> started;
+      for (int i = 0; i < count; ++i) {
+        started.push_back(std::make_unique<Transaction>(cluster_.get()));
+        EXPECT_THAT(started.back()->Start(), IsOk());
+      }
+      if (started.front()->timestamp().value() >> 20 == started.back()->timestamp().value() >> 20) return started;
     }
+  }
+  static void AddIn(Transaction* t, const CombineQueue& queue, const std::string& key, const std::string& delta) {
+    ASSERT_THAT(queue.Add(*t, key, delta), IsOk());
+    ASSERT_TRUE(t->Commit().committed());
   }
   static Notification At(Timestamp ts) { return EpochOf(ts, "counts", "fold"); }
 };
@@ -151,14 +160,15 @@ TEST_P(CombineQueueTest, TwoThatFoldTheSameDeltas) {
 // The sum of what one folds is neutral, and it leaves the value alone; the deltas are still its alone.
 TEST_P(CombineQueueTest, TwoThatFoldTheSameDeltasToNothing) {
   const CombineQueue queue = Queue();
-  AwaitEpoch();
-  const Timestamp ts = Add(queue, "a", "1");
-  Add(queue, "a", "-1");
+  const auto adding = StartInOneEpoch(3);
+  const Timestamp ts = adding[0]->timestamp();
+  AddIn(adding[0].get(), queue, "a", "1");
+  AddIn(adding[1].get(), queue, "a", "-1");
   const ObserverFunction fold = queue.Observer().run;
   Transaction one(cluster_.get());
   Transaction two(cluster_.get());
   ASSERT_THAT(fold(one, At(ts)), IsOk());
-  Add(queue, "a", "5");
+  AddIn(adding[2].get(), queue, "a", "5");
   ASSERT_THAT(fold(two, At(ts)), IsOk());
   EXPECT_TRUE(one.Commit().committed());
   EXPECT_TRUE(IsConflict(two.Commit().status));
@@ -167,7 +177,6 @@ TEST_P(CombineQueueTest, TwoThatFoldTheSameDeltasToNothing) {
 
 TEST_P(CombineQueueTest, TwoThatFoldDifferentDeltasOfAKey) {
   const CombineQueue queue = Queue(1);
-  AwaitEpoch();
   const Timestamp first = Add(queue, "a", "1");
   const ObserverFunction fold = queue.Observer().run;
   Transaction one(cluster_.get());
@@ -190,9 +199,9 @@ TEST_P(CombineQueueTest, TwoThatFoldDifferentDeltasOfAKey) {
 
 TEST_P(CombineQueueTest, ARunIsBounded) {
   const CombineQueue queue = Queue(10);
-  AwaitEpoch();
-  Timestamp ts;
-  for (int i = 0; i < 25; ++i) ts = Add(queue, "a", "1");
+  const auto adding = StartInOneEpoch(25);
+  const Timestamp ts = adding[0]->timestamp();
+  for (const auto& t : adding) AddIn(t.get(), queue, "a", "1");
   const ObserverFunction fold = queue.Observer().run;
   for (const char* folded : {"10", "20", "25", "25"}) {
     ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return fold(t, At(ts)); }), IsOk());

@@ -286,7 +286,7 @@ TEST_P(ExportQueueTest, AnOutsideSystemThatIsAwayForLong) {
   outside_.FailEvery(1);
   const auto worker = NewWorker(queue);
   Add(queue, "a", "1");
-  for (int i = 0; i < 10'000 && outside_.calls() < 40; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int i = 0; i < 60'000 && outside_.calls() < 40; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_GE(outside_.calls(), 40);
   const auto quarantined = worker->ListQuarantine();
   ASSERT_THAT(quarantined, IsOk());

@@ -29,7 +29,7 @@ struct ClusterKind {
 };
 
 inline bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 10'000; ++i) {
+  for (int i = 0; i < 60'000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -38,7 +38,7 @@ inline bool Eventually(const std::function<bool()>& condition) {
 
 class WorkerFixture : public ::testing::TestWithParam<ClusterKind> {
  protected:
-  static constexpr Duration kLong = std::chrono::seconds(20);
+  static constexpr Duration kLong = std::chrono::seconds(120);
 
   void SetUp() override {
     ClusterOptions options;

@@ -203,9 +203,10 @@ TEST_P(WorkerTest, StopFinishesWhatRunsAndLeavesTheRest) {
     worker.Observe(Spec("copy", "contents", slow));
     ASSERT_THAT(worker.Start(), IsOk());
     for (int i = 0; i < 5; ++i) Set(StrCat("d", i), "contents", "v");
-    ASSERT_TRUE(Eventually([&] { return begun == 1; }));
+    const auto pending = [&] { return MetricsOf(worker, "copy").pending; };
+    ASSERT_TRUE(Eventually([&] { return begun == 1 && pending() == 5; }));
     std::thread opener([&] {
-      std::this_thread::sleep_for(milliseconds(10));
+      EXPECT_TRUE(Eventually([&] { return pending() == 1; }));  // the rest is dropped
       go = true;
     });
     worker.Stop();
@@ -329,6 +330,7 @@ TEST_P(WorkerTest, AnObserverRunsSoOftenAtOnceAndNoOftener) {
     const int now = ++inside;
     for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
     }
+    EXPECT_TRUE(Eventually([&] { return most >= 2; }));
     std::this_thread::sleep_for(milliseconds(2));
     --inside;
     return absl::OkStatus();

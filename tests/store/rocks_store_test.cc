@@ -143,7 +143,7 @@ TEST_F(RocksStoreTest, WhileATimestampIsDrawnOtherRowsAreReadAndWritten) {
       ++came_through;
     });
   }
-  for (int i = 0; i < 5000 && came_through == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int i = 0; i < 60'000 && came_through == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_GT(came_through, 0);
   slow.Answer();
   writer.join();
