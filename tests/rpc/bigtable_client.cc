@@ -17,7 +17,7 @@ namespace {
 namespace admin = google::bigtable::admin::v2;
 namespace bt = google::bigtable::v2;
 
-constexpr std::chrono::seconds kPatience(30);
+constexpr std::chrono::seconds kPatience(120);
 
 std::string Escaped(const std::string& bytes) { return absl::CHexEscape(bytes); }
 

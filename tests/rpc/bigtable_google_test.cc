@@ -129,7 +129,7 @@ class GoogleTest : public ::testing::Test {
     std::string names;
     for (const std::string& name : tests) names += (names.empty() ? "" : "|") + name;
     std::vector<std::string> argv = {
-        program_,        "-test.v",        "-test.timeout=120s", "-it.use-prod",
+        program_,        "-test.v",        "-test.timeout=280s", "-it.use-prod",
         "-it.project=p", "-it.instance=i", "-it.table=mytable",  StrCat("-test.run=TestIntegration_(", names, ")$")};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     environment.push_back("HOME=" + dir_.path());  // where it looks for credentials

@@ -14,7 +14,8 @@ namespace {
 // Counts how often each piece of work is done, by whom, and how many at once.
 class Ledger {
  public:
-  explicit Ledger(size_t count) : done_(count, 0) {}
+  // Each piece takes until at least so many have been under way at once.
+  explicit Ledger(size_t count, size_t at_once = 1) : done_(count, 0), least_at_once_(at_once) {}
 
   void Do(size_t i) {
     {
@@ -23,7 +24,9 @@ class Ledger {
       workers_.insert(std::this_thread::get_id());
       most_at_once_ = std::max(most_at_once_, ++at_once_);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int n = 0; n == 0 || (n < 60'000 && most_at_once() < least_at_once_); ++n) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     MutexLock lock(&mutex_);
     --at_once_;
   }
@@ -45,6 +48,7 @@ class Ledger {
  private:
   Mutex mutex_;
   std::vector<int> done_ ABSL_GUARDED_BY(mutex_);
+  const size_t least_at_once_;
   std::set<std::thread::id> workers_ ABSL_GUARDED_BY(mutex_);
   size_t at_once_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t most_at_once_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -68,7 +72,7 @@ TEST(ParallelTest, ALonePieceIsTheCallers) {
 
 TEST(ParallelTest, SeveralAreDoneAtOnceButNotMoreThanThereAreThreads) {
   Parallel parallel(3);
-  Ledger ledger(60);
+  Ledger ledger(60, /*at_once=*/2);
   parallel.ForEach(60, [&ledger](size_t i) { ledger.Do(i); });
   EXPECT_GT(ledger.most_at_once(), 1u);
   EXPECT_LE(ledger.most_at_once(), 4u) << "three, and the caller";

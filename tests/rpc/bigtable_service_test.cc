@@ -29,7 +29,7 @@ using AdminStub = admin::BigtableTableAdmin::Stub;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr absl::StatusCode kNotFound = absl::StatusCode::kNotFound;
 constexpr absl::StatusCode kUnimplemented = absl::StatusCode::kUnimplemented;
-constexpr std::chrono::seconds kPatience(30);
+constexpr std::chrono::seconds kPatience(120);
 
 MATCHER_P(IsText, text, "") {
   if (!arg.ok()) {

@@ -19,7 +19,7 @@ void ExpectNoTables(const Emulator& emulator) {
   admin::ListTablesRequest request;
   request.set_parent("projects/p/instances/i");
   admin::ListTablesResponse response;
-  ASSERT_THAT(Call(*stub, &admin::BigtableTableAdmin::Stub::ListTables, std::chrono::seconds(10), request, &response),
+  ASSERT_THAT(Call(*stub, &admin::BigtableTableAdmin::Stub::ListTables, std::chrono::seconds(60), request, &response),
               IsOk());
   EXPECT_EQ(response.tables_size(), 0);
 }

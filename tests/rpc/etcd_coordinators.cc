@@ -1,5 +1,6 @@
 // Registers the coordinator on etcd for the conformance suite.
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -34,7 +35,10 @@ class EtcdPlace final : public CoordinatorPlace {
 
   // Often asked for by several threads at once.
   Coordinator* Connect() override {
-    std::unique_ptr<Coordinator> connection = OrAbort(OpenEtcdCoordinator(Etcd().Options(prefix_), oracle_.get()));
+    EtcdOptions options = Etcd().Options(prefix_);
+    options.session_ttl = std::chrono::minutes(2);  // no session ends because the machine is busy
+    options.timeout = std::chrono::seconds(60);
+    std::unique_ptr<Coordinator> connection = OrAbort(OpenEtcdCoordinator(options, oracle_.get()));
     MutexLock lock(&mutex_);
     connections_.push_back(std::move(connection));
     return connections_.back().get();

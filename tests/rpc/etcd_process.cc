@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <random>
 
 #include "src/base/strings.h"
 #include "src/rpc/etcd/etcd_client.h"
@@ -19,24 +20,30 @@ namespace percolator {
 namespace {
 
 constexpr char kProgram[] = "/usr/bin/etcd";
-constexpr std::chrono::seconds kPatience(20);
+constexpr std::chrono::seconds kPatience(60);
+
+// Below those that Linux gives to connections and to whoever listens on port 0: nobody gets one while its process is dead.
+constexpr int kFirstPort = 12'000;
+constexpr int kLastPort = 32'000;
 
 std::string Url(int port) { return StrCat("http://127.0.0.1:", port); }
 
 }  // namespace
 
 int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (fd < 0 || bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    std::abort();
+  std::random_device random;
+  for (;;) {
+    const int port = std::uniform_int_distribution<int>(kFirstPort, kLastPort)(random);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd < 0) std::abort();
+    const bool is_free = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    close(fd);
+    if (is_free) return port;
   }
-  close(fd);
-  return ntohs(address.sin_port);
 }
 
 std::string EtcdProcess::WhyNot() {

@@ -13,7 +13,7 @@
 
 namespace percolator {
 
-// A port of the loopback that nobody listens on; somebody may, the next moment.
+// A port of the loopback that nobody listens on, and that none but another caller of this is likely to get.
 int FreePort();
 
 class EtcdProcess {

@@ -1,5 +1,6 @@
 // Registers the coordinator of a server for the conformance suite.
 
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -22,7 +23,7 @@ class RemotePlace final : public CoordinatorPlace {
 
   Coordinator* Connect() override {
     const auto channel = OpenChannel("127.0.0.1:" + std::to_string(server_->port()), {});
-    connections_.push_back(std::make_unique<RemoteCoordinator>(channel.value(), std::chrono::seconds(5)));
+    connections_.push_back(std::make_unique<RemoteCoordinator>(channel.value(), std::chrono::seconds(60)));
     return connections_.back().get();
   }
   void Restart() override {
@@ -33,7 +34,11 @@ class RemotePlace final : public CoordinatorPlace {
 
  private:
   void Start() {
-    auto server = Server::Start({.listen = "127.0.0.1:0", .data = dir_.path() + "/data"});
+    ServerOptions options;
+    options.listen = "127.0.0.1:0";
+    options.data = dir_.path() + "/data";
+    options.session_ttl = std::chrono::minutes(2);  // no session ends because the machine is busy
+    auto server = Server::Start(options);
     if (!server.ok()) {
       std::cerr << server.status() << "\n";
       std::abort();

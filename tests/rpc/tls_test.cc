@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr std::chrono::seconds kTimeout(10);
-constexpr std::chrono::seconds kBound(15);
+constexpr std::chrono::seconds kBound(60);
 
 class TlsTest : public ::testing::Test {
  protected:
