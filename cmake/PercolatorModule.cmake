@@ -30,14 +30,14 @@ endfunction()
 function(percolator_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
+    set(ARG_TIMEOUT 600)  # ends what hangs; no test takes a minute on a quick machine
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} percolator_flags GTest::gmock GTest::gtest_main)
   percolator_test_code(${name})
   string(JOIN "-" case_label case ${ARG_LABELS})  # one label, such as case-slow: gtest_discover_tests takes no list
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST PROPERTIES
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES
     TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]" LABELS ${case_label})
   set(cost 0)
   if("slow" IN_LIST ARG_LABELS)

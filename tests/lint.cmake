@@ -12,9 +12,9 @@ function(percolator_lint_test name timeout)
   set_tests_properties(${name} PROPERTIES LABELS lint TIMEOUT ${timeout})
 endfunction()
 
-percolator_lint_test(check_includes 60 ${Python3_EXECUTABLE} -B tools/check_includes.py)
-percolator_lint_test(check_includes_test 60 ${Python3_EXECUTABLE} -B tools/check_includes_test.py)
-percolator_lint_test(run_tests_test 60 ${Python3_EXECUTABLE} -B tools/run_tests_test.py)
+percolator_lint_test(check_includes 300 ${Python3_EXECUTABLE} -B tools/check_includes.py)
+percolator_lint_test(check_includes_test 300 ${Python3_EXECUTABLE} -B tools/check_includes_test.py)
+percolator_lint_test(run_tests_test 300 ${Python3_EXECUTABLE} -B tools/run_tests_test.py)
 
 # Each public header, alone and twice, in a translation unit of its own, with nothing on its path but what a user has.
 file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/percolator/*.h)
@@ -27,10 +27,10 @@ foreach(header IN LISTS headers)
 endforeach()
 add_library(public_headers OBJECT EXCLUDE_FROM_ALL ${units})
 target_link_libraries(public_headers PRIVATE percolator percolator_flags)
-percolator_lint_test(public_headers_test 300
+percolator_lint_test(public_headers_test 900
   ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target public_headers --parallel 2)
 
 # What is installed is enough to build a program outside of this tree.
-percolator_lint_test(install_test 300
+percolator_lint_test(install_test 900
   ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -D CXX=${CMAKE_CXX_COMPILER} -D CONFIG=${CMAKE_BUILD_TYPE}
   -D APPS=${PERCOLATOR_BUILD_APPS} -P ${PROJECT_SOURCE_DIR}/tests/install/install_test.cmake)

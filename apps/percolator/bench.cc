@@ -77,7 +77,7 @@ Duration Percentile(std::vector<Duration>* sorted, double part) {
   return (*sorted)[static_cast<size_t>(part * static_cast<double>(sorted->size() - 1))];
 }
 
-// Runs steps of `make(thread)` in all threads until the time is up.
+// Runs steps of `make(thread)` in all threads until the time is up, at least one in each.
 absl::StatusOr<Measured> Measure(const Setting& setting, const std::string& what,
                                  const std::function<Step(int thread)>& make) {
   std::mutex mutex;  // of the next three
@@ -92,7 +92,7 @@ absl::StatusOr<Measured> Measure(const Setting& setting, const std::string& what
     std::vector<Duration> own;
     int64_t own_count = 0;
     absl::Status status;
-    for (auto now = steady_clock::now(); status.ok() && now < end && !interrupted;) {
+    for (auto now = steady_clock::now(); status.ok() && (now < end || own.empty()) && !interrupted;) {
       const absl::StatusOr<int> done = step(random);
       const auto after = steady_clock::now();
       own.push_back(std::chrono::duration_cast<Duration>(after - now));

@@ -136,7 +136,7 @@ class CliTest : public ::testing::Test {
       ASSERT_THAT(cluster->Transact([&](ReadWrite& t) { return t.Set("accounts", row, "bal", "3"); }), IsOk());
     };
     for (int i = 0; i < quarantined; ++i) set(StrCat("bad", i));
-    ASSERT_THAT(worker.WaitUntilIdle(std::chrono::seconds(20)), IsOk());
+    ASSERT_THAT(worker.WaitUntilIdle(std::chrono::seconds(120)), IsOk());
     worker.Stop();
     for (int i = 0; i < waiting; ++i) set(StrCat("waits", i));
     ASSERT_THAT(cluster->Close(), IsOk());

@@ -52,7 +52,7 @@ void ExpectError(const Words& words, int exit, const std::string& text) {
   const Ran ran = RunCommand(words);
   EXPECT_EQ(ran.exit, exit) << ran.said;
   EXPECT_THAT(ran.said, AllOf(ContainsRegex("(^|\n)percolator: "), HasSubstr(text)));  // gRPC may have its say before
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 // Commands that are given an address.
@@ -96,7 +96,7 @@ class CommandsTest : public ::testing::Test {
     ExpectNone({"notifications"}, "there are no notifications");
     ExpectNone({"quarantine"}, "nothing is in quarantine");
     Must({"gc"});
-    Must({"wait-idle", "--timeout", "5s"});
+    Must({"wait-idle", "--timeout", "2m"});
     Must({"bench", "--time", "100ms", "--rows", "100", "--threads", "4"});
     Must({"tables", "drop", "t", "--yes"});
   }
@@ -177,7 +177,7 @@ TEST_F(ServeTest, ClientsThatAreKilled) {
   ASSERT_NO_FATAL_FAILURE(Serve());
   Must({"tables", "create", "t"});
   for (int i = 0; i < 3; ++i) {
-    ChildProcess client(Program(With({"bench", "--time", "20s", "--rows", "100", "--threads", "16"})), {},
+    ChildProcess client(Program(With({"bench", "--time", "5m", "--rows", "100", "--threads", "16"})), {},
                         /*merge=*/true);
     std::this_thread::sleep_for(std::chrono::milliseconds(200 + 100 * i));
     kill(client.pid(), SIGKILL);
@@ -190,12 +190,12 @@ TEST_F(ServeTest, ClientsThatAreKilled) {
 
 TEST_F(ServeTest, AStopWhileClientsWork) {
   ASSERT_NO_FATAL_FAILURE(Serve());
-  ChildProcess client(Program(With({"bench", "--time", "20s", "--rows", "100", "--threads", "16"})), {},
+  ChildProcess client(Program(With({"bench", "--time", "5m", "--rows", "100", "--threads", "16"})), {},
                       /*merge=*/true);
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(Stop(), 0);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 TEST_F(ServeTest, WhatCantBeServed) {

@@ -106,7 +106,7 @@ class ObserverKillTest : public ::testing::TestWithParam<bool> {
     life->waiting = backlog->cells;
     const std::unique_ptr<Worker> worker = MakeWorker(cluster->get());
     ASSERT_THAT(worker->Start(), IsOk());
-    ASSERT_THAT(worker->WaitUntilIdle(std::chrono::seconds(60)), IsOk());
+    ASSERT_THAT(worker->WaitUntilIdle(std::chrono::seconds(120)), IsOk());
     backlog = (*cluster)->NotificationBacklog();
     ASSERT_THAT(backlog, IsOk());
     EXPECT_EQ(backlog->cells, 0U);
@@ -127,7 +127,12 @@ TEST_P(ObserverKillTest, WhatIsDerivedIsExact) {
   std::mt19937_64 random(TestSeed());
   int in_the_middle = 0;
   Life life;
-  for (int cycle = 1; cycle <= Kills(); ++cycle) {
+  // Who is quicker, loaders or observers, is up to the machine: some more kills, if too few were in the middle.
+  const auto goes_on = [&](int cycle) {
+    return cycle <= Kills() || (2 * in_the_middle <= Kills() && cycle <= 3 * Kills());
+  };
+  int kills = 0;
+  for (int cycle = 1; goes_on(cycle); ++cycle, ++kills) {
     SCOPED_TRACE(StrCat("kill ", cycle));
     Child child(address, one_step, random());
     const int transactions = 2 + static_cast<int>(random() % 100);
@@ -137,7 +142,7 @@ TEST_P(ObserverKillTest, WhatIsDerivedIsExact) {
     if (HasFailure()) return;
     if (life.waiting > 0) ++in_the_middle;
   }
-  std::cout << Kills() << " kills, " << in_the_middle << " with notifications waiting; " << life.counts.changes
+  std::cout << kills << " kills, " << in_the_middle << " with notifications waiting; " << life.counts.changes
             << " changes, " << life.counts.runs << " runs of the first observer\n";
   EXPECT_GT(2 * in_the_middle, Kills());
   EXPECT_GT(life.counts.runs, Kills());

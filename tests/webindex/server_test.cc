@@ -56,7 +56,7 @@ struct Reply {
 // Sends the bytes to the port and reads until the other side closes.
 std::string Exchange(int port, const std::string& bytes) {
   const int connection = socket(AF_INET, SOCK_STREAM, 0);
-  const timeval patience{.tv_sec = 20, .tv_usec = 0};
+  const timeval patience{.tv_sec = 120, .tv_usec = 0};
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -136,7 +136,7 @@ class ServerTest : public ::testing::Test {
 
   void LoadAll() {
     for (const char* url : {"a.html", "b/c.html", "copy.html"}) Load(url);
-    ASSERT_THAT(index_->WaitUntilIdle(std::chrono::seconds(60)), IsOk());
+    ASSERT_THAT(index_->WaitUntilIdle(std::chrono::seconds(120)), IsOk());
   }
 
   Reply Get(const std::string& target) const { return Send(port_, "GET", target); }
@@ -366,7 +366,7 @@ TEST_F(ServerTest, AnswersWhileItIndexes) {
     EXPECT_EQ(Get("/api/pipeline").status, 200);
   }
   loading.join();
-  ASSERT_THAT(index_->WaitUntilIdle(std::chrono::seconds(60)), IsOk());
+  ASSERT_THAT(index_->WaitUntilIdle(std::chrono::seconds(120)), IsOk());
   EXPECT_EQ(Get("/api/search?q=fresh").parsed()["matches"], 60);
 }
 
@@ -380,7 +380,8 @@ TEST_F(ServerTest, TakesAnotherPortOnlyIfNoneWasAskedFor) {
   ASSERT_THAT(one, IsOk());
   ASSERT_THAT(other, IsOk());
   EXPECT_GE(*one, kDefaultPort);
-  EXPECT_GT(*other, *one);
+  EXPECT_GE(*other, kDefaultPort);
+  EXPECT_NE(*other, *one);
 }
 
 TEST_F(ServerTest, IsFoundThroughItsDataFolder) {
