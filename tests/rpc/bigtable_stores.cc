@@ -45,6 +45,7 @@ class BigtablePlace final : public StorePlace {
     options.instance = instance_;
     options.endpoint = target_;
     options.safe_point_age = std::chrono::milliseconds(50);
+    options.timeout = std::chrono::seconds(60);
     options.limits = limits;
     return OpenBigtableStore(options);
   }

@@ -31,6 +31,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::chrono::seconds kPatience(60);  // what takes longer never comes
 constexpr char kPrefix[] = "coordinator test/";
 constexpr std::chrono::seconds kTtl(3);  // a process that gets no time for so long counts as dead
 
@@ -48,6 +49,7 @@ EtcdOptions OptionsFor(const std::vector<std::string>& endpoints) {
   options.endpoints = endpoints;
   options.prefix = kPrefix;
   options.session_ttl = kTtl;
+  options.timeout = kPatience;
   return options;
 }
 
@@ -65,7 +67,7 @@ EtcdProcess& Etcd() {
 }
 
 bool Soon(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(milliseconds(5));
@@ -106,7 +108,7 @@ TEST_F(EtcdCoordinatorTest, ASessionThatEtcdHasEndedBeginsAnewWithTheSameId) {
   ASSERT_THAT(session_->ReportOldestSnapshot(Timestamp(78)), IsOk());
   ASSERT_TRUE(coordinator_->Campaign("lost", *session_).value());
   const std::unique_ptr<EtcdClient> client = EtcdClient::Open({Etcd().endpoint()}, TlsFiles()).value();
-  ASSERT_THAT(client->Revoke(static_cast<int64_t>(session_->id()), kTtl), IsOk());
+  ASSERT_THAT(client->Revoke(static_cast<int64_t>(session_->id()), kPatience), IsOk());
   EXPECT_TRUE(Soon([&] { return IsAlive(session_->id()) && session_->alive(); }));
   EXPECT_TRUE(Soon([&] { return OldestIs(78); }));
   const std::unique_ptr<Session> other = coordinator_->OpenSession().value();
@@ -115,7 +117,7 @@ TEST_F(EtcdCoordinatorTest, ASessionThatEtcdHasEndedBeginsAnewWithTheSameId) {
 
 TEST_F(EtcdCoordinatorTest, AReportIsAlsoMadeByASessionThatEtcdHasEnded) {
   const std::unique_ptr<EtcdClient> client = EtcdClient::Open({Etcd().endpoint()}, TlsFiles()).value();
-  ASSERT_THAT(client->Revoke(static_cast<int64_t>(session_->id()), kTtl), IsOk());
+  ASSERT_THAT(client->Revoke(static_cast<int64_t>(session_->id()), kPatience), IsOk());
   EXPECT_THAT(session_->ReportOldestSnapshot(Timestamp(79)), IsOk());
   EXPECT_TRUE(Soon([&] { return OldestIs(79); }));
 }

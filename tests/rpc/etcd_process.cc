@@ -74,8 +74,8 @@ bool EtcdProcess::TryStart() {
       "--heartbeat-interval=10", "--election-timeout=100", "--logger=zap", "--log-level=error",
       "--log-outputs=" + dir_.path() + "/log"});
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!HasEnded() && std::chrono::steady_clock::now() < end) {
-    if (Answers()) return true;
+  for (std::chrono::milliseconds timeout(300); !HasEnded() && std::chrono::steady_clock::now() < end; timeout *= 2) {
+    if (Answers(timeout)) return true;
   }
   return false;
 }
@@ -91,9 +91,9 @@ void EtcdProcess::Continue() const { kill(process_->pid(), SIGCONT); }
 
 void EtcdProcess::Kill() { process_ = nullptr; }
 
-bool EtcdProcess::Answers() const {
+bool EtcdProcess::Answers(std::chrono::milliseconds timeout) const {
   const absl::StatusOr<std::unique_ptr<EtcdClient>> client = EtcdClient::Open({endpoint()}, TlsFiles());
-  return client.ok() && (*client)->Get("health", std::chrono::milliseconds(300)).ok();
+  return client.ok() && (*client)->Get("health", timeout).ok();
 }
 
 std::string EtcdProcess::endpoint() const { return StrCat("127.0.0.1:", port_); }

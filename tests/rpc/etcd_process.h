@@ -4,6 +4,7 @@
 #ifndef PERCOLATOR_TESTS_RPC_ETCD_PROCESS_H_
 #define PERCOLATOR_TESTS_RPC_ETCD_PROCESS_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -37,7 +38,7 @@ class EtcdProcess {
  private:
   bool TryStart();
   bool HasEnded() const;
-  bool Answers() const;
+  bool Answers(std::chrono::milliseconds timeout) const;
 
   TempDir dir_;
   int port_ = 0;
