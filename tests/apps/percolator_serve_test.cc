@@ -108,9 +108,15 @@ class ServeTest : public CommandsTest {
  protected:
   // Starts it, on a port that is free unless told otherwise, and waits until it is ready.
   void Serve(const std::string& listen = "127.0.0.1:0") {
-    server_ = std::make_unique<ChildProcess>(Program({"serve", "--listen", listen, "--data", Data(), "--no-sync"}));
+    const Words words = {"serve", "--listen", listen, "--data", Data(), "--no-sync"};
+    server_ = std::make_unique<ChildProcess>(Program(words));
     std::string line;
-    ASSERT_TRUE(server_->ReadLine(&line));
+    // While it was dead, somebody else may have got its port for a connection.
+    for (int i = 0; !server_->ReadLine(&line); ++i) {
+      ASSERT_LT(i, 100) << "it does not start";
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      server_ = std::make_unique<ChildProcess>(Program(words));
+    }
     ASSERT_THAT(line, StartsWith("ready on percolator://127.0.0.1:"));
     address_ = line.substr(std::string("ready on ").size());
   }
