@@ -34,8 +34,8 @@ TEST(GcSizeTest, OverwritesDeletesAndRollbacksDoNotPileUp) {
   const std::unique_ptr<Coordinator> coordinator = NewLocalCoordinator(oracle->get());
   ClusterOptions options;
   options.commit_in_one_step = false;
-  options.lock_lease = std::chrono::milliseconds(50);
-  options.gc_retention = std::chrono::milliseconds(100);
+  options.lock_lease = std::chrono::milliseconds(200);
+  options.gc_retention = std::chrono::milliseconds(400);
   options.gc_period = std::chrono::milliseconds(10);
   auto cluster = Cluster::Assemble({store->get(), oracle->get(), coordinator.get()}, options);
   ASSERT_THAT(cluster, IsOk());
