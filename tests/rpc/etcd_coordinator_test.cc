@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -164,18 +163,17 @@ TEST_F(EtcdCoordinatorTest, AnEndpointThatIsNotThereIsPassedOver) {
 
 TEST_F(EtcdCoordinatorTest, WithoutEtcdCallsEndInTimeAndSayWhy) {
   EtcdOptions options = OptionsFor({StrCat("127.0.0.1:", FreePort())});
-  options.timeout = milliseconds(100);  // else it is seconds for each call
+  options.timeout = std::chrono::seconds(1);
   const std::unique_ptr<Coordinator> coordinator = OpenEtcdCoordinator(options, &oracle_).value();
-  auto quickest = std::chrono::steady_clock::duration::max();
-  for (int i = 0; i < 5; ++i) {  // the machine may be busy for a while
+  EXPECT_TRUE(Soon([&] {  // the machine may be too busy to find it out in that time
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_THAT(coordinator->OpenSession(), StatusIs(absl::StatusCode::kUnavailable));
-    EXPECT_THAT(coordinator->IsAlive(1), StatusIs(absl::StatusCode::kUnavailable));
-    EXPECT_THAT(coordinator->OldestSnapshot(), StatusIs(absl::StatusCode::kUnavailable));
+    const absl::Status opened = coordinator->OpenSession().status();
+    const absl::Status asked = coordinator->IsAlive(1).status();
+    const absl::Status oldest = coordinator->OldestSnapshot().status();
     coordinator->SendHint({"t", "r", "c"});  // lost
-    quickest = std::min(quickest, std::chrono::steady_clock::now() - begin);
-  }
-  EXPECT_LT(quickest, std::chrono::seconds(5));
+    return absl::IsUnavailable(opened) && absl::IsUnavailable(asked) && absl::IsUnavailable(oldest) &&
+           std::chrono::steady_clock::now() - begin < std::chrono::seconds(10);
+  }));
 }
 
 TEST_F(EtcdCoordinatorTest, HintsAreHeardAgainAfterARestartOfEtcd) {
