@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
+#include "percolator/status.h"
 #include "src/base/strings.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/remote/remote_coordinator.h"
