@@ -61,6 +61,10 @@ class CountedStore final : public RemoteStore {
     ++requests_->mutations;
     return RemoteStore::Mutate(mutations);
   }
+  std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override {
+    ++requests_->mutations;
+    return RemoteStore::MutateThenDraw(mutations);
+  }
   absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override {
     ++requests_->mutations;
     return RemoteStore::MutateTogether(mutation, oracle);

@@ -72,7 +72,8 @@ inline constexpr ActorId kFirstProcessActor = 4;
   S(OneStepLength)                                                                                         \
   S(ScanStep)                                                                                              \
   S(HintDelay)                                                                                             \
-  S(Workload) /* free for workloads: World::Draw */
+  S(Workload)   /* free for workloads: World::Draw */                                                      \
+  S(DrawLength) /* between a lock and the timestamp that comes with it */
 
 enum class Site : uint8_t {
 #define PERCOLATOR_SIM_SITE(name) k##name,

@@ -125,6 +125,7 @@ Faults Faults::Swarm(uint64_t seed) {
   RollRates(&dice, &faults.rates);
   RollTimes(&dice, &faults);
   RollShape(&dice, &faults);
+  faults.draws_with_locks = dice.Toss();
   return faults;
 }
 
@@ -147,6 +148,7 @@ std::string ToText(const Faults& faults) {
   if (faults.limits.scan_bytes != none.limits.scan_bytes) out += StrCat("scan_bytes=", faults.limits.scan_bytes, " ");
   if (faults.limits.scan_work != none.limits.scan_work) out += StrCat("scan_work=", faults.limits.scan_work, " ");
   if (faults.one_step) out += "one_step ";
+  if (faults.draws_with_locks) out += "draws_with_locks ";
   if (faults.batching_oracle) out += "batching_oracle ";
   if (!out.empty()) out.pop_back();
   return out;

@@ -87,6 +87,9 @@ struct Faults {
   bool one_step = false;
   Duration one_step_max{500};
 
+  // Locks come with a timestamp (Store::MutateThenDraw), drawn a step later.
+  bool draws_with_locks = false;
+
   // The front that shares requests (src/oracle/batching_oracle.h) stands before the oracle.
   bool batching_oracle = false;
   // How far the durable bound of the oracle is raised at a time, and how far a clock steps at most, either way.

@@ -104,28 +104,42 @@ absl::StatusOr<ScanPage> SimStore::Scan(const ScanRequest& request) {
   return answer.has_value() ? *std::move(answer) : NoAnswer(CallKind::kScan);
 }
 
-std::vector<absl::StatusOr<MutateResult>> SimStore::Mutate(const std::vector<RowMutation>& mutations) {
+std::vector<DrawnResult> SimStore::SendMutations(const std::vector<RowMutation>& mutations, bool draw) {
   using Answer = StoreServer::MutateResults;
   const std::vector<RowGroup> groups = ByRow(mutations);
   if (absl::Status status = Begin(CallKind::kMutate); !status.ok()) {
-    return std::vector<absl::StatusOr<MutateResult>>(mutations.size(), status);
+    return std::vector<DrawnResult>(mutations.size(), {status, std::nullopt});
   }
   Call<Answer> call(kernel_, process_, CallKind::kMutate, groups.size());
   BatchPassages passages(kernel_, *process_, Duplicates::kPossible);
   for (size_t i = 0; i < groups.size(); ++i) {
     call.Send(i, passages.Next(), server_,
-              [server = server_, process = process_, batch = groups[i].mutations](Responder<Answer> reply) {
+              [server = server_, process = process_, batch = groups[i].mutations, draw](Responder<Answer> reply) {
                 const Origin origin{process, reply.of_duplicate()};
-                server->Mutate(origin, batch, std::move(reply));
+                if (draw) {
+                  server->MutateThenDraw(origin, batch, std::move(reply));
+                } else {
+                  server->Mutate(origin, batch, std::move(reply));
+                }
               });
   }
-  std::vector<absl::StatusOr<MutateResult>> results(mutations.size(), NoAnswer(CallKind::kMutate));
+  std::vector<DrawnResult> results(mutations.size(), {NoAnswer(CallKind::kMutate), std::nullopt});
   const std::vector<std::optional<Answer>> answers = call.Wait();
   for (size_t i = 0; i < groups.size(); ++i) {
     if (!answers[i].has_value()) continue;
     for (size_t j = 0; j < groups[i].entries.size(); ++j) results[groups[i].entries[j]] = (*answers[i])[j];
   }
   return results;
+}
+
+std::vector<absl::StatusOr<MutateResult>> SimStore::Mutate(const std::vector<RowMutation>& mutations) {
+  std::vector<absl::StatusOr<MutateResult>> results;
+  for (DrawnResult& result : SendMutations(mutations, false)) results.push_back(std::move(result.result));
+  return results;
+}
+
+std::vector<DrawnResult> SimStore::MutateThenDraw(const std::vector<RowMutation>& mutations) {
+  return SendMutations(mutations, kernel_->faults.draws_with_locks);
 }
 
 absl::StatusOr<JointResult> SimStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {

@@ -28,6 +28,7 @@ class SimStore final : public Store {
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+  std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override;
   bool CanMutateTogether() const override { return kernel_->faults.one_step; }
   // The server draws from the oracle it stands beside, not from the one that is given.
   absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
@@ -42,6 +43,7 @@ class SimStore final : public Store {
 
  private:
   absl::Status Begin(CallKind kind);
+  std::vector<DrawnResult> SendMutations(const std::vector<RowMutation>& mutations, bool draw);
   // One message that mostly gets through.
   template <typename Answer>
   Answer Quietly(std::function<Answer()> serve);

@@ -35,6 +35,14 @@ std::string OutcomeOf(const absl::StatusOr<JointResult>& result) {
                          : StrCat("condition failed of row ", result->failed_row);
 }
 
+// One to each mutation that was applied.
+void GiveTimestamps(Timestamp first, std::vector<DrawnResult>* results) {
+  for (size_t i = 0; i < results->size(); ++i) {
+    const absl::StatusOr<MutateResult>& result = (*results)[i].result;
+    if (result.ok() && *result == MutateResult::kApplied) (*results)[i].drawn = Timestamp(first.value() + i);
+  }
+}
+
 }  // namespace
 
 // A page of a scan that is being read, step by step.
@@ -154,10 +162,41 @@ void StoreServer::Mutate(const Origin& origin, std::shared_ptr<const RowMutation
     });
     return;
   }
+  reply(ApplyAll(origin, *mutations));
+}
+
+void StoreServer::MutateThenDraw(const Origin& origin, std::shared_ptr<const RowMutations> mutations,
+                                 Responder<MutateResults> reply, std::optional<Timestamp> early) {
+  const auto count = static_cast<uint32_t>(mutations->size());
+  const Duration pause = kernel_->chance.Between(actor(), Site::kDrawLength, Duration(0), kernel_->faults.latency_max);
+  const auto again = [&] {
+    return [this, origin, mutations, early, epoch = epoch(), reply = std::move(reply)]() mutable {
+      if (epoch == this->epoch()) MutateThenDraw(origin, std::move(mutations), std::move(reply), early);
+    };
+  };
+  if (MutantOn(Mutant::kLockTimestampEarly) && !early.has_value()) {
+    early = oracle_->Draw(count);
+    kernel_->scheduler.At(kernel_->now() + pause, actor(), "locks", again());
+    return;
+  }
+  if (IsClosed(mutations->front().table, mutations->front().row)) {
+    TryAgainWhenOpen(again());
+    return;
+  }
+  kernel_->scheduler.At(
+      kernel_->now() + pause, actor(), "draws",
+      [this, early, count, results = ApplyAll(origin, *mutations), reply = std::move(reply)]() mutable {
+        const absl::StatusOr<Timestamp> first = early.has_value() ? *early : oracle_->Serve(count);
+        if (first.ok()) GiveTimestamps(*first, &results);
+        reply(std::move(results));
+      });
+}
+
+StoreServer::MutateResults StoreServer::ApplyAll(const Origin& origin, const RowMutations& mutations) {
   MutateResults results;
-  results.reserve(mutations->size());
-  for (const RowMutation& mutation : *mutations) results.push_back(Apply(origin, mutation));
-  reply(std::move(results));
+  results.reserve(mutations.size());
+  for (const RowMutation& mutation : mutations) results.push_back({Apply(origin, mutation), std::nullopt});
+  return results;
 }
 
 absl::StatusOr<MutateResult> StoreServer::Apply(const Origin& origin, const RowMutation& mutation) {

@@ -93,11 +93,14 @@ class StoreServer final : public Server {
 
   // A batch of mutations of one row, evaluated one after the other.
   using RowMutations = std::vector<RowMutation>;
-  using MutateResults = std::vector<absl::StatusOr<MutateResult>>;
+  using MutateResults = std::vector<DrawnResult>;
 
   void Read(const Origin& origin, std::shared_ptr<const RowRead> read, Responder<absl::StatusOr<Row>> reply);
   void Scan(const Origin& origin, const ScanRequest& request, Responder<absl::StatusOr<ScanPage>> reply);
   void Mutate(const Origin& origin, std::shared_ptr<const RowMutations> mutations, Responder<MutateResults> reply);
+  // Draws a while after they were applied. `early` is a mutant's.
+  void MutateThenDraw(const Origin& origin, std::shared_ptr<const RowMutations> mutations,
+                      Responder<MutateResults> reply, std::optional<Timestamp> early = std::nullopt);
   void MutateTogether(const Origin& origin, std::shared_ptr<const JointMutation> mutation,
                       Responder<absl::StatusOr<JointResult>> reply);
   absl::Status RaiseSafePoint(Timestamp ts);
@@ -109,6 +112,7 @@ class StoreServer final : public Server {
 
   void OnRestart() override;
 
+  MutateResults ApplyAll(const Origin& origin, const RowMutations& mutations);
   absl::StatusOr<MutateResult> Apply(const Origin& origin, const RowMutation& mutation);
   std::vector<Cell> RowForWatcher(const std::string& table, const std::string& row);
   void ContinueScan(std::shared_ptr<ScanTask> scan);

@@ -183,6 +183,13 @@ enum class MutateResult : uint8_t {
   kConditionFailed,  // it did not, nothing is changed
 };
 
+// What became of a mutation, and a timestamp: Store::MutateThenDraw.
+struct DrawnResult {
+  absl::StatusOr<MutateResult> result;
+  // Drawn after the mutation was applied, and nobody else's. Absent: it was not applied, or the store draws none.
+  std::optional<Timestamp> drawn;
+};
+
 // The rows of a transaction, to be changed in one step: Store::MutateTogether.
 struct JointMutation {
   // The start of the transaction. At or below the safe point it is refused.
@@ -239,6 +246,11 @@ class Store {
   // batch applied (never a part of one row mutation). Two entries for the same row are evaluated one after
   // the other, in their order.
   virtual std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) = 0;
+
+  // As Mutate. A store that has the cluster's oracle beside it gives a timestamp along with each mutation that it has applied,
+  // so that whoever wants one next needs no request for it. The latest of those of a call was drawn after all of these
+  // mutations were applied.
+  virtual std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations);
 
   // Whether MutateTogether is possible: the store holds all rows in one place, and its caller's oracle is near.
   virtual bool CanMutateTogether() const { return false; }

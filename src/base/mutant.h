@@ -20,6 +20,7 @@ namespace percolator {
   M(ReadTakesOldestRecord, "a read takes the record below the newest one")                        \
   M(ReadSeesVerifyAsAbsent, "a verify record hides the value below it")                           \
   M(CommitTimestampEarly, "the commit timestamp is drawn before the prewrites")                   \
+  M(LockTimestampEarly, "the timestamp that comes with locks is drawn before they are set")       \
   M(CommitPrimaryUnconditional, "the primary is committed without looking for its lock")          \
   M(SecondariesBeforePrimary, "secondaries are committed before the primary")                     \
   M(LostCommitIsAbort, "a commit whose answer was lost is reported as aborted")                   \

@@ -167,7 +167,9 @@ BatchingStore::BatchingStore(Store* store, Runtime* runtime, const BatchingStore
       reads_(std::make_unique<Lane<RowRead, Row>>([store](const auto& reads) { return store->Read(reads); }, runtime,
                                                   options)),
       mutations_(std::make_unique<Lane<RowMutation, absl::StatusOr<MutateResult>>>(
-          [store](const auto& mutations) { return store->Mutate(mutations); }, runtime, options)) {}
+          [store](const auto& mutations) { return store->Mutate(mutations); }, runtime, options)),
+      drawing_(std::make_unique<Lane<RowMutation, DrawnResult>>(
+          [store](const auto& mutations) { return store->MutateThenDraw(mutations); }, runtime, options)) {}
 
 BatchingStore::~BatchingStore() = default;
 
@@ -181,6 +183,11 @@ absl::StatusOr<std::vector<Row>> BatchingStore::Read(const std::vector<RowRead>&
 std::vector<absl::StatusOr<MutateResult>> BatchingStore::Mutate(const std::vector<RowMutation>& mutations) {
   bool shared = false;
   return *mutations_->Do(mutations, &shared);  // errors are of single entries, never of the request
+}
+
+std::vector<DrawnResult> BatchingStore::MutateThenDraw(const std::vector<RowMutation>& mutations) {
+  bool shared = false;
+  return *drawing_->Do(mutations, &shared);
 }
 
 absl::StatusOr<ScanPage> BatchingStore::Scan(const ScanRequest& request) { return store_->Scan(request); }

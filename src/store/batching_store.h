@@ -53,6 +53,7 @@ class BatchingStore : public Store {
 
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+  std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override;
 
   // As the store behind.
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
@@ -75,6 +76,7 @@ class BatchingStore : public Store {
   Store* const store_;
   const std::unique_ptr<Lane<RowRead, Row>> reads_;
   const std::unique_ptr<Lane<RowMutation, absl::StatusOr<MutateResult>>> mutations_;
+  const std::unique_ptr<Lane<RowMutation, DrawnResult>> drawing_;
 };
 
 }  // namespace percolator

@@ -48,6 +48,13 @@ Mutation Mutation::Erase(Family family, std::string column, TimestampRange range
   return {Kind::kErase, family, std::move(column), range, {}};
 }
 
+std::vector<DrawnResult> Store::MutateThenDraw(const std::vector<RowMutation>& mutations) {
+  std::vector<DrawnResult> results;
+  results.reserve(mutations.size());
+  for (absl::StatusOr<MutateResult>& result : Mutate(mutations)) results.push_back({std::move(result), std::nullopt});
+  return results;
+}
+
 absl::StatusOr<JointResult> Store::MutateTogether(const JointMutation& /*mutation*/, Oracle* /*oracle*/) {
   return absl::UnimplementedError("this store cannot change several rows in one step");
 }

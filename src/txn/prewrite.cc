@@ -1,5 +1,7 @@
 #include "src/txn/prewrite.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,18 @@ absl::Status ConflictAt(Conflict::Kind kind, const RowWrites& row, const std::st
                         .start_ts = start_ts,
                         .other_start_ts = other_start_ts,
                         .other_commit_ts = other_commit_ts});
+}
+
+bool IsApplied(const DrawnResult& row) { return row.result.ok() && *row.result == MutateResult::kApplied; }
+
+// T6: a timestamp that was drawn after all of these locks were taken: the latest of them, if each lock came with one.
+std::optional<Timestamp> DrawnWith(const std::vector<DrawnResult>& locks) {
+  std::optional<Timestamp> latest;
+  for (const DrawnResult& lock : locks) {
+    if (!IsApplied(lock) || !lock.drawn.has_value()) return std::nullopt;
+    latest = std::max(latest, lock.drawn);
+  }
+  return latest;
 }
 
 }  // namespace
@@ -72,26 +86,26 @@ absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Ti
   return ConflictAt(Conflict::Kind::kLocked, row, locks[0].cell.column, start_ts, locks[0].start_ts);
 }
 
-absl::Status Prewrite(Environment& env, const Writes& writes, const Deadline& deadline) {
+absl::StatusOr<std::optional<Timestamp>> Prewrite(Environment& env, const Writes& writes, const Deadline& deadline) {
   std::vector<const RowWrites*> pending;
   for (const RowWrites& row : writes.rows) pending.push_back(&row);
   for (Backoff backoff(env.runtime);; backoff.Wait()) {
     std::vector<RowMutation> mutations;
     mutations.reserve(pending.size());
     for (const RowWrites* row : pending) mutations.push_back(PrewriteRow(*row, writes.start_ts));
-    const std::vector<absl::StatusOr<MutateResult>> results = env.store->Mutate(mutations);
+    const std::vector<DrawnResult> results = env.store->MutateThenDraw(mutations);
 
     std::vector<const RowWrites*> again;
     for (size_t i = 0; i < results.size(); ++i) {
-      if (results[i].ok() && *results[i] == MutateResult::kApplied) continue;
+      if (IsApplied(results[i])) continue;
       absl::StatusOr<Obstacle> obstacle =
-          results[i].ok() ? FindObstacle(env, *pending[i], writes.start_ts) : results[i].status();
+          results[i].result.ok() ? FindObstacle(env, *pending[i], writes.start_ts) : results[i].result.status();
       if (obstacle.ok() && *obstacle != Obstacle::kNone) continue;
       // Whether the store did it is not known; to do it again is harmless (T11).
       if (!obstacle.ok() && (!IsTransient(obstacle.status()) || deadline.passed())) return obstacle.status();
       again.push_back(pending[i]);
     }
-    if (again.empty()) return absl::OkStatus();
+    if (again.empty()) return DrawnWith(results);
     pending = std::move(again);
     if (deadline.passed()) return absl::DeadlineExceededError("the deadline passed while locks were taken");
   }

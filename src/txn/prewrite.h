@@ -8,6 +8,8 @@
 #ifndef PERCOLATOR_TXN_PREWRITE_H_
 #define PERCOLATOR_TXN_PREWRITE_H_
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "src/txn/environment.h"
@@ -15,8 +17,9 @@
 
 namespace percolator {
 
-// OK: all cells are locked. A conflict (kAborted) or any other error: they can't be, and some may be locked.
-absl::Status Prewrite(Environment& env, const Writes& writes, const Deadline& deadline);
+// OK: all cells are locked; with the commit timestamp, if the store has drawn one since. A conflict (kAborted) or any other
+// error: they can't be, and some may be locked.
+absl::StatusOr<std::optional<Timestamp>> Prewrite(Environment& env, const Writes& writes, const Deadline& deadline);
 
 // Why MayWrite did not hold for a row.
 enum class Obstacle {

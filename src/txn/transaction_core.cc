@@ -440,9 +440,12 @@ CommitResult TransactionCore::CommitInTwoPhases(const Writes& writes) {
 
   std::optional<Timestamp> early;
   if (MutantOn(Mutant::kCommitTimestampEarly)) early = env.oracle->GetTimestamp().value_or(Timestamp());
-  if (absl::Status s = Prewrite(env, writes, deadline); !s.ok()) return abort(s);
-  // T6: after the last prewrite was acknowledged. So whoever starts later than this timestamp finds the locks.
-  const absl::StatusOr<Timestamp> commit_ts = early.has_value() ? *early : DrawTimestamp(env, [&] { return deadline; });
+  absl::StatusOr<std::optional<Timestamp>> drawn = Prewrite(env, writes, deadline);
+  if (!drawn.ok()) return abort(drawn.status());
+  if (early.has_value()) drawn = early;
+  // T6: after the last prewrite was applied. So whoever starts later than this timestamp finds the locks.
+  const absl::StatusOr<Timestamp> commit_ts =
+      drawn->has_value() ? absl::StatusOr<Timestamp>(**drawn) : DrawTimestamp(env, [&] { return deadline; });
   if (!commit_ts.ok()) return abort(commit_ts.status());
   if (*commit_ts <= start_ts_) return abort(absl::InternalError("the oracle's timestamps went backwards"));
 

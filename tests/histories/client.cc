@@ -124,7 +124,7 @@ absl::Status Client::Prewrite(const std::vector<CellName>& only) {
   for (const RowWrites& row : writes_.rows) {
     if (only.empty() || HasOneOf(row, only)) some.rows.push_back(row);
   }
-  return percolator::Prewrite(env(), some, CallDeadline());
+  return percolator::Prewrite(env(), some, CallDeadline()).status();
 }
 
 absl::StatusOr<Timestamp> Client::DrawCommitTimestamp() {

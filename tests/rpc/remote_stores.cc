@@ -22,7 +22,10 @@ namespace {
 class BroughtOracle final : public Oracle {
  public:
   void Bring(Oracle* oracle) { oracle_ = oracle; }
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return oracle_.load()->GetTimestamps(count); }
+  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
+    Oracle* const oracle = oracle_.load();
+    return oracle == nullptr ? absl::UnavailableError("none was brought") : oracle->GetTimestamps(count);
+  }
 
  private:
   std::atomic<Oracle*> oracle_{nullptr};

@@ -20,6 +20,7 @@
 #include "src/rpc/channel.h"
 #include "src/rpc/remote/remote_coordinator.h"
 #include "src/rpc/remote/remote_oracle.h"
+#include "src/rpc/remote/remote_store.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -238,6 +239,35 @@ TEST_F(ServerTest, TimestampsGrowOverARestart) {
   EXPECT_GE(after->value(), before->value() + 1000);
   EXPECT_THAT((*oracle)->GetTimestamps(0), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT((*oracle)->GetTimestamps(Oracle::kMaxCount + 1), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+// T6: each is later than what was drawn before its mutation, and nobody else gets it.
+TEST_F(ServerTest, AMutationComesWithATimestampIfItIsAskedFor) {
+  Start();
+  const std::string target = StrCat("127.0.0.1:", server_->port());
+  const auto channel = OpenChannel(target, {});
+  ASSERT_THAT(channel, IsOk());
+  RemoteStore store(*channel, std::chrono::seconds(60));
+  const auto oracle = RemoteOracle::Open({target}, {}, std::chrono::seconds(60));
+  ASSERT_THAT(oracle, IsOk());
+  ASSERT_THAT(store.CreateTable({"t", ""}), IsOk());
+  const auto set = [](const char* row, Condition::Quantifier quantifier) {
+    return RowMutation{"t",
+                       row,
+                       {quantifier, {{Family::kData, "c", TimestampRange::All()}}},
+                       {Mutation::Set(Family::kData, "c", Timestamp(1), "")}};
+  };
+  const Timestamp before = (*oracle)->GetTimestamp().value();
+  const std::vector<DrawnResult> results =
+      store.MutateThenDraw({set("a", Condition::Quantifier::kNone), set("a", Condition::Quantifier::kNone),
+                            set("b", Condition::Quantifier::kNone)});
+  const Timestamp after = (*oracle)->GetTimestamp().value();
+  ASSERT_EQ(results.size(), 3u);
+  ASSERT_TRUE(results[0].drawn.has_value() && results[2].drawn.has_value());
+  EXPECT_EQ(results[1].drawn, std::nullopt) << "it was not applied";
+  EXPECT_LT(before, *results[0].drawn);
+  EXPECT_LT(*results[0].drawn, *results[2].drawn);
+  EXPECT_LT(*results[2].drawn, after);
 }
 
 TEST_F(ServerTest, WhatCantBeServedSaysWhy) {

@@ -71,6 +71,16 @@ TEST(WireFormatTest, Oracle) {
   EXPECT_EQ(Hex(response), "0805");
 }
 
+TEST(WireFormatTest, TimestampsWithMutations) {
+  v1::MutateRequest request;
+  request.set_draw(true);
+  EXPECT_EQ(Hex(request), "1001");
+  v1::MutateResponse response;
+  response.add_results()->set_applied(true);
+  response.set_first_drawn(5);
+  EXPECT_EQ(Hex(response), "0a0218011005");
+}
+
 TEST(WireFormatTest, WhatIsSentArrives) {
   v1::RowRead read;
   ToMessage(SomeRead(), &read);

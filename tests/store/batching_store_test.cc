@@ -62,6 +62,12 @@ class DistantStore final : public Store {
     if (!failure.ok()) return std::vector<absl::StatusOr<MutateResult>>(mutations.size(), failure);
     return near_->Mutate(mutations);
   }
+  // Timestamps are 1, 2, and so on.
+  std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override {
+    std::vector<DrawnResult> results = Store::MutateThenDraw(mutations);
+    for (DrawnResult& result : results) result.drawn = Timestamp(++drawn_);
+    return results;
+  }
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override { return near_->Scan(request); }
   absl::Status RaiseSafePoint(Timestamp ts) override { return near_->RaiseSafePoint(ts); }
   absl::StatusOr<Timestamp> SafePoint() override { return near_->SafePoint(); }
@@ -123,6 +129,7 @@ class DistantStore final : public Store {
   }
 
   const std::unique_ptr<Store> near_ = NewMemoryStore();
+  std::atomic<uint64_t> drawn_{0};
   Mutex mutex_;
   CondVar let_through_changed_;
   int let_through_ ABSL_GUARDED_BY(mutex_) = kAll;
@@ -255,6 +262,26 @@ TEST_F(BatchingStoreTest, MutationsShareRequestsToo) {
   StartSet({"d"});
   Finish();
   EXPECT_THAT(distant_.mutate_requests(), ElementsAre(ElementsAre("a"), ElementsAre("b", "c", "d")));
+}
+
+TEST_F(BatchingStoreTest, WhoSharesARequestHasTimestampsOfHisOwn) {
+  Make({.in_flight = 1});
+  distant_.Hold();
+  std::vector<DrawnResult> alone, first, second;
+  const auto start = [this](const std::vector<std::string>& rows, std::vector<DrawnResult>* results) {
+    Start([this, rows, results] { *results = store_->MutateThenDraw(SetsOf(rows)); });
+  };
+  start({"a"}, &alone);
+  start({"b", "c"}, &first);
+  start({"d"}, &second);
+  Finish();
+  EXPECT_THAT(distant_.mutate_requests(), ElementsAre(ElementsAre("a"), ElementsAre("b", "c", "d")));
+  ASSERT_EQ(first.size(), 2u);
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(alone[0].drawn, Timestamp(1));
+  EXPECT_EQ(first[0].drawn, Timestamp(2));
+  EXPECT_EQ(first[1].drawn, Timestamp(3));
+  EXPECT_EQ(second[0].drawn, Timestamp(4));
 }
 
 TEST_F(BatchingStoreTest, ReadsAndMutationsDoNotWaitForEachOther) {

@@ -26,6 +26,21 @@ std::vector<std::string> Outcomes(const std::vector<absl::StatusOr<MutateResult>
   return outcomes;
 }
 
+TEST_P(StoreTest, MutationsThatAreAskedForWithTimestampsApplyAsOthers) {
+  const std::vector<DrawnResult> results =
+      store_->MutateThenDraw({Entry("a", {Set("c", 1, "x")}), Entry("a", {Set("c", 2, "y")}, None({At("c", 1)})),
+                              Entry("b", {Set("c", 1, "z")}), Entry("b", {Set("c", 1, "")}, {}, "nowhere")});
+  std::vector<absl::StatusOr<MutateResult>> outcomes;
+  for (const DrawnResult& result : results) {
+    outcomes.push_back(result.result);
+    const bool applied = result.result.ok() && *result.result == MutateResult::kApplied;
+    EXPECT_TRUE(applied || !result.drawn.has_value());
+  }
+  EXPECT_THAT(Outcomes(outcomes), ElementsAre("applied", "failed", "applied", "NOT_FOUND"));
+  EXPECT_EQ(Scan(), "a{data:c@1=x} b{data:c@1=z}");
+  EXPECT_THAT(store_->MutateThenDraw({}), ::testing::IsEmpty());
+}
+
 TEST_P(StoreTest, MutationsOfARowApplyInTheirOrder) {
   Apply("r", {Set("c", 1, "before")});
   Apply("r", {Set("c", 2, "x"), Erase("c", TimestampRange::All())});

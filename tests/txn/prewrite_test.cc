@@ -169,6 +169,39 @@ TEST_F(PrewriteTest, ALostReplyIsFoundOut) {
   EXPECT_THAT(Locks(), SizeIs(2));
 }
 
+// T6: a timestamp that the store has drawn with the locks may be the commit timestamp.
+TEST_F(PrewriteTest, TheLatestTimestampThatCameWithTheLocksIsHandedOn) {
+  me_.wire().DrawWithLocks();
+  const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
+  const auto drawn = Prewrite(me_.env(), t, me_.deadline());
+  const Timestamp next = world_.oracle.GetTimestamp().value();
+  EXPECT_THAT(drawn, IsOkAndHolds(Timestamp(next.value() - 1)));
+  EXPECT_THAT(Prewrite(other_.env(), BeginBy(other_, 8, {Put("Ann", "1")}), other_.deadline()),
+              IsOkAndHolds(std::nullopt))
+      << "its store draws none";
+}
+
+// T6: Joe is locked in the second round, so a timestamp of the first was drawn too early.
+TEST_F(PrewriteTest, OfSeveralRoundsTheTimestampIsThatOfTheLast) {
+  MustPrewriteBy(other_, BeginBy(other_, 5, {Put("Joe", "1")}));
+  other_.Die();
+  me_.wire().DrawWithLocks();
+  Timestamp after_first;
+  me_.wire().After({"mutate", 1}, [&] { after_first = world_.oracle.GetTimestamp().value(); });
+  const auto drawn = Prewrite(me_.env(), Begin(7, {Put("Bob", "3"), Put("Joe", "9")}), me_.deadline());
+  ASSERT_THAT(drawn, IsOkAndHolds(::testing::Ne(std::nullopt)));
+  EXPECT_GT(**drawn, after_first);
+}
+
+// T6: that Joe was locked is known from a read, and when it was is not.
+TEST_F(PrewriteTest, WithALockWhoseReplyWasLostNoTimestampIsHandedOn) {
+  me_.wire().DrawWithLocks();
+  me_.wire().FailAt(1, {.kind = Kind::kLoseReply, .rows = 0b10});
+  EXPECT_THAT(Prewrite(me_.env(), Begin(7, {Put("Bob", "3"), Put("Joe", "9")}), me_.deadline()),
+              IsOkAndHolds(std::nullopt));
+  EXPECT_THAT(Locks(), SizeIs(2));
+}
+
 // Only what failed is sent again.
 TEST_F(PrewriteTest, RowsThatAreLockedAreNotSentAgain) {
   MustPrewriteBy(other_, BeginBy(other_, 5, {Put("Joe", "1")}));

@@ -64,6 +64,15 @@ TEST_P(TransactionTest, WithoutCommitNothingHappened) {
   EXPECT_EQ(cluster_.wire().CountOf("mutate") + cluster_.wire().CountOf("together"), 0u);
 }
 
+TEST_P(TransactionTest, ATimestampThatComesWithTheLocksIsNotAskedFor) {
+  cluster_.wire().DrawWithLocks();
+  cluster_.wire().CountFromHere();
+  const CommitResult result = Commit({Put("Bob", "3"), Put("Joe", "9")});
+  ExpectOutcome(result, Outcome::kCommitted);
+  EXPECT_EQ(cluster_.wire().CountOf("timestamp"), 1u) << "that of the start";
+  EXPECT_EQ(Now("Joe"), "9");
+}
+
 // H24
 TEST_P(TransactionTest, ReadingAloneCommitsWithoutATimestamp) {
   MustSet({Put("Bob", "3")});

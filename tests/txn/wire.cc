@@ -204,6 +204,24 @@ std::vector<absl::StatusOr<MutateResult>> Wire::WiredStore::Mutate(const std::ve
       [n = mutations.size()](const absl::Status& error) { return Answer(n, error); });
 }
 
+std::vector<DrawnResult> Wire::WiredStore::MutateThenDraw(const std::vector<RowMutation>& mutations) {
+  using Answer = std::vector<DrawnResult>;
+  if (!wire_->draws_) return Store::MutateThenDraw(mutations);
+  return wire_->Send<Answer>(
+      {"mutate", mutations.size()},
+      [store = store_, oracle = oracle_, mutations](uint64_t rows) {
+        Answer results = store->MutateThenDraw(Part(mutations, rows));
+        for (DrawnResult& row : results) {
+          const bool applied = row.result.ok() && *row.result == MutateResult::kApplied;
+          if (applied) row.drawn = oracle->GetTimestamp().value();
+        }
+        return results;
+      },
+      [n = mutations.size()](const absl::Status& error) {
+        return Answer(n, {error, std::nullopt});
+      });
+}
+
 absl::StatusOr<JointResult> Wire::WiredStore::MutateTogether(const JointMutation& mutation, Oracle* /*oracle*/) {
   using Answer = absl::StatusOr<JointResult>;
   return wire_->Send<Answer>(

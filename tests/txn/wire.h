@@ -83,6 +83,9 @@ class Wire {
   void After(const Place& place, std::function<void()> run);
   void ForgetFaults();
 
+  // From now on the store draws a timestamp for every lock: Store::MutateThenDraw.
+  void DrawWithLocks() { draws_ = true; }
+
   // What is still on its way arrives.
   void DeliverLate();
   bool dead() const;
@@ -99,6 +102,7 @@ class Wire {
     absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
     absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
     std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+    std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override;
     bool CanMutateTogether() const override { return store_->CanMutateTogether(); }
     absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
     absl::Status RaiseSafePoint(Timestamp ts) override;
@@ -132,6 +136,7 @@ class Wire {
   std::vector<Place> Enter(const Call& call, std::optional<Fault>* fault);
   void RunHook(std::map<Place, std::function<void()>>* hooks, const std::vector<Place>& places);
 
+  bool draws_ = false;
   mutable Mutex mutex_;
   bool dead_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Call> calls_ ABSL_GUARDED_BY(mutex_);

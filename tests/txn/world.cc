@@ -236,7 +236,7 @@ void StepsTest::MustPrewriteBy(Client& client, const Writes& writes) {
 }
 
 absl::Status StepsTest::TryPrewriteBy(Client& client, const Writes& writes) {
-  return Prewrite(client.env(), writes, client.deadline());
+  return Prewrite(client.env(), writes, client.deadline()).status();
 }
 
 bool StepsTest::ArrivePrewrite(const Writes& writes, const std::string& row) {

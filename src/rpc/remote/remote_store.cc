@@ -68,18 +68,37 @@ absl::StatusOr<ScanPage> RemoteStore::Scan(const ScanRequest& request) {
   return page;
 }
 
-std::vector<absl::StatusOr<MutateResult>> RemoteStore::Mutate(const std::vector<RowMutation>& mutations) {
+absl::Status RemoteStore::SendMutate(const std::vector<RowMutation>& mutations, bool draw,
+                                     v1::MutateResponse* response) {
   v1::MutateRequest request;
   for (const RowMutation& mutation : mutations) ToMessage(mutation, request.add_mutations());
+  request.set_draw(draw);
+  if (absl::Status s = Send(&StoreStub::Mutate, request, response); !s.ok()) return s;
+  const bool complete = static_cast<size_t>(response->results_size()) == mutations.size();
+  return complete ? absl::OkStatus() : WrongCount(response->results_size(), mutations.size());
+}
+
+std::vector<absl::StatusOr<MutateResult>> RemoteStore::Mutate(const std::vector<RowMutation>& mutations) {
   v1::MutateResponse response;
-  absl::Status status = Send(&StoreStub::Mutate, request, &response);
-  if (status.ok() && static_cast<size_t>(response.results_size()) != mutations.size()) {
-    status = WrongCount(response.results_size(), mutations.size());
-  }
+  const absl::Status status = SendMutate(mutations, false, &response);
   if (!status.ok()) return std::vector<absl::StatusOr<MutateResult>>(mutations.size(), status);
   std::vector<absl::StatusOr<MutateResult>> results;
   results.reserve(mutations.size());
   for (const v1::MutateResponse::Result& result : response.results()) results.push_back(ResultOf(result));
+  return results;
+}
+
+std::vector<DrawnResult> RemoteStore::MutateThenDraw(const std::vector<RowMutation>& mutations) {
+  v1::MutateResponse response;
+  const absl::Status status = SendMutate(mutations, true, &response);
+  if (!status.ok()) return std::vector<DrawnResult>(mutations.size(), {status, std::nullopt});
+  std::vector<DrawnResult> results;
+  results.reserve(mutations.size());
+  for (const v1::MutateResponse::Result& result : response.results()) {
+    const Timestamp drawn(response.first_drawn() + results.size());
+    results.push_back({ResultOf(result), std::nullopt});
+    if (result.applied() && response.first_drawn() != 0) results.back().drawn = drawn;
+  }
   return results;
 }
 

@@ -30,6 +30,7 @@ class RemoteStore : public Store {
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+  std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override;
   bool CanMutateTogether() const override { return true; }
   absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
   absl::Status RaiseSafePoint(Timestamp ts) override;
@@ -45,6 +46,8 @@ class RemoteStore : public Store {
   template <typename Request, typename Response>
   absl::Status Send(grpc::Status (v1::Store::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                     const Request& request, Response* response);
+
+  absl::Status SendMutate(const std::vector<RowMutation>& mutations, bool draw, v1::MutateResponse* response);
 
   // Notes what came with an answer, before the answer is given to the caller.
   void NoteSafePoint(uint64_t safe_point);

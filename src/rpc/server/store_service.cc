@@ -43,7 +43,7 @@ absl::Status Scan(Store* store, v1::ScanRequest* request, v1::ScanResponse* resp
   return AddSafePoint(store, response);
 }
 
-absl::Status Mutate(Store* store, v1::MutateRequest* request, v1::MutateResponse* response) {
+absl::Status Mutate(Store* store, Oracle* oracle, v1::MutateRequest* request, v1::MutateResponse* response) {
   const absl::StatusOr<std::vector<RowMutation>> mutations = FromMessages<RowMutation>(request->mutable_mutations());
   if (!mutations.ok()) return mutations.status();
   for (const absl::StatusOr<MutateResult>& result : store->Mutate(*mutations)) {
@@ -55,6 +55,10 @@ absl::Status Mutate(Store* store, v1::MutateRequest* request, v1::MutateResponse
       one->set_message(std::string(result.status().message()));
     }
   }
+  if (!request->draw() || mutations->empty()) return absl::OkStatus();
+  // T6: after all of them were applied. Who gets none asks the oracle.
+  const absl::StatusOr<Timestamp> first = oracle->GetTimestamps(static_cast<uint32_t>(mutations->size()));
+  if (first.ok()) response->set_first_drawn(first->value());
   return absl::OkStatus();
 }
 
@@ -85,7 +89,8 @@ StoreService::Reactor* StoreService::Scan(Context* context, const v1::ScanReques
 
 StoreService::Reactor* StoreService::Mutate(Context* context, const v1::MutateRequest* request,
                                             v1::MutateResponse* response) {
-  return RunUnary(context, executor_, [=, this] { return percolator::Mutate(store_, Mine(request), response); });
+  return RunUnary(context, executor_,
+                  [=, this] { return percolator::Mutate(store_, oracle_, Mine(request), response); });
 }
 
 StoreService::Reactor* StoreService::MutateTogether(Context* context, const v1::MutateTogetherRequest* request,

@@ -10,8 +10,8 @@
 
 namespace percolator {
 
-// Each request is one call of the store, made by the executor. MutateTogether draws from `oracle`, which is why only the
-// server's own may be used beside it.
+// Each request is one call of the store, made by the executor. Mutate, if it is asked to, and MutateTogether draw from
+// `oracle`, which is why only the server's own may be used beside it.
 class StoreService final : public v1::Store::CallbackService {
  public:
   // All must outlive this.
