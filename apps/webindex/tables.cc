@@ -1,5 +1,6 @@
 #include "apps/webindex/tables.h"
 
+#include <chrono>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -56,7 +57,11 @@ CombineQueue AnchorWordsQueue() {
   return CombineQueue(std::string(kAnchorWords), AddAnchorWords, {.buckets = 16, .neutral = ""});
 }
 
-ExportQueue ExportsQueue() { return ExportQueue(std::string(kExports), {.shards = 4}); }
+// Whoever gives numbers passes over all that was exported in the time that the longest transaction may take: a crawl exports
+// much, and ours take milliseconds.
+ExportQueue ExportsQueue() {
+  return ExportQueue(std::string(kExports), {.shards = 4, .longest_transaction = std::chrono::seconds(10)});
+}
 
 absl::Status CreateTables(Cluster& cluster) {
   const auto names = [](std::initializer_list<std::string_view> columns) {
