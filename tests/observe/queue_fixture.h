@@ -20,7 +20,7 @@ namespace percolator {
 // A cluster in memory, with one of both ways to commit.
 class QueueTest : public ::testing::TestWithParam<bool> {
  protected:
-  static constexpr Duration kLong = std::chrono::seconds(120);
+  static constexpr Duration kLong = std::chrono::seconds(300);
 
   QueueTest() {
     ClusterOptions options;

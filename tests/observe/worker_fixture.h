@@ -38,7 +38,7 @@ inline bool Eventually(const std::function<bool()>& condition) {
 
 class WorkerFixture : public ::testing::TestWithParam<ClusterKind> {
  protected:
-  static constexpr Duration kLong = std::chrono::seconds(120);
+  static constexpr Duration kLong = std::chrono::seconds(300);
 
   void SetUp() override {
     ClusterOptions options;
