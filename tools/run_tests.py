@@ -32,7 +32,7 @@ import tidy
 ROOT = Path(__file__).resolve().parent.parent
 JOBS = len(os.sched_getaffinity(0))
 TEST_TIMEOUT_SECONDS = 600
-STAGE_TIMEOUT_SECONDS = 3600
+STAGE_TIMEOUT_SECONDS = 2400
 OUTPUT_SIZE = str(64 << 20)  # of one test: bytes of it that CTest keeps
 SANITIZER_ENVIRONMENT = {
     "asan": {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",

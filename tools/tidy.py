@@ -6,8 +6,8 @@
 A file that was clean is not looked at again until it, a header it includes, its flags or .clang-tidy change:
 build/tidy-cache remembers by a hash of all that.
 
-Most of the time goes into the headers that every file includes. So files of one folder are checked together, as one
-source that includes them all; only if something is found there, be it that two of them use a name for different things,
+Most of the time goes into the headers that every file includes. So several files are checked together, as one source
+that includes them all; only if something is found there, be it that two of them use a name for different things,
 they are checked in halves, down to the single file. What is printed is always about a file by itself.
 """
 
@@ -30,6 +30,7 @@ CACHE = ROOT / "build" / "tidy-cache"
 EXTRA_FLAGS = ["-Wthread-safety", "-Wno-unknown-warning-option"]
 FILE_TIMEOUT_SECONDS = 300
 FILES_TOGETHER = 8
+PROGRAM = re.compile(r"^int main\(", re.MULTILINE)
 UNITY = re.compile(r"/Unity/unity_\d+_cxx\.cxx$")
 
 
@@ -95,9 +96,12 @@ def check(paths, folder, flags):
 
 
 def batches(found, paths, jobs):
-    """Divides files into lists that are checked together: of one folder and with the same flags, and not too many."""
+    """Divides files into lists that are checked together: with the same flags, not too many, and each program alone."""
     size = max(1, min(FILES_TOGETHER, len(paths) // (2 * jobs)))
-    for _, group in groupby(sorted(paths, key=lambda path: (found[path], path)), key=found.get):
+    programs = sorted(path for path in paths if PROGRAM.search((ROOT / path).read_text()))
+    yield from ([path] for path in programs)
+    rest = sorted(set(paths) - set(programs), key=lambda path: (found[path], path))
+    for _, group in groupby(rest, key=found.get):
         group = list(group)
         yield from (group[start:start + size] for start in range(0, len(group), size))
 
