@@ -1,9 +1,9 @@
 // Lets any number of threads share requests to a distant store: the batching of the paper's section 2.5.
 //
-// A request costs far more than an operation in it. So only a few requests of each kind (Read, Mutate) are in flight at a
-// time; calls made meanwhile gather, and go together in the next request as soon as one of those is answered. Nothing is
-// delayed for its own sake: a lone caller's call is sent at once, and the busier it is, the more share. The other
-// operations pass through.
+// A request costs far more than an operation in it. So only a few requests of each kind (Read, Mutate, MutateThenDraw) are
+// in flight at a time; calls made meanwhile gather, and go together in the next request as soon as one of those is
+// answered. Nothing is delayed for its own sake: a lone caller's call is sent at once, and the busier it is, the more
+// share. The other operations pass through.
 //
 // FRESHNESS  A call is answered by a request that was sent after the call was made: a batch takes no more calls once it
 //            is sent. Else a read could miss a mutation that was acknowledged before it.
