@@ -141,6 +141,11 @@ absl::StatusOr<std::optional<FileRead>> ReadIfChanged(const std::string& folder,
 
 bool IsHiddenPath(std::string_view path) { return path.starts_with('.') || path.find("/.") != std::string_view::npos; }
 
+// "": everything is below it.
+bool IsAtOrBelow(std::string_view url, std::string_view path) {
+  return path.empty() || (url.starts_with(path) && (url.size() == path.size() || url[path.size()] == '/'));
+}
+
 // Where the files of a url are: the table, and the column of what is loaded.
 std::pair<std::string_view, std::string_view> CellsOf(std::string_view url) {
   return IsPage(url) ? std::pair(kPages, kContents) : std::pair(kFiles, kState);
@@ -176,8 +181,11 @@ class Crawl::Plan {
 
   // `path`: a file or a folder; "": everything.
   absl::Status Make(const std::string& path) {
-    // The tables first: a file that has the stat which is known then was not changed since it was loaded.
+    // In this order: what is not being loaded any more is in the tables; and a file that has the stat which is known then
+    // was not changed since it was loaded.
+    const std::vector<std::string> loading = LoadingAt(path);
     if (absl::Status s = ReadTables(path); !s.ok()) return s;
+    for (const std::string& url : loading) known_.try_emplace(url);
     if (crawl_.options_.only_listed) {
       AddListed(path);
     } else {
@@ -192,6 +200,16 @@ class Crawl::Plan {
   uint64_t problems() const { return problems_; }
 
  private:
+  // The urls that are being loaded, by whomever: `path` and all below it.
+  std::vector<std::string> LoadingAt(const std::string& path) {
+    const std::lock_guard<std::mutex> lock(crawl_.mutex_);
+    std::vector<std::string> urls;
+    for (const std::string& url : crawl_.loading_) {
+      if (IsAtOrBelow(url, path)) urls.push_back(url);
+    }
+    return urls;
+  }
+
   absl::Status ReadTables(const std::string& path) {
     absl::StatusOr<percolator::Snapshot> now = crawl_.cluster_->Now();
     if (!now.ok()) return now.status();
@@ -219,7 +237,7 @@ class Crawl::Plan {
 
   void AddListed(const std::string& path) {
     for (const std::string& url : crawl_.listed_) {
-      if (path.empty() || url == path || url.starts_with(path + "/")) Visit(url);
+      if (IsAtOrBelow(url, path)) Visit(url);
     }
   }
 
@@ -273,10 +291,29 @@ class Crawl::Plan {
   }
 
   Crawl& crawl_;
-  std::map<std::string, FileStat> known_;  // in the tables, and not found in the folder yet
+  std::map<std::string, FileStat> known_;  // in the tables or being loaded, and not found in the folder yet
   std::vector<Task> tasks_;
   uint64_t unchanged_ = 0;
   uint64_t problems_ = 0;
+};
+
+// Makes it known that these are being loaded, while it lives.
+class Crawl::Loading {
+ public:
+  Loading(Crawl* crawl, const std::vector<Task>& tasks) : crawl_(*crawl) {
+    const std::lock_guard<std::mutex> lock(crawl_.mutex_);
+    for (const Task& task : tasks) places_.push_back(crawl_.loading_.insert(task.url));
+  }
+  ~Loading() {
+    const std::lock_guard<std::mutex> lock(crawl_.mutex_);
+    for (const auto& place : places_) crawl_.loading_.erase(place);
+  }
+  Loading(const Loading&) = delete;
+  Loading& operator=(const Loading&) = delete;
+
+ private:
+  Crawl& crawl_;
+  std::vector<std::multiset<std::string, std::less<>>::iterator> places_;
 };
 
 // --- Loading ---------------------------------------------------------------------------------------------------------------
@@ -304,7 +341,10 @@ absl::StatusOr<CrawlResult> Crawl::Update(const std::string& path) {
   }
   Plan plan(this);
   if (absl::Status s = plan.Make(path); !s.ok()) return s;
-  if (absl::Status s = LoadAll(plan.tasks()); !s.ok()) return s;
+  {
+    const Loading loading(this, plan.tasks());
+    if (absl::Status s = LoadAll(plan.tasks()); !s.ok()) return s;
+  }
   CrawlResult result{.unchanged = plan.unchanged(), .problems = plan.problems()};
   for (const Task& task : plan.tasks()) {
     if (task.outcome == Outcome::kUnchanged) ++result.unchanged;

@@ -6,7 +6,8 @@
 // there; nor are links and other special files, so nothing outside the folder is ever read, and no circle is walked.
 //
 // A load transaction reads the file after it has begun, and writes or verifies its stat: so of two that overlap one is run
-// again, and what was read later stays.
+// again, and what was read later stays. Hence a file that is being loaded is looked at again whenever something may have
+// happened to it, though it may be neither in the tables nor in the folder any more.
 //
 // A file that is gone is deleted from the tables. One that is there but can't be read stays in them as it was.
 
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -81,6 +83,7 @@ class Crawl {
     std::string problem;
   };
   class Plan;
+  class Loading;
 
   absl::StatusOr<CrawlResult> Update(const std::string& path);
   absl::Status LoadAll(std::vector<Task>& tasks);
@@ -93,6 +96,8 @@ class Crawl {
   percolator::Cluster* const cluster_;
   const CrawlOptions options_;
   std::set<std::string, std::less<>> listed_;
+  std::mutex mutex_;
+  std::multiset<std::string, std::less<>> loading_;  // urls; guarded by mutex_
 };
 
 }  // namespace webindex

@@ -16,10 +16,12 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "apps/webindex/tables.h"
 #include "apps/webindex/terms.h"
+#include "tests/found/hooked_store.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/webindex/folder.h"
@@ -274,6 +276,35 @@ TEST_F(CrawlTest, ManyFilesAreLoadedByThreads) {
 }
 
 // Of runs that overlap the last reading counts, also when a file is back to what it was.
+// The one who notices that a file is gone finds it neither in the tables nor in the folder, while another, who has read it
+// before, is about to commit.
+TEST_F(CrawlTest, AFileThatIsDeletedBetweenReadingAndCommitIsNotLoaded) {
+  for (const auto& [deleted, noticed] : {std::pair("x/a.html", "x/a.html"), std::pair("x", "x"), std::pair("x", "")}) {
+    SCOPED_TRACE(noticed);
+    const auto memory = percolator::NewMemoryStore();
+    percolator::HookedStore store(memory.get());
+    percolator::StepOracle oracle;
+    const auto coordinator = percolator::NewLocalCoordinator(&oracle);
+    cluster_ = percolator::Cluster::Assemble({&store, &oracle, coordinator.get()}).value();
+    ASSERT_THAT(CreateTables(*cluster_), IsOk());
+    Open();
+    Write("x/a.html", "A");
+    bool interfered = false;
+    store.together = [&](const percolator::JointMutation& mutation, percolator::Oracle* from) {
+      if (!std::exchange(interfered, true)) {
+        fs::remove_all(path(deleted));
+        EXPECT_THAT(crawl_->Refresh(noticed), IsOk());
+      }
+      return memory->MutateTogether(mutation, from);
+    };
+    EXPECT_THAT(crawl_->Refresh("x/a.html"), IsOk());
+    EXPECT_TRUE(interfered);
+    EXPECT_THAT(InTables(), IsEmpty());
+    crawl_ = nullptr;
+    cluster_ = nullptr;
+  }
+}
+
 TEST_F(CrawlTest, ConcurrentRefreshesEndWithWhatIsThere) {
   for (int round = 0; round < 30; ++round) {
     std::atomic<bool> enough = false;
