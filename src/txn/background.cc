@@ -83,6 +83,11 @@ void SecondaryQueue::Loop() {
       changed_->Wait(&mutex_);
       continue;
     }
+    if (stopping_ && drain_by_->passed()) {
+      done_ += waiting_.size();
+      waiting_.clear();
+      continue;
+    }
     std::vector<RowMutation> batch;
     for (; batch.size() < kBatch && !waiting_.empty(); waiting_.pop_front()) {
       batch.push_back(std::move(waiting_.front()));

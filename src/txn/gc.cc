@@ -1,6 +1,7 @@
 #include "src/txn/gc.h"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -19,7 +20,9 @@
 namespace percolator {
 namespace {
 
-constexpr size_t kErasesAtOnce = 10'000;                  // in one mutation of a row
+// In one mutation of a row: far below StoreLimits::row_mutation_bytes, however long its columns' names are.
+constexpr size_t kErasesAtOnce = 10'000;
+constexpr size_t kEraseBytesAtOnce = 4 << 20;
 constexpr Duration kPatience = std::chrono::seconds(10);  // with a store that can't be reached
 
 // Calls `handle` for every page of a scan. kCancelled: `stop` said so.
@@ -104,7 +107,7 @@ std::set<std::string_view> NotifiedColumns(const Row& row) {
 }
 
 // What is to be erased of a row, the oldest versions of each column first.
-absl::StatusOr<std::vector<Mutation>> GarbageOf(const Row& row) {
+absl::StatusOr<std::deque<Mutation>> GarbageOf(const Row& row) {
   const std::set<std::string_view> notified = NotifiedColumns(row);
   std::vector<Mutation> erases;
   std::set<std::string_view> kept;                 // columns that have a version left
@@ -129,38 +132,40 @@ absl::StatusOr<std::vector<Mutation>> GarbageOf(const Row& row) {
     if ((kept.contains(column) || notified.contains(column)) && !MutantOn(Mutant::kGcDropsAck)) continue;
     erases.push_back(Mutation::Erase(Family::kWrite, ack.column, TimestampRange::Exactly(ack.timestamp)));
   }
-  std::reverse(erases.begin(), erases.end());
-  return erases;
+  return std::deque<Mutation>(std::make_move_iterator(erases.rbegin()), std::make_move_iterator(erases.rend()));
 }
 
-// Applies the erases of one row, if they are many in several steps. The oldest go first: a delete that went before the put
-// below it would bring that back.
-absl::Status EraseInSteps(Environment& env, const std::string& table, const std::string& row,
-                          std::vector<Mutation> erases) {
-  for (size_t begin = 0; begin < erases.size(); begin += kErasesAtOnce) {
-    const size_t end = std::min(begin + kErasesAtOnce, erases.size());
-    std::vector<Mutation> step(std::make_move_iterator(erases.begin() + static_cast<ptrdiff_t>(begin)),
-                               std::make_move_iterator(erases.begin() + static_cast<ptrdiff_t>(end)));
-    if (absl::Status s = Apply(env, {{table, row, {}, std::move(step)}}); !s.ok()) return s;
+// Moves the first erases of a row, as many as one mutation may have, out of `erases`.
+std::vector<Mutation> TakeStep(std::deque<Mutation>* erases) {
+  std::vector<Mutation> step;
+  for (size_t bytes = 0; !erases->empty() && step.size() < kErasesAtOnce && bytes < kEraseBytesAtOnce;) {
+    bytes += erases->front().column.size();
+    step.push_back(std::move(erases->front()));
+    erases->pop_front();
   }
-  return absl::OkStatus();
+  return step;
 }
 
-// The garbage of one page. A row whose records can't be understood is left alone, and told of at the end.
+// The garbage of one page. Of a row that has very much of it, all but the last step is applied at once, by itself: the oldest
+// go first, because a delete that went before the put below it would bring that back. A row whose records can't be
+// understood is left alone, and told of at the end.
 absl::Status DropPage(Environment& env, const std::string& table, const ScanPage& page, absl::Status* bad_row) {
   std::vector<RowMutation> mutations;
   uint64_t versions = 0;
   for (const Row& row : page.rows) {
-    absl::StatusOr<std::vector<Mutation>> erases = GarbageOf(row);
+    absl::StatusOr<std::deque<Mutation>> erases = GarbageOf(row);
     if (!erases.ok()) {
       bad_row->Update(erases.status());
-    } else if (erases->size() > kErasesAtOnce) {
-      const size_t count = erases->size();
-      if (absl::Status s = EraseInSteps(env, table, row.key, *std::move(erases)); !s.ok()) return s;
-      Counters::Add(&env.counters.versions_collected, count);
-    } else if (!erases->empty()) {
-      versions += erases->size();
-      mutations.push_back({table, row.key, {}, *std::move(erases)});
+      continue;
+    }
+    versions += erases->size();
+    while (!erases->empty()) {
+      RowMutation mutation{table, row.key, {}, TakeStep(&*erases)};
+      if (erases->empty()) {
+        mutations.push_back(std::move(mutation));
+      } else if (absl::Status s = Apply(env, {std::move(mutation)}); !s.ok()) {
+        return s;
+      }
     }
   }
   if (absl::Status s = Apply(env, std::move(mutations)); !s.ok()) return s;

@@ -104,10 +104,11 @@ absl::StatusOr<std::optional<Timestamp>> Prewrite(Environment& env, const Writes
       // Whether the store did it is not known; to do it again is harmless (T11).
       if (!obstacle.ok() && (!IsTransient(obstacle.status()) || deadline.passed())) return obstacle.status();
       again.push_back(pending[i]);
+      // After every row: it takes a while to resolve another's locks.
+      if (deadline.passed()) return absl::DeadlineExceededError("the deadline passed while locks were taken");
     }
     if (again.empty()) return DrawnWith(results);
     pending = std::move(again);
-    if (deadline.passed()) return absl::DeadlineExceededError("the deadline passed while locks were taken");
   }
 }
 

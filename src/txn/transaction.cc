@@ -25,6 +25,8 @@ class MergingIterator final : public RowIterator {
 
   bool Next() override {
     if (!started_.ok()) return Fail(started_);
+    // T9: after the commit the transaction's own writes are not here any more.
+    if (absl::Status s = core_->MayRead(); !s.ok()) return Fail(std::move(s));
     while (status_.ok() && !done_) {
       if (!committed_.has_value()) {
         absl::StatusOr<std::optional<ScannedRow>> next = scan_->Next(core_->CallDeadline());

@@ -121,6 +121,19 @@ TEST_F(SecondaryQueueTest, TheEndFinishesWhatWaits) {
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
+// Some seconds for all of it, not for every batch.
+TEST_F(SecondaryQueueTest, TheEndDoesNotWaitForAnUnreachableStore) {
+  {
+    SecondaryQueue queue(&me_.env(), 1000);
+    std::vector<RowMutation> mutations = Committed(7, "Bob", 600);  // several batches
+    me_.wire().CountFromHere();
+    me_.wire().FailFrom(1, {.kind = Kind::kLoseRequest});
+    ASSERT_TRUE(queue.Add(&mutations));
+  }
+  EXPECT_LT(world_.runtime.Elapsed(), seconds(10));
+  for (const Wire::Call& call : me_.wire().calls()) EXPECT_EQ(call.rows, 256u) << "only the first batch is tried";
+}
+
 TEST_F(SecondaryQueueTest, AnUnreachableStoreIsTriedAgain) {
   SecondaryQueue queue(&me_.env(), 100);
   std::vector<RowMutation> mutations = Committed(7, "Bob", 3);

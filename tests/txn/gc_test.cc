@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "src/base/strings.h"
 #include "src/txn/get.h"
@@ -288,6 +289,23 @@ TEST_F(HotRowTest, IsCollectedInSeveralMutations) {
   const Row left = world.store->Read({{kTable, "hot", {{Family::kWrite}}}}).value()[0];
   ASSERT_THAT(left.cells, ::testing::SizeIs(kColumns));
   for (const Cell& cell : left.cells) EXPECT_EQ(DecodeWriteRecord(cell.value)->value, std::to_string(kVersions));
+}
+
+// StoreLimits::row_mutation_bytes bounds a mutation as well, which names its column in every erase.
+TEST_F(HotRowTest, WithLongNamesIsCollectedInSeveralMutations) {
+  World world({.row_mutation_bytes = 5 << 20});
+  Client client(&world, ClusterOptions());
+  const std::string column(8 << 10, 'c');
+  std::vector<Mutation> sets;
+  for (uint64_t v = 1; v <= 1'000; ++v) {
+    const WriteRecord record{.kind = WriteKind::kPut, .start_ts = Timestamp(2 * v), .value = std::to_string(v)};
+    sets.push_back(Mutation::Set(Family::kWrite, column, Timestamp(2 * v + 1), EncodeWriteRecord(record)));
+    if (v % 500 == 0) {
+      ASSERT_THAT(world.store->Mutate({{kTable, "hot", {}, std::exchange(sets, {})}})[0], IsOk());
+    }
+  }
+  EXPECT_THAT(CollectGarbage(client.env(), Timestamp(10'000), Never), IsOk());
+  EXPECT_EQ(client.env().counters.versions_collected, 999U);
 }
 
 // Wherever it dies, no old value comes back.

@@ -140,6 +140,18 @@ TEST_P(TransactionTest, ReadingAfterTheCommitIsNotWrong) {
   }
 }
 
+// Its own writes are not there any more, so a scan must not end as if there were none.
+TEST_P(TransactionTest, AScanThatGoesOnAfterTheCommitIsAnError) {
+  Transaction t(cluster_.get());
+  Buffer(t, {Put("Ann", "1"), Put("Bob", "2")});
+  const auto rows = t.Scan({.table = kTable});
+  ASSERT_TRUE(rows->Next());
+  EXPECT_EQ(rows->row().key, "Ann");
+  ExpectOutcome(t.Commit(), Outcome::kCommitted);
+  EXPECT_FALSE(rows->Next());
+  EXPECT_THAT(rows->status(), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
 // --- Own writes (T9, H21).
 
 TEST_P(TransactionTest, ReadsSeeOwnWrites) {
