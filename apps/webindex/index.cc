@@ -1,5 +1,7 @@
 #include "apps/webindex/index.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -19,9 +21,12 @@ using percolator::WorkerOptions;
 
 namespace {
 
-// Ranks go round in circles, less every time (rank.cc); that is no mistake, however long it takes.
-WorkerOptions WithLongChains(WorkerOptions options) {
+WorkerOptions ForPipeline(WorkerOptions options) {
+  // Ranks go round in circles, less every time (rank.cc); that is no mistake, however long it takes.
   options.max_chain = std::numeric_limits<uint32_t>::max();
+  // Each observer has its part of the queue, and hints that find no room in it are lost. A crawl lets a backlog of
+  // CrawlOptions::max_backlog grow, mostly of the first observers: so there is room for that in each part.
+  options.queue = std::max<size_t>(options.queue, 200'000);
   return options;
 }
 
@@ -29,7 +34,7 @@ WorkerOptions WithLongChains(WorkerOptions options) {
 
 WebIndex::WebIndex(std::unique_ptr<Cluster> cluster, const WebIndexOptions& options)
     : cluster_(std::move(cluster)),
-      worker_(cluster_.get(), WithLongChains(options.worker)),
+      worker_(cluster_.get(), ForPipeline(options.worker)),
       crawl_(cluster_.get(), options.crawl) {}
 
 namespace {

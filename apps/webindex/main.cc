@@ -385,7 +385,7 @@ CLI::App* AddRun(CLI::App& app, Options& options) {
       ->check(CLI::Range(0, 65535));
   run->add_option("--base", options.base, "Where the folder would be on the web: links that begin so lead into it");
   run->add_option("--list", options.list, "Only the files, or urls, that are named in this file, a line each");
-  run->add_flag("!--no-watch", options.watch, "Do not follow changes");
+  run->add_flag("--watch,!--no-watch", options.watch, "Follow changes of the folder, which is the default; or do not");
   run->add_flag("--once", options.once, "End when everything is indexed");
   run->add_flag("--sync", options.sync,
                 "Wait for the disk at every commit: slower, and nothing is lost with the power");

@@ -7,8 +7,8 @@
 //     absl::Status status = loader.Finish();
 //
 // Add waits when the queue is full, and when observers fall behind: while more notifications than max_backlog wait in the
-// cluster, or the oldest of them is older than max_age, no load transaction begins. So loading goes as fast as the
-// slowest part of the pipeline, and not faster. (The loader looks at the cluster itself; the workers may be anywhere. While
+// cluster, or more than a few and the oldest of them is older than max_age, no load transaction begins. So loading goes as
+// fast as the slowest part of the pipeline, and not faster. (The loader looks at the cluster itself; the workers may be anywhere. While
 // none runs, what observers of the cluster have to do only grows, and a loader with these bounds waits for one.)
 //
 // A load function is run again on a conflict, as by Cluster::Transact. An error of one, returned or thrown, does not stop
@@ -51,8 +51,10 @@ struct LoaderOptions {
   size_t queue = 1000;                          // functions that wait for a thread
   size_t max_backlog = 10'000;                  // cells with notifications; zero: no bound
   Duration max_age = std::chrono::seconds(10);  // of the oldest; zero: no bound
-  TransactOptions transact;                     // how each is run
-  uint64_t expected = 0;                        // how many will be added, for the progress
+  size_t few =
+      100;  // cells, whose age does not matter: some observer may keep failing for them, which must not stop the rest
+  TransactOptions transact;  // how each is run
+  uint64_t expected = 0;     // how many will be added, for the progress
   // Called about once a second, and at the end, by one thread at a time. Must not call Add or Finish. What it throws is an
   // error like that of a load function.
   std::function<void(const LoadProgress&)> on_progress;

@@ -390,7 +390,7 @@ Dispatch::Result Dispatch::Execute(const Task& task) const {
                                                    options_.max_chain, ", which is taken for a cycle"))
             : outcome.status;
     result.quarantine_tried = true;
-    result.quarantined_at = steps_.quarantine(task.member->info, task.request.cell, attempts, error);
+    result.quarantined_at = steps_.quarantine(task.member->info, task.request.cell, outcome.start_ts, attempts, error);
   }
   return result;
 }

@@ -58,8 +58,8 @@ namespace percolator {
 struct DispatchSteps {
   std::function<RunOutcome(const RunRequest& request)> run;
   std::function<absl::Status(const CellName& cell, Timestamp until)> remove_marks;
-  std::function<absl::StatusOr<Timestamp>(const ObserverInfo& observer, const CellName& cell, int attempts,
-                                          const absl::Status& error)>
+  std::function<absl::StatusOr<Timestamp>(const ObserverInfo& observer, const CellName& cell, Timestamp tried_at,
+                                          int attempts, const absl::Status& error)>
       quarantine;
   // False: another worker has the row.
   std::function<bool(const CellName& cell)> claim;

@@ -65,7 +65,7 @@ class DispatchTest : public ::testing::Test {
       removed_.push_back(StrCat(cell.row, "@", until.value()));
       return absl::OkStatus();
     };
-    steps.quarantine = [this](const ObserverInfo& observer, const CellName& cell, int attempts,
+    steps.quarantine = [this](const ObserverInfo& observer, const CellName& cell, Timestamp /*tried_at*/, int attempts,
                               const absl::Status& error) -> absl::StatusOr<Timestamp> {
       MutexLock lock(&mutex_);
       if (quarantine_errors_-- > 0) return absl::UnavailableError("away");

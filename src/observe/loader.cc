@@ -15,9 +15,11 @@
 namespace percolator {
 namespace {
 
-// Between two looks at the backlog: as a rule, and when the estimate has reached the bound.
+// Between two looks at the backlog: as a rule, and when the estimate has reached the bound. And at least this many times as
+// long as the last look took, which counts all that waits.
 constexpr Duration kLookPeriod = std::chrono::milliseconds(50);
 constexpr Duration kSoon = std::chrono::milliseconds(5);
+constexpr int kLookRest = 9;
 constexpr Duration kReportPeriod = std::chrono::seconds(1);
 // The rate is that of so many reports.
 constexpr size_t kSamples = 5;
@@ -194,7 +196,7 @@ bool LoaderCore::EstimateIsFull() const {
 bool LoaderCore::MayBegin() const {
   if (!bounded_) return true;
   if (!looked_ || EstimateIsFull()) return false;
-  return options_.max_age == Duration(0) || seen_.oldest <= options_.max_age;
+  return options_.max_age == Duration(0) || seen_.oldest <= options_.max_age || seen_.cells <= options_.few;
 }
 
 void LoaderCore::Watch() {
@@ -202,6 +204,7 @@ void LoaderCore::Watch() {
   const bool counts = options_.max_backlog > 0 && options_.max_backlog < SIZE_MAX;
   const size_t most = counts ? options_.max_backlog + 1 : kLookAtMost;
   Duration last{};
+  Duration took{};
   mutex_.Lock();
   while (!stopping_ && bounded_) {
     if (is_idle()) {
@@ -210,16 +213,18 @@ void LoaderCore::Watch() {
       continue;
     }
     const bool soon = EstimateIsFull() && marks_ != marks_at_look_;
-    const Duration wait = last + (soon ? kSoon : kLookPeriod) - seams_.runtime->Elapsed();
+    const Duration wait = last + std::max(soon ? kSoon : kLookPeriod, kLookRest * took) - seams_.runtime->Elapsed();
     if (looked_ && wait > Duration(0)) {
       changed_->WaitFor(&mutex_, wait);
       continue;
     }
     const uint64_t marks_before = marks_;
+    const Duration began = seams_.runtime->Elapsed();
     mutex_.Unlock();
     const absl::StatusOr<Backlog> backlog = seams_.backlog(most);
     mutex_.Lock();
     last = seams_.runtime->Elapsed();
+    took = last - began;
     NoteBacklog(backlog, marks_before);
   }
   mutex_.Unlock();

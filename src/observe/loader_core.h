@@ -4,7 +4,7 @@
 // BACK-PRESSURE  How many notifications wait is looked at every now and then. In between, those that the loader's own
 // transactions have made since count as waiting, all of them: so the bound is exceeded by no more than what is under way,
 // which is one transaction in each thread, however fast they are. When this estimate reaches the bound, the next look
-// comes at once.
+// comes soon.
 
 #ifndef PERCOLATOR_OBSERVE_LOADER_CORE_H_
 #define PERCOLATOR_OBSERVE_LOADER_CORE_H_

@@ -1,5 +1,6 @@
 #include "src/observe/quarantine.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -122,16 +123,18 @@ absl::Status Replay(TransactionCore* core, const ObserverInfo& observer, const Q
 
 }  // namespace
 
-absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observer, const CellName& cell, int attempts,
-                                     const absl::Status& error) {
+absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observer, const CellName& cell,
+                                     Timestamp tried_at, int attempts, const absl::Status& error) {
   TransactionCore core(engine, TransactionOptions{});
-  if (observer.kind == NotificationKind::kStrong) {
+  const bool strong = observer.kind == NotificationKind::kStrong;
+  if (strong) {
     const CellName ack = AckCell(observer, cell);
     const absl::StatusOr<std::vector<Version>> versions = core.GetVersions({cell, ack});
     if (!versions.ok()) return versions.status();
     const absl::StatusOr<bool> dirty = IsDirty((*versions)[0], (*versions)[1]);
     if (!dirty.ok()) return dirty.status();
     if (!*dirty) return core.start_ts();  // somebody else has run it
+    if ((*versions)[0].commit_ts > tried_at) return absl::AbortedError("the cell has changed since the observer ran");
     core.Acknowledge(ack, EncodeAck(core.start_ts()));
   } else if (absl::Status s = core.MayRead(); !s.ok()) {
     return s;
@@ -144,7 +147,7 @@ absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observe
                                          .since = core.start_ts()});
   if (absl::Status s = core.Buffer(WriteKind::kPut, place.table, place.row, place.column, value); !s.ok()) return s;
   if (absl::Status s = CommitIt(&core); !s.ok()) return s;
-  return core.start_ts();
+  return strong ? core.start_ts() : std::min(tried_at, core.start_ts());
 }
 
 absl::StatusOr<std::vector<Quarantined>> ListQuarantined(Engine* engine) {

@@ -20,10 +20,12 @@
 
 namespace percolator {
 
-// Puts an observer's notification into quarantine. The acknowledgement is written as by a run that commits, so the cell is
-// clean, and in the same transaction an entry. Returns the S of the transaction: the observer counts as done at it.
-absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observer, const CellName& cell, int attempts,
-                                     const absl::Status& error);
+// Puts an observer's notification into quarantine, of which a run that started at `tried_at` has failed. The acknowledgement
+// is written as by a run that commits, so the cell is clean, and in the same transaction an entry. Returns the timestamp at
+// which the observer counts as done.
+// N1: a change after `tried_at` was never tried, so it does not go to quarantine. Strong: kAborted. Weak: its mark stays.
+absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observer, const CellName& cell,
+                                     Timestamp tried_at, int attempts, const absl::Status& error);
 absl::StatusOr<std::vector<Quarantined>> ListQuarantined(Engine* engine);
 // Takes an entry out, and lets the observer run again; or for ever. kNotFound: it is not there.
 absl::Status ReplayQuarantined(Engine* engine, const ObserverInfo& observer, const Quarantined& entry);

@@ -106,17 +106,15 @@ void Scanner::Loop() {
   int teleports = 0;
   for (uint64_t circles = 0; !IsStopping(); ++circles) {
     // The first one too: a worker that has just started may have removed observers.
-    const absl::StatusOr<Sweep> sweep = SweepOnce(circles % kAllTables == 0, teleports < kTeleports);
+    const absl::StatusOr<Sweep> sweep =
+        SweepOnce(circles % kAllTables == 0, options_.teleport && teleports < kTeleports);
     if (sweep.ok() && *sweep == Sweep::kTeleport) {
       ++teleports;
       continue;
     }
     teleports = 0;
-    if (sweep.ok() && *sweep == Sweep::kFound) {
-      wait = shortest;
-      continue;
-    }
-    if (sweep.ok() && *sweep == Sweep::kFull) wait = shortest;
+    // Also after something was found: a circle looks at every mark, and what was left out for want of room is still there.
+    if (sweep.ok() && *sweep != Sweep::kNothing) wait = shortest;
     WaitFor(wait);
     wait = std::min(wait * 2, longest);
   }

@@ -11,7 +11,7 @@
 //     a pending mark older than the lease     its writer is dead or slow: its lock is resolved
 //     a younger one                           left alone
 //
-// A circle in which nothing was found is followed by a wait, which grows from a hundredth of the scan period to all of it.
+// A circle is followed by a wait: a hundredth of the scan period, which grows to all of it while nothing is found.
 // What other scanners have found before, or is already being worked on, counts as nothing (N10: it is only about speed).
 
 #ifndef PERCOLATOR_OBSERVE_SCANNER_H_

@@ -192,8 +192,9 @@ void Worker::Impl::MakeParts() {
       .run = [engine](const RunRequest& request) { return RunObserver(engine, request); },
       .remove_marks = [engine](const CellName& cell,
                                Timestamp until) { return RemoveMarks(&engine->env, cell, until); },
-      .quarantine = [engine](const ObserverInfo& observer, const CellName& cell, int attempts,
-                             const absl::Status& error) { return Quarantine(engine, observer, cell, attempts, error); },
+      .quarantine =
+          [engine](const ObserverInfo& observer, const CellName& cell, Timestamp tried_at, int attempts,
+                   const absl::Status& error) { return Quarantine(engine, observer, cell, tried_at, attempts, error); },
       .claim = claim,
       .release = release};
   dispatch_ = std::make_unique<Dispatch>(engine->env.runtime, options_, specs_, std::move(steps));

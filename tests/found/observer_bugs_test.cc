@@ -295,7 +295,7 @@ TEST_F(ObserverBugsTest, LoaderWithTheLargestBacklogStillKnowsTheAge) {
   LeaveMark();
   std::this_thread::sleep_for(milliseconds(1));
   oracle_.next += 1'000'000;
-  Loader loader(cluster_.get(), {.max_backlog = SIZE_MAX, .max_age = milliseconds(100)});
+  Loader loader(cluster_.get(), {.max_backlog = SIZE_MAX, .max_age = milliseconds(100), .few = 0});
   loader.Add([](ReadWrite& t) { return t.Set("t", "r", "d", "v"); });
   EXPECT_TRUE(Eventually([&] { return loader.progress().held_back; }));
   EXPECT_EQ(loader.progress().done, 0u);
@@ -363,6 +363,54 @@ TEST_F(ObserverBugsTest, DeltaThatIsNoneIsNeverAValue) {
   absl::StatusOr<Snapshot> now = cluster_->Now();
   ASSERT_THAT(now, IsOk());
   EXPECT_EQ(sums.Get(*now, "k").value(), std::nullopt);
+}
+
+// N1: what changed while the last attempt ran was acknowledged with it, though nobody had tried it.
+TEST_F(ObserverBugsTest, AChangeDuringTheLastAttemptDoesNotGoToQuarantine) {
+  const auto put = [&](const std::string& value) {
+    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return t.Set("t", "r", "in", value); }), IsOk());
+  };
+  std::atomic<bool> interfered = false;
+  Worker worker(cluster_.get(), Quick());
+  ObserverSpec spec = Spec("parse", "in", [&](ReadWrite& t, const Notification& n) -> absl::Status {
+    const auto value = t.Get("t", n.cell.row, "in");
+    if (!value.ok()) return value.status();
+    if (!interfered.exchange(true)) put("good");
+    if (*value == "bad") return absl::InternalError("does not parse");
+    return t.Set("t", n.cell.row, "out", value->value_or("-"));
+  });
+  spec.attempts = 1;
+  worker.Observe(std::move(spec));
+  ASSERT_THAT(worker.Start(), IsOk());
+  put("bad");
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(*cluster_->Now()->Get("t", "r", "out"), "good");
+  EXPECT_THAT(*worker.ListQuarantine(), SizeIs(0));
+}
+
+TEST_F(ObserverBugsTest, ANotificationDuringTheLastAttemptDoesNotGoToQuarantine) {
+  ASSERT_THAT(cluster_->CreateTable("weak", {.notify_only_columns = {"work"}}), IsOk());
+  const auto notify = [&] {
+    ASSERT_THAT(cluster_->Transact([](ReadWrite& t) { return t.Notify("weak", "r", "work"); }), IsOk());
+  };
+  std::atomic<int> runs = 0;
+  WorkerOptions options = Quick();
+  options.hints = false;  // which may be lost
+  Worker worker(cluster_.get(), options);
+  worker.Observe({.name = "work",
+                  .table = "weak",
+                  .column = "work",
+                  .kind = NotificationKind::kWeak,
+                  .run = [&](ReadWrite& /*t*/, const Notification& /*n*/) -> absl::Status {
+                    if (runs++ > 0) return absl::OkStatus();
+                    notify();
+                    return absl::InternalError("does not work");
+                  },
+                  .attempts = 1});
+  ASSERT_THAT(worker.Start(), IsOk());
+  notify();
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(runs, 2);
 }
 
 }  // namespace

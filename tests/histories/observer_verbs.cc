@@ -240,8 +240,8 @@ Player::Answer Player::Quarantine(const Words& words) {
   const absl::StatusOr<RunWords> run = ParseRun(words);
   if (!run.ok()) return run.status();
   return Act(run->worker, [&]() -> Answer {
-    const absl::StatusOr<Timestamp> done_at =
-        percolator::Quarantine(run->worker->engine(), run->observer->info, run->cell, 1, absl::InternalError("broken"));
+    const absl::StatusOr<Timestamp> done_at = percolator::Quarantine(
+        run->worker->engine(), run->observer->info, run->cell, Timestamp::Infinity(), 1, absl::InternalError("broken"));
     if (!done_at.ok()) return ErrorText(done_at.status());
     if (absl::Status s = stamps_.Number(*done_at); !s.ok()) return s;
     return "done " + stamps_.Text(*done_at);

@@ -532,7 +532,8 @@ TEST_P(ObserverSteps, SettlingAtEveryCall) {
 TEST_P(ObserverSteps, QuarantineAtEveryCall) {
   const CellName cell{kDocs, "Bob", "contents"};
   const auto quarantine = [&](Trial& trial) {
-    Quarantine(EngineOf(trial.client()), ObserverOf("contents").info, cell, 3, absl::InternalError("broken"))
+    Quarantine(EngineOf(trial.client()), ObserverOf("contents").info, cell, Timestamp::Infinity(), 3,
+               absl::InternalError("broken"))
         .status()
         .IgnoreError();
   };
@@ -548,7 +549,8 @@ TEST_P(ObserverSteps, ReplayAtEveryCall) {
   const CellName cell{kDocs, "Bob", "contents"};
   const auto prepare = [&](Trial& trial) {
     Change(trial);
-    EXPECT_THAT(Quarantine(EngineOf(trial.others()), ObserverOf("contents").info, cell, 3, absl::InternalError("no")),
+    EXPECT_THAT(Quarantine(EngineOf(trial.others()), ObserverOf("contents").info, cell, Timestamp::Infinity(), 3,
+                           absl::InternalError("no")),
                 IsOk());
     trial.Finish();
     EXPECT_EQ(Quarantined(trial), 1U);

@@ -184,13 +184,27 @@ TEST_F(LoaderTest, AnOldNotificationHoldsItBack) {
   worker.Pause();
   ASSERT_THAT(cluster_->Transact(Put(0)), IsOk());
   std::this_thread::sleep_for(milliseconds(30));
-  Loader loader(cluster_.get(), {.max_backlog = 0, .max_age = milliseconds(20)});
+  Loader loader(cluster_.get(), {.max_backlog = 0, .max_age = milliseconds(20), .few = 0});
   loader.Add(Put(1));
   ASSERT_TRUE(Eventually([&] { return loader.progress().held_back; }));
   EXPECT_EQ(loader.progress().done, 0U);
   worker.Resume();
   EXPECT_THAT(loader.Finish(), IsOk());
   EXPECT_EQ(loader.progress().done, 1U);
+}
+
+// N11: an observer that keeps failing for a cell, or an outside system that is away, does not stop loading.
+TEST_F(LoaderTest, AFewOldNotificationsDoNot) {
+  Worker worker(cluster_.get());
+  worker.Observe({.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const auto&) {
+                    return absl::UnavailableError("away");
+                  }});
+  ASSERT_THAT(worker.Start(), IsOk());
+  ASSERT_THAT(cluster_->Transact(Put(0)), IsOk());
+  std::this_thread::sleep_for(milliseconds(30));
+  Loader loader(cluster_.get(), {.max_backlog = 0, .max_age = milliseconds(20), .few = 2});
+  loader.Add(Put(1));
+  EXPECT_THAT(loader.Finish(), IsOk());
 }
 
 // --- With functions instead of a cluster.
