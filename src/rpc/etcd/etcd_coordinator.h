@@ -1,9 +1,10 @@
-// A coordinator on etcd: sessions are leases, leaders and claims are keys that hang on them.
+// A coordinator on etcd: sessions are leases, leaders and claims are keys that hang on them. Each key begins with a prefix, after
+// which comes (docs/format.md):
 //
-//     PREFIX/sessions/ID          the oldest snapshot that the session reports; on the session's lease
-//     PREFIX/roles/ROLE           the session that leads; on its lease
-//     PREFIX/claims/TABLE ROW     the session that has the row; on its lease
-//     PREFIX/hints/SENDER         the hints that a process sent last; on a lease of its own
+//     sessions/ID          the oldest snapshot that the session reports; on the session's lease
+//     roles/ROLE           the session that leads; on its lease
+//     claims/TABLE ROW     the session that has the row; on its lease
+//     hints/SENDER         the hints that a process sent last; on a lease of its own
 //
 // SESSIONS  The number of a session's lease is its id, a timestamp of the oracle. etcd ends a lease that was not renewed for
 //           `session_ttl`, and all keys on it. A session that was taken for dead, because the process or etcd stood still,

@@ -1,7 +1,7 @@
 // The oracle of a process that shares the office with others: of all that have the same etcd, one leads and hands out
 // timestamps.
 //
-// THE RECORD  One key of etcd, PREFIX/oracle, holds all that must outlast a leader:
+// THE RECORD  One key of etcd, the prefix and "oracle" (percolator/oracle by default), holds all that must outlast a leader:
 //
 //                 BOUND LEASE INCARNATION NAME     5934000000000 2000000 93f1c07ab2e411d5 10.0.0.7:7821
 //
