@@ -9,7 +9,7 @@
 // is evaluated and applied in one step, and a row is read in one consistent view. Everything Percolator
 // guarantees is built from these two.
 //
-// Every operation takes a batch, because with a remote store a request costs far more than an operation in it.
+// Read and Mutate take batches, because with a remote store a request costs far more than an operation in it.
 //
 // ORDER     Rows are ordered by their key, columns by their name, both as unsigned bytes (memcmp, a prefix
 //           first). Versions of a cell come newest first.

@@ -1,6 +1,6 @@
 // Commit: the second phase (figure 6, Commit).
 //
-// The commit timestamp is drawn after every prewrite was acknowledged (T6). Replacing the primary's lock by a write record,
+// The commit timestamp is drawn after every prewrite was applied (T6). Replacing the primary's lock by a write record,
 // with the other cells of its row, is the commit point: one conditional mutation. If its answer is lost it is repeated, and
 // if the lock is gone then, the primary's row tells which it was (T10). The rows of the secondaries follow.
 

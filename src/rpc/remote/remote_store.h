@@ -2,7 +2,8 @@
 // kDeadlineExceeded, which leave open whether a mutation was applied.
 //
 // A remote store can commit in one step, because the server holds all rows and the oracle: MutateTogether is one request,
-// and the server draws the timestamp. So the oracle given to it must be that of the same server.
+// and the server draws the timestamp. In two phases the commit timestamp comes with the answer to the locks: MutateThenDraw. So
+// the cluster's oracle must be that of the same server.
 
 #ifndef PERCOLATOR_RPC_REMOTE_REMOTE_STORE_H_
 #define PERCOLATOR_RPC_REMOTE_REMOTE_STORE_H_
