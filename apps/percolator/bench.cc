@@ -1,10 +1,10 @@
-// percolator bench: how fast this cluster is on this machine, in some seconds. It makes a table, and drops it at the end,
-// also if it is interrupted.
+// percolator bench: how fast this cluster is on this machine, in some seconds. It creates a table, and drops it at the end,
+// also if it is interrupted. In all threads at once:
 //
 //     write     transactions that set one cell
 //     transfer  transactions that read two cells and write both: the bank of the paper
 //     read      single cells, from one snapshot per thread
-//     scan      rows, by one thread after the other
+//     scan      up to a thousand rows from a random one on, each time in a new snapshot
 
 #include <algorithm>
 #include <array>
@@ -192,7 +192,7 @@ absl::StatusOr<std::vector<Measured>> MeasureAll(const Setting& setting) {
     absl::StatusOr<Measured> measured =
         Measure(setting, what, [&, step = make](int /*thread*/) { return step(setting); });
     if (!measured.ok()) return measured.status();
-    if (interrupted) return absl::CancelledError("interrupted; the table it made is dropped");
+    if (interrupted) return absl::CancelledError("interrupted; the table it created is dropped");
     all.push_back(*std::move(measured));
   }
   return all;
@@ -258,15 +258,21 @@ void AddBench(CLI::App& app, Shell& shell) {
   command->add_option("--time", arguments->time, "For each of the four measurements")
       ->type_name("DURATION")
       ->capture_default_str();
-  command->add_option("--threads", arguments->threads)->capture_default_str()->check(CLI::Range(1, 1024));
-  command->add_option("--rows", arguments->rows)->capture_default_str()->check(CLI::Range(2, 10'000'000));
-  command->add_option("--value-bytes", arguments->value_bytes)->capture_default_str()->check(CLI::Range(0, 65536));
+  command->add_option("--threads", arguments->threads, "Threads that work at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--rows", arguments->rows, "Rows of the table")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 10'000'000));
+  command->add_option("--value-bytes", arguments->value_bytes, "Length of a value")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65536));
   command->footer(R"(Examples:
   percolator bench
   percolator --cluster rocksdb:/tmp/scratch bench --threads 16 --time 5s
   percolator --cluster memory: bench                      without a disk
 
-It makes a table of its own, percolator-bench-NUMBER, and drops it at the end. A commit waits for the disk; threads
+It creates a table of its own, percolator-bench-NUMBER, and drops it at the end. A commit waits for the disk; threads
 that commit at once share the wait, so more of them get more done.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Bench(shell, *arguments); }); });
 }

@@ -1,4 +1,4 @@
-// percolator delete: takes the value of a cell away, in a transaction of its own.
+// percolator delete: deletes the value of a cell, in a transaction of its own.
 
 #include <iostream>
 #include <memory>
@@ -41,7 +41,7 @@ absl::StatusOr<Exit> Delete(const Shell& shell, const DeleteArguments& arguments
 
 void AddDelete(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<DeleteArguments>();
-  CLI::App* const command = app.add_subcommand("delete", "Takes the value of a cell away");
+  CLI::App* const command = app.add_subcommand("delete", "Deletes the value of a cell");
   command->add_option("TABLE", arguments->table)->required();
   command->add_option("ROW", arguments->row)->required();
   command->add_option("COLUMN", arguments->column)->required();

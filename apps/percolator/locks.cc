@@ -89,18 +89,18 @@ void AddLocks(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<LocksArguments>();
   CLI::App* const command = app.add_subcommand("locks", "Locks of transactions, and those that dead ones have left");
   command->add_option("--table", arguments->table, "Only of this table");
-  command->add_option("--limit", arguments->limit, "At most so many; 0: all")->capture_default_str();
+  command->add_option("--limit", arguments->limit, "Maximum number; 0: all")->capture_default_str();
   command->add_flag("--resolve", arguments->resolve, "Finish or undo those whose owners are gone");
   command->footer(R"(Examples:
   percolator locks
   percolator locks --resolve
 
 All locks of one transaction have its start timestamp; its primary decides. The states:
-  alive        the transaction is under way; who meets the lock waits
+  alive        the transaction is running; readers wait, writers give up
   abandoned    its owner is gone: it will be rolled back
   committed    its transaction has committed: it will be rolled forward
   rolled back  its transaction was rolled back: so will it be
-Nothing needs to be done about any of them: whoever meets a lock does what is to be done. --resolve does it now.
+No action is needed: whoever meets a lock settles it. --resolve does so now.
 Exit code 1: there are no locks.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Locks(shell, *arguments); }); });
 }

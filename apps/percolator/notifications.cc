@@ -77,7 +77,7 @@ absl::StatusOr<Exit> Oldest(const Shell& shell, const NotificationsArguments& ar
 void AddList(CLI::App& app, Shell& shell, const std::shared_ptr<NotificationsArguments>& arguments) {
   CLI::App* const command = app.add_subcommand("list", "Which cells");
   command->add_option("--table", arguments->table, "Only of this table");
-  command->add_option("--limit", arguments->limit, "At most so many; 0: all")->capture_default_str();
+  command->add_option("--limit", arguments->limit, "Maximum number; 0: all")->capture_default_str();
   command->footer("Exit code 1: there are none.");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return List(shell, *arguments); }); });
 }

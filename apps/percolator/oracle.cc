@@ -66,10 +66,10 @@ void AddOracle(CLI::App& app, Shell& shell) {
       ->type_name("HOST:PORT,...")
       ->delimiter(',')
       ->required();
-  command->add_option("--listen", server.listen, "Where; port 0 finds a free one")
+  command->add_option("--listen", server.listen, "Address to listen on; port 0 picks a free one")
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  command->add_option("--name", server.name, "What the others call it; without, what it listens on")->type_name("NAME");
+  command->add_option("--name", server.name, "What the others call it; default: the listen address")->type_name("NAME");
   command->add_option("--prefix", server.prefix, "Of its key in etcd: the same for all oracles of a cluster")
       ->type_name("TEXT")
       ->capture_default_str();

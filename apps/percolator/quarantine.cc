@@ -134,7 +134,7 @@ void AddQuarantine(CLI::App& app, Shell& shell) {
   percolator quarantine drop --all)");
   command->preparse_callback([&shell](size_t /*left*/) { shell.Choose([&shell] { return ListEntries(shell); }); });
   AddListEntries(*command, shell);
-  AddDeed(*command, shell, "replay", "Lets the observer run again, once what was wrong is mended", "replayed",
+  AddDeed(*command, shell, "replay", "Lets the observer run again, once what was wrong is fixed", "replayed",
           [](Inspector& inspector, const Quarantined& entry) { return inspector.Replay(entry); })
       ->footer(R"(Examples:
   percolator quarantine replay parse pages com.example contents
@@ -142,7 +142,7 @@ void AddQuarantine(CLI::App& app, Shell& shell) {
 
 The next worker that has the observer runs it; this program does not.
 Exit code 1: there is no such entry.)");
-  AddDeed(*command, shell, "drop", "Forgets it; the next change of the cell is observed as ever", "dropped",
+  AddDeed(*command, shell, "drop", "Forgets it; the next change of the cell is observed as usual", "dropped",
           [](Inspector& inspector, const Quarantined& entry) { return inspector.Drop(entry); })
       ->footer(R"(Examples:
   percolator quarantine drop parse pages com.example contents

@@ -104,7 +104,7 @@ void AddScan(CLI::App& app, Shell& shell) {
       ->type_name("COLUMN,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--limit", arguments->limit, "At most so many rows; 0: all")->capture_default_str();
+  command->add_option("--limit", arguments->limit, "Maximum number of rows; 0: all")->capture_default_str();
   command->add_option("--as-of", arguments->as_of, "As it was then: 2026-11-15T10:00:00Z, -5m, or a timestamp")
       ->type_name("TIME");
   command->add_flag("--full", arguments->full, "Do not cut long values (JSON never does)");

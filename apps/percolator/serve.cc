@@ -64,7 +64,7 @@ void AddTlsOptions(CLI::App& command, TlsFiles* tls, bool* plaintext_for_all) {
 void AddServe(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<ServeArguments>();
   CLI::App* const command = app.add_subcommand("serve", "Serves a store, an oracle and coordination to many processes");
-  command->add_option("--listen", arguments->server.listen, "Where; port 0 finds a free one")
+  command->add_option("--listen", arguments->server.listen, "Address to listen on; port 0 picks a free one")
       ->type_name("HOST:PORT")
       ->capture_default_str();
   command->add_option("--data", arguments->server.data, "Where the data is; without it, it is forgotten at the end")
@@ -73,7 +73,7 @@ void AddServe(CLI::App& app, Shell& shell) {
       "--no-sync", arguments->no_sync,
       "Acknowledge writes that are with the operating system: quicker, the last may be lost with the power");
   AddTlsOptions(*command, &arguments->server.tls, &arguments->server.plaintext_for_all);
-  command->add_option("--session-ttl", arguments->session_ttl, "A process that is silent for so long counts as dead")
+  command->add_option("--session-ttl", arguments->session_ttl, "A process that is silent for this long counts as dead")
       ->type_name("DURATION")
       ->capture_default_str();
   command->add_option("--threads", arguments->server.threads, "Requests to the store worked on at once")
@@ -86,7 +86,7 @@ void AddServe(CLI::App& app, Shell& shell) {
   percolator --cluster 'percolator://db.example:7820?ca=ca.pem' tables
 
 It prints a line with its address when it is ready, and ends with SIGTERM or Ctrl-C, after the requests under way.
-The directory is that of rocksdb:DIR: what one process has made can be served, and the other way round.
+The directory is that of rocksdb:DIR: what one process has created can be served, and the other way round.
 Clients of Bigtable's API, version 2, can look at the data too: docs/serving.md.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Serve(shell, *arguments); }); });
 }

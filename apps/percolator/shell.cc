@@ -20,7 +20,7 @@ absl::Status NoAddress() {
 absl::Status CantOpen(const std::string& address, const absl::Status& why) {
   std::string text = "can't open " + Escaped(address) + ": " + std::string(why.message());
   if (absl::IsInvalidArgument(why)) return absl::InvalidArgumentError(text);
-  if (absl::IsNotFound(why)) text += ". Is the address right? A new cluster is made by its first table: tables create";
+  if (absl::IsNotFound(why)) text += ". Is the address right? A new cluster begins with its first table: tables create";
   return absl::IsDataLoss(why) ? absl::DataLossError(text) : absl::UnavailableError(text);
 }
 

@@ -19,7 +19,7 @@ namespace percolator::cli {
 
 enum class Exit : int {
   kDone = 0,
-  kNothing = 1,      // what was asked for is not there
+  kNothing = 1,      // what was asked for does not exist
   kUsage = 2,        // the command line can't be understood
   kUnreachable = 3,  // the cluster can't be reached, or another process is using it
   kFailed = 4,       // anything else
@@ -41,7 +41,8 @@ class Shell {
   std::string address;  // --cluster
   bool json = false;    // --json
 
-  // Opens the cluster, or says why not: kUnavailable, or kInvalidArgument for an address that is none.
+  // Opens the cluster, or says why not: kInvalidArgument for an address that can't be understood, kDataLoss if what is stored
+  // can't be read, kUnavailable for anything else.
   absl::StatusOr<std::unique_ptr<Cluster>> Open(Missing missing = Missing::kIsAnError,
                                                 ClusterOptions options = CommandOptions()) const;
 

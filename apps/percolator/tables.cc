@@ -1,4 +1,4 @@
-// percolator tables: lists, makes and drops tables.
+// percolator tables: lists, creates and drops tables.
 
 #include <iostream>
 #include <memory>
@@ -52,7 +52,7 @@ absl::StatusOr<Exit> ListTables(const Shell& shell) {
                 {{"table", table.name}, {"notify_only_columns", columns}, {"observers", names}});
   }
   listing.End();
-  if (tables->empty() && !shell.json) Note("there are no tables: percolator tables create NAME makes one");
+  if (tables->empty() && !shell.json) Note("there are no tables: percolator tables create NAME creates one");
   return tables->empty() ? Exit::kNothing : Exit::kDone;
 }
 
@@ -77,7 +77,7 @@ absl::StatusOr<Exit> Create(const Shell& shell, const TablesArguments& arguments
 absl::StatusOr<Exit> Drop(const Shell& shell, const TablesArguments& arguments) {
   if (!arguments.yes) {
     return absl::InvalidArgumentError("this would delete all rows of table " + Escaped(arguments.name) +
-                                      " for good, with their old versions. If that is meant, say --yes");
+                                      " for good, with their old versions. Confirm with --yes");
   }
   const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
   if (!cluster.ok()) return cluster.status();
@@ -98,7 +98,7 @@ void AddListTables(CLI::App& app, Shell& shell) {
 
 void AddCreate(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<TablesArguments>();
-  CLI::App* const command = app.add_subcommand("create", "Makes a table, and the cluster if it is the first");
+  CLI::App* const command = app.add_subcommand("create", "Creates a table, and the cluster if it is the first");
   command->add_option("NAME", arguments->name, "Of letters, digits, _ and -, at most 64")->required();
   command
       ->add_option("--notify-only", arguments->notify_only,
@@ -114,18 +114,18 @@ void AddDrop(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<TablesArguments>();
   CLI::App* const command = app.add_subcommand("drop", "Deletes a table with all its rows");
   command->add_option("NAME", arguments->name)->required();
-  command->add_flag("--yes", arguments->yes, "That is meant");
+  command->add_flag("--yes", arguments->yes, "Confirm");
   command->footer(R"(Example:
   percolator tables drop accounts --yes
 
-Nobody may write to the table at that moment: stop who does first.)");
+Stop all writers to the table first.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Drop(shell, *arguments); }); });
 }
 
 }  // namespace
 
 void AddTables(CLI::App& app, Shell& shell) {
-  CLI::App* const command = app.add_subcommand("tables", "Lists, makes and drops tables");
+  CLI::App* const command = app.add_subcommand("tables", "Lists, creates and drops tables");
   command->require_subcommand(0, 1);
   command->footer(R"(Examples:
   percolator tables                    the same as tables list

@@ -92,7 +92,7 @@ absl::StatusOr<Exit> WaitIdle(const Shell& shell, const WaitIdleArguments& argum
 void AddWaitIdle(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<WaitIdleArguments>();
   CLI::App* const command = app.add_subcommand("wait-idle", "Waits until no notification is left in the cluster");
-  command->add_option("--timeout", arguments->timeout, "Give up after so long")
+  command->add_option("--timeout", arguments->timeout, "Give up after this time")
       ->type_name("DURATION")
       ->capture_default_str();
   command->footer(R"(Examples:

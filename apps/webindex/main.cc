@@ -196,7 +196,7 @@ absl::Status Run::Open() {
   if (!options.ok()) return options.status();
   std::error_code error;
   std::filesystem::create_directories(options_.data, error);
-  if (error) return absl::UnavailableError("can't make the data folder " + options_.data + ": " + error.message());
+  if (error) return absl::UnavailableError("can't create the data folder " + options_.data + ": " + error.message());
   absl::StatusOr<std::unique_ptr<WebIndex>> index = WebIndex::Open(*options);
   if (!index.ok()) {
     const std::optional<Presence> server = webindex::FindServer(options_.data);

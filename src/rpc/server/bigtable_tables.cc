@@ -290,7 +290,7 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Modify(std:
   std::shared_ptr<const BigtableTable> table = *std::move(found);
   if (table->native()) {
     return absl::FailedPreconditionError(
-        StrCat("table ", table->id(), " is Percolator's: its families are data, lock, write and notify for ever"));
+        StrCat("table ", table->id(), " is Percolator's: its families are data, lock, write and notify forever"));
   }
   // What an earlier drop has left must be gone before a family of that name is made.
   if (absl::Status s = EraseDropped(&table); !s.ok()) return s;
@@ -300,7 +300,7 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Modify(std:
   }
   for (const std::string& dropped : schema.dropped()) {
     if (schema.families().contains(dropped)) {
-      return absl::InvalidArgumentError(StrCat("family \"", dropped, "\" can't be dropped and made in one request"));
+      return absl::InvalidArgumentError(StrCat("family \"", dropped, "\" can't be dropped and created in one request"));
     }
   }
   auto changed = std::make_shared<const BigtableTable>(table->id(), false, std::move(schema));
