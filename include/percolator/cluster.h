@@ -65,7 +65,10 @@ struct ClusterStats {
 // All methods may be called by any thread.
 class Cluster {
  public:
-  // kInvalidArgument: the address can't be understood. kUnavailable: what it names can't be reached.
+  // kInvalidArgument: the address or an option can't be understood. kUnavailable: what it names can't be reached. Of a folder:
+  // kFailedPrecondition: another process has it open, its format is newer, its oracle's file is missing, or it is not a store's;
+  // kNotFound: it does not exist, and RocksStoreOptions::create_if_missing is off; kResourceExhausted: the disk is full; kDataLoss:
+  // it can't be read.
   static absl::StatusOr<std::unique_ptr<Cluster>> Open(std::string_view address, const ClusterOptions& options = {});
 
   // A cluster of the caller's own parts, which must outlive it: for tests, simulation and unusual deployments.
@@ -81,11 +84,11 @@ class Cluster {
   absl::Status DropTable(std::string_view name);
   absl::StatusOr<std::vector<std::string>> ListTables();
 
-  // Runs `fn` in a transaction and commits it. On a conflict runs *fn* again, in a new transaction on a new snapshot,
-  // after a while; so fn must have no effects but through `t`. If fn returns an error other than kAborted, nothing is
-  // committed and the error is returned. Returns the commit timestamp; zero if fn wrote nothing. kAborted: there were
-  // conflicts until the attempts or the time were used up. kUnknown: it may have committed, and fn is not run again; ask
-  // with Resolve(*UnknownCommitOf(status)).
+  // Runs `fn` in a transaction and commits it. On a conflict, waits and runs `fn` again in a new transaction on a new
+  // snapshot; so `fn` must have no side effects except through `t`. If `fn` returns an error other than kAborted, nothing is
+  // committed and the error is returned. Returns the commit timestamp; zero if `fn` wrote nothing. kAborted: conflicts
+  // persisted until attempts or time ran out. kUnknown: it may have committed, and `fn` is not run again; ask with
+  // Resolve(*UnknownCommitOf(status)).
   absl::StatusOr<Timestamp> Transact(const std::function<absl::Status(ReadWrite& t)>& fn,
                                      const TransactOptions& options = {});
 
@@ -98,7 +101,7 @@ class Cluster {
   // kOutOfRange: it is so old that garbage collection has taken the answer. kNotFound: the table of its primary is dropped.
   absl::StatusOr<CommitResult> Resolve(const CommitResult& unknown);
 
-  // The cells that have notifications, counted up to `most`.
+  // Counts the cells that have notifications, up to `most`.
   absl::StatusOr<Backlog> NotificationBacklog(size_t most = 1'000'000);
 
   // Collects garbage now; returns the safe point: everything older is gone but the newest version of each cell.

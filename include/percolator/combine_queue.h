@@ -18,7 +18,7 @@
 //         for many deltas.
 // TABLE   One of its own. What is stored there does not depend on the number of buckets, except that GetExact looks into
 //         one bucket only; all processes should have the same.
-// FIRST WORKER  As ever, only what is written while the observer is known to the cluster notifies it. After the first
+// FIRST WORKER  As usual, only what is written while the observer is known to the cluster notifies it. After the first
 //         start of a worker on a queue that has been added to before, call NotifyAll once.
 //
 // A delta that the function returns an error for goes, with all those beside it, to quarantine. (The first delta of a key is
@@ -46,13 +46,14 @@ namespace percolator {
 
 using CombineFunction = std::function<absl::StatusOr<std::string>(std::string_view a, std::string_view b)>;
 
-// The sum of two whole numbers in decimal digits, of 64 bits. kInvalidArgument: one is none. kOutOfRange: it does not fit.
+// The sum of two whole numbers in decimal digits, of 64 bits. kInvalidArgument: one of them is not a number. kOutOfRange: the
+// sum overflows.
 absl::StatusOr<std::string> AddDecimals(std::string_view a, std::string_view b);
 
 struct CombineQueueOptions {
   uint32_t buckets = 64;  // folded independently of each other
   size_t batch = 1000;    // deltas folded by one transaction; about: those that were added together stay together
-  // A value that comes to this is deleted; it changes nothing when it is combined with another.
+  // A value equal to this is deleted; combining with it must change nothing.
   std::optional<std::string> neutral;
 };
 

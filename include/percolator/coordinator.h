@@ -3,7 +3,7 @@
 // It plays the parts of Chubby and of the lightweight lock service in the paper. Safety never depends on it: a wrong word
 // about a session costs an aborted transaction, a lost claim costs work done twice, a lost hint costs milliseconds.
 //
-// Implementations: in process; in `percolator serve`, for the processes of one machine; on etcd leases.
+// Implementations: in process; in `percolator serve`, for all processes around it; on etcd leases.
 
 #ifndef PERCOLATOR_COORDINATOR_H_
 #define PERCOLATOR_COORDINATOR_H_
@@ -49,7 +49,7 @@ class Coordinator {
   // The smallest timestamp that any session reports to need; Infinity if none does.
   virtual absl::StatusOr<Timestamp> OldestSnapshot() = 0;
 
-  // Makes the session the leader of `role` if it has none. True: it leads, until it ends.
+  // Makes the session leader of `role` if there is no leader. True: it leads until the session ends.
   virtual absl::StatusOr<bool> Campaign(std::string_view role, const Session& session) = 0;
 
   // Claims a row for the session: advice to others to look for work elsewhere. False: another session has it.

@@ -17,10 +17,10 @@
 //         holds for transactions that take no longer than `longest_transaction`, from start to commit. One that takes
 //         longer is delivered all the same, but perhaps after one that began when it had committed.
 // CONFLICTS  Adding never conflicts: numbers are given later, by an observer, in one transaction for many entries. Another
-//         observer delivers; an error of the function is tried again, with growing pauses, for ever, while the other
+//         observer delivers; an error of the function is tried again, with growing pauses, forever, while the other
 //         shards go on. What is delivered is deleted.
 // TABLE   One of its own. The number of shards must not change while something waits in it.
-// FIRST WORKER  As ever, only what is written while the observers are known to the cluster notifies them. After the first
+// FIRST WORKER  As usual, only what is written while the observers are known to the cluster notifies them. After the first
 //         start of a worker on a queue that has been added to before, call NotifyAll once.
 
 #ifndef PERCOLATOR_EXPORT_QUEUE_H_
@@ -58,6 +58,7 @@ struct ExportQueueOptions {
   // Entries that are numbered, and that are delivered, by one transaction. Their delivery should take seconds at most: if it
   // takes longer than a minute, it was in vain and is done again.
   size_t batch = 100;
+  // See ORDER. Numbering scans all entries added within this time, so shorten it for busy queues.
   Duration longest_transaction = std::chrono::seconds(90);
 };
 

@@ -61,7 +61,7 @@ struct TableDescription {
 // A lock, and what will become of it when somebody meets it.
 struct LockInfo {
   enum class State : uint8_t {
-    kAlive,       // its transaction is under way: who meets it waits
+    kAlive,       // its transaction is running: readers wait, writers give up
     kAbandoned,   // its owner is gone before it committed: it will be rolled back
     kCommitted,   // its transaction has committed: it will be rolled forward
     kRolledBack,  // its transaction was rolled back elsewhere: so will it be

@@ -53,7 +53,7 @@ struct Notification {
 };
 
 // OK: commit what was written to `t`. kAborted: run again. kUnavailable, kDeadlineExceeded: something that the observer
-// needs can't be reached, run again after a while, for ever. Any other error: run again after a while, and after
+// needs can't be reached, run again after a while, forever. Any other error: run again after a while, and after
 // ObserverSpec::attempts of them put the notification into quarantine.
 using ObserverFunction = std::function<absl::Status(ReadWrite& t, const Notification& notification)>;
 
@@ -82,9 +82,9 @@ struct ObserverInfo {
 struct WorkerOptions {
   int threads = 4;   // that run observers
   int scanners = 1;  // that look for notifications nobody hinted at
-  // Between two looks at tables in which nothing was found: at first a hundredth of it, and growing.
+  // Pause between scans that found nothing: starts at a hundredth of this and grows to it.
   Duration scan_period = std::chrono::seconds(1);
-  // Cells that wait to be observed, at most, but one for each observer; more are left where they are, for the scanners.
+  // At most this many cells wait in this worker (each observer may always have one). The rest stay in the cluster for scanners.
   size_t queue = 10'000;
   // Between a failure of an observer and its next attempt: doubling, from the first to the last.
   Duration first_retry = std::chrono::milliseconds(10);
@@ -124,7 +124,7 @@ struct ObserverMetrics {
   std::vector<Bucket> latency;  // the same as a histogram; only buckets that have something in them
 };
 
-// What all notifications of a cluster together wait for.
+// Notifications waiting in the whole cluster.
 struct Backlog {
   size_t cells = 0;    // with notifications; no more are counted than was asked for
   Duration oldest{0};  // age of the oldest of these
@@ -175,7 +175,7 @@ class Worker {
   // The observer runs again for that cell. kNotFound: it is not in quarantine any more. kFailedPrecondition: the cluster has
   // no such observer of that column now; the entry stays.
   absl::Status Replay(const Quarantined& entry);
-  // Forgets it. The next change of the cell is observed as ever.
+  // Forgets it. The next change of the cell is observed as usual.
   absl::Status Drop(const Quarantined& entry);
 
  private:

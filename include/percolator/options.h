@@ -16,18 +16,19 @@ namespace percolator {
 
 using Duration = std::chrono::microseconds;
 
-// What a transaction may be at most; beyond it Set, Delete and Verify are kInvalidArgument.
+// Limits of a transaction. Exceeding one makes Set, Delete, Verify or Notify return kInvalidArgument.
 struct TransactionLimits {
   size_t row_key_bytes = 4 << 10;
   size_t column_bytes = 8 << 10;
   size_t value_bytes = 16 << 20;
-  size_t cells = 32'768;          // written or verified
+  size_t cells = 32'768;          // written or verified; and as many notified
   size_t total_bytes = 32 << 20;  // of values and names, the name of a column counted four times
 };
 
 // Certificates and keys, as files in PEM format. None: plain text.
 struct TlsFiles {
-  std::string ca;    // who is believed: for a client, of the server; for a server, of clients, which then must show one
+  // CA to trust: for a client, the server's; for a server, its clients', which must then present a certificate.
+  std::string ca;
   std::string cert;  // one's own certificate
   std::string key;   // and its key
 
@@ -44,11 +45,11 @@ struct ClusterOptions {
   // for a store that can't be reached.
   Duration call_timeout = std::chrono::seconds(30);
 
-  // Commit a transaction in one step where the store can (the embedded one can), instead of two phases with locks. Off: for
-  // measuring, and for trying out what happens in other deployments.
+  // Commit a transaction in one step where the store can (embedded and `percolator://` can, Bigtable cannot), instead of two
+  // phases with locks. Off: for measuring, and for trying out what happens in other deployments.
   bool commit_in_one_step = true;
 
-  // A lock whose owner has not refreshed it for so long may be cleaned up. Live transactions refresh theirs.
+  // A lock whose owner has not refreshed it for this long may be cleaned up. Live transactions refresh theirs.
   Duration lock_lease = std::chrono::seconds(10);
 
   // Versions older than this are collected, except the newest of each cell, and what open snapshots can see.
@@ -56,11 +57,11 @@ struct ClusterOptions {
   // How often garbage is collected in the background; zero: only when asked.
   Duration gc_period = std::chrono::minutes(1);
 
-  // Secondaries waiting to be committed in the background; when so many wait, Commit does its own.
+  // Secondaries waiting to be committed in the background; when this many wait, Commit does its own.
   size_t background_commits = 10'000;
 
-  // The oracle of `rocksdb:` addresses writes to its file ahead of time, for so long at once. A cluster that is opened again
-  // begins after that time, so timestamps are ahead of the clock by as much, until it has caught up.
+  // The `rocksdb:` oracle reserves timestamps on disk this far ahead. After a restart, timestamps run ahead of the clock by
+  // up to this much.
   Duration oracle_window = std::chrono::seconds(3);
 };
 

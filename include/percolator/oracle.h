@@ -2,7 +2,7 @@
 //
 // O1  Every timestamp is unique, and greater than every timestamp whose request was answered before this request was
 //     made, in whatever process, across restarts and changes of leader.
-// O2  No timestamp is handed out above a bound that is durable, and a restart begins above that bound.
+// O2  No timestamp is handed out at or above a durable bound, and a restart begins at that bound.
 //
 // Values are max(last + 1, microseconds since 2025-01-01 UTC): see percolator/timestamp.h.
 //

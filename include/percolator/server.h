@@ -5,7 +5,7 @@
 //
 // It speaks Bigtable's API, version 2, too, so that Bigtable's own clients can look at the data (docs/serving.md).
 //
-// OracleServer: an oracle alone, one of several of which one leads; what `percolator oracle` runs. For data in Cloud Bigtable.
+// OracleServer: an oracle alone, one of several of which one leads; what `percolator oracle` runs. For data in Bigtable.
 
 #ifndef PERCOLATOR_SERVER_H_
 #define PERCOLATOR_SERVER_H_
@@ -33,7 +33,7 @@ struct ServerOptions {
   TlsFiles tls;
   // Speak plain text beyond this machine. Without it, an address that others can reach needs `tls`.
   bool plaintext_for_all = false;
-  // A session whose process is not heard of for so long is over.
+  // A session whose process is not heard of for this long is over.
   Duration session_ttl = std::chrono::seconds(5);
   // What a request or an answer may be at most.
   size_t message_bytes = size_t{256} << 20;

@@ -7,11 +7,11 @@
 //   kUnavailable         something could not be reached: the same call may be tried again
 //   kDeadlineExceeded    the deadline of the call passed; as kUnavailable. A commit that says so did not happen
 //   kOutOfRange          the snapshot is too old: what it would read may have been collected
-//   kInvalidArgument     a limit exceeded or a name refused: do not retry, mend the call
+//   kInvalidArgument     a limit exceeded or a name refused: do not retry, fix the call
 //   kNotFound            no such table
 //   kAlreadyExists       there is a table of that name
 //   kCancelled           garbage collection was stopped because the cluster is being closed
-//   kFailedPrecondition  misuse, or a component that has stopped: do not retry until something is mended
+//   kFailedPrecondition  misuse, or a component that has stopped: do not retry until something is fixed
 //   kResourceExhausted   the disk is full
 //   kDataLoss            stored bytes can't be read
 //

@@ -141,8 +141,7 @@ struct CellRange {
   TimestampRange range;
 };
 
-// Holds or not by which of `cells` exist, each "existing" if the cell has at least one version in the range.
-// A condition without cells always holds.
+// Tests which of `cells` exist; a cell exists if it has a version in its range. A condition without cells always holds.
 struct Condition {
   enum class Quantifier : uint8_t {
     kNone,  // none of the cells exists (prewrite: no lock, no newer write)
@@ -247,9 +246,8 @@ class Store {
   // the other, in their order.
   virtual std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) = 0;
 
-  // As Mutate. A store that has the cluster's oracle beside it gives a timestamp along with each mutation that it has applied,
-  // so that whoever wants one next needs no request for it. The latest of those of a call was drawn after all of these
-  // mutations were applied.
+  // As Mutate, but a store that holds the cluster's oracle also returns, for each applied mutation, a timestamp that nobody else
+  // gets, which saves a request. The largest one of a call was drawn after all its mutations were applied.
   virtual std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations);
 
   // Whether MutateTogether is possible: the store holds all rows in one place, and its caller's oracle is near.
@@ -267,8 +265,8 @@ class Store {
   // smaller one changes nothing), and survives.
   virtual absl::Status RaiseSafePoint(Timestamp ts) = 0;
   virtual absl::StatusOr<Timestamp> SafePoint() = 0;
-  // One that is at least as large as it was when the last Read or Scan was made that the caller has got an answer of: enough
-  // to know whether garbage collection can have been where it read. A distant store knows it without a request.
+  // A safe point at least as recent as the last Read or Scan answered to this caller: enough to tell whether garbage
+  // collection may have removed what was read. A distant store knows it without a request.
   virtual absl::StatusOr<Timestamp> SafePointOfReads() { return SafePoint(); }
 
   // Row keys that divide the table into pieces of about equal size, ascending, distinct; possibly none. For
@@ -306,7 +304,7 @@ struct RocksStoreOptions {
   // Memory for writes not yet on disk in sorted form, per large family.
   size_t write_buffer_bytes = size_t{64} << 20;
   StoreLimits limits;
-  // False: a directory that is missing or empty is kNotFound, and nothing is made.
+  // False: a directory that is missing or empty is kNotFound, and nothing is created.
   bool create_if_missing = true;
 };
 

@@ -72,8 +72,7 @@ class ReadView {
   // Rows of a range. The iterator must not outlive this view.
   std::unique_ptr<RowIterator> Scan(const ScanOptions& options);
 
-  // This view shows what was committed at or before this timestamp, and nothing else. Zero: a transaction that has not read
-  // anything yet.
+  // Everything committed at or before this timestamp is visible, and nothing else. Zero: the transaction has not started.
   Timestamp timestamp() const;
 
  protected:
@@ -98,7 +97,7 @@ class Snapshot : public ReadView {
 // Reads see the writes made before in the same transaction, also in scans.
 class ReadWrite : public ReadView {
  public:
-  // Draws the start timestamp, if it is not there yet, and returns it. No other transaction has the same, so it is also a
+  // Draws the start timestamp, unless that was done before, and returns it. No other transaction has the same, so it is also a
   // name for what this one writes.
   absl::StatusOr<Timestamp> Start();
 
@@ -106,8 +105,8 @@ class ReadWrite : public ReadView {
   absl::Status Set(std::string_view table, std::string_view row, std::string_view column, std::string_view value);
   absl::Status Delete(std::string_view table, std::string_view row, std::string_view column);
 
-  // Makes the commit fail if anyone else writes the cell between this transaction's start and its commit, as if this
-  // transaction had written it: what was read of it is then true at the commit timestamp too.
+  // Fails the commit if anyone else writes the cell between this transaction's start and commit, so that what was read still
+  // holds at the commit timestamp.
   absl::Status Verify(std::string_view table, std::string_view row, std::string_view column);
 
   // Notifies the observers of a notify-only column (TableSchema), if the transaction commits. Never conflicts.
