@@ -1,8 +1,8 @@
 // Faults: what may go wrong in a simulated run, how often, and the shape of the world otherwise.
 //
 // Faults::Swarm(seed) rolls a world for a seed: each kind of fault is on or off by the toss of a coin, at a rate of its
-// own, because bugs hide from runs in which everything fails a little all the time (testing.md §4). Faults::None() is the
-// world without faults; World::Heal turns a faulty world into one.
+// own, because bugs hide from runs in which everything fails a little all the time. Faults::None() is the world without
+// faults; World::Heal turns a faulty world into one.
 
 #ifndef PERCOLATOR_SIM_FAULTS_H_
 #define PERCOLATOR_SIM_FAULTS_H_

@@ -425,7 +425,7 @@ void Run::ReadEverything(Actor& actor) {
   }
 }
 
-// T10, finding 7: each has one answer, and that is the true one. Only what is older than the safe point may have none.
+// T10: each has one answer, and that is the true one. Only what is older than the safe point may have none.
 void Run::ResolveOpen(Actor& actor) {
   for (const Scene::Open& open : scene_.open) {
     const Timestamp start_ts = open.result.start_ts;

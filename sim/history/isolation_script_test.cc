@@ -1,4 +1,4 @@
-// The isolation scripts of the test programme, each as it may have happened and as it must not have: both checkers are
+// The isolation scripts (tests/histories, H1 to H24), each as it may have happened and as it must not have: both checkers are
 // silent on the first, and both speak on the second. What is allowed is also put before the reference checker, so that
 // the scripts themselves are right.
 

@@ -1,6 +1,6 @@
 // An observer that changes what it observes: each run counts a number down, until it is zero.
 //
-// N8, lesson 50: its own change notifies it again. Some numbers are larger than the chain of notifications may be long
+// Its own change notifies it again. Some numbers are larger than the chain of notifications may be long
 // (WorkerOptions::max_chain): that is taken for a cycle and goes to quarantine, and each replay goes a piece on.
 
 #include <algorithm>

@@ -31,8 +31,8 @@ class MemoryOracle final : public Oracle {
   std::atomic<uint64_t> next_{1};
 };
 
-// The file is made with the store. If it is missing where there is data, somebody took it away, and timestamps must not
-// begin anew (lesson 24).
+// The file is created with the store. If it is missing where there is data, somebody took it away, and timestamps must not
+// begin anew: they could be handed out twice.
 absl::StatusOr<std::unique_ptr<LocalOracle>> OpenOracle(const std::string& path, Store* store,
                                                         const LocalOracleOptions& options) {
   absl::StatusOr<std::unique_ptr<LocalOracle>> oracle = LocalOracle::Open(path, options);

@@ -5,7 +5,7 @@
 // a row several times, for several cells in it; the first time the coordinator is asked, the last release goes there. Two
 // owners in one process exclude each other like two processes.
 //
-// Claims are advice (lesson 46). They may be lost, or granted twice, and a coordinator that can't be reached refuses nobody:
+// Claims are advice. They may be lost, or granted twice, and a coordinator that can't be reached refuses nobody:
 // that costs work done twice, never more.
 
 #ifndef PERCOLATOR_COORD_ROW_CLAIMS_H_

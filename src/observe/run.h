@@ -1,4 +1,4 @@
-// One run of one observer for one cell: section 2.4 of the paper, and lessons 37 to 50.
+// One run of one observer for one cell: section 2.4 of the paper.
 //
 // N5  The mark is read first, then the start timestamp S is drawn: so the run sees the change that the mark is of.
 // N2  STRONG: the observed cell and the observer's acknowledgement are read at S. If the cell has changed since the run that

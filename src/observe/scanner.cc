@@ -10,7 +10,7 @@
 namespace percolator {
 namespace {
 
-// Rows with marks in one page: few, because a mark may be stale when the last of them is dealt with (lesson 47).
+// Rows with marks in one page: few, because a mark may be stale when the last of them is dealt with.
 constexpr size_t kPage = 64;
 // The first wait is this part of the scan period.
 constexpr int kFirstWait = 100;
@@ -222,7 +222,7 @@ bool Scanner::OfferCell(const CellName& cell, Handled* handled) {
   return true;
 }
 
-// Ages are told by the oracle's time (lesson 30). What is settled does not count as found: its owner may be alive, and then
+// Ages are told by the oracle's time: clocks of processes differ. What is settled does not count as found: its owner may be alive, and then
 // nothing has happened; else the final mark will be found.
 absl::Status Scanner::HandlePending(const std::vector<FoundMark>& marks) {
   if (std::none_of(marks.begin(), marks.end(), [](const FoundMark& mark) { return mark.pending; })) {

@@ -72,7 +72,7 @@ class SecondaryQueue {
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Refreshes the primary locks of commits that take long, so that nobody takes their owner for dead (lesson 31). A commit
+// Refreshes the primary locks of commits that take long, so that nobody takes their owner for dead. A commit
 // joins before its first prewrite, and leaves when its fate is known or given up.
 class LockKeeper {
  public:

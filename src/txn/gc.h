@@ -1,6 +1,6 @@
 // Garbage collection: forgets versions that no snapshot can see any more.
 //
-// Order matters (G2, G4, and lessons 33 to 36):
+// Order matters (G2, G4):
 //
 //   1. choose the safe point P: oracle time less the retention, and not after any open snapshot;
 //   2. publish P: from then on the store refuses locks at or below it, and reads below it are errors;

@@ -35,7 +35,7 @@ absl::StatusOr<PrimaryState> ReadPrimary(Environment& env, const CellName& prima
     if (cell.family == Family::kLock) {
       absl::StatusOr<Lock> lock = DecodeLock(cell.value);
       if (!lock.ok()) return lock.status();
-      // Lesson 22: a lock that points elsewhere is not this transaction's primary, whatever sent us here.
+      // A lock that points elsewhere is not this transaction's primary, whatever sent us here.
       if (lock->primary.has_value()) return absl::DataLossError("the primary of a lock names another primary");
       state.lock = *std::move(lock);
     } else if (cell.column == RollbackColumn() && primary.column != RollbackColumn()) {
@@ -50,7 +50,7 @@ absl::StatusOr<PrimaryState> ReadPrimary(Environment& env, const CellName& prima
   return state;
 }
 
-// Lock ages are told by one clock, the oracle's (lesson 30).
+// Lock ages are told by one clock, the oracle's: those of owner and reader may differ.
 absl::StatusOr<bool> OwnerIsAlive(Environment& env, const Lock& lock) {
   const absl::StatusOr<bool> session_alive = env.coordinator->IsAlive(lock.session);
   if (session_alive.ok() && !*session_alive) return false;

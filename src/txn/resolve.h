@@ -8,9 +8,9 @@
 //     none of these                      undecided, the primary's prewrite has not arrived (or never will): wait, or
 //                                        leave a marker, so that it can't arrive any more, if the owner is gone
 //
-// Only then is the lock itself touched, conditionally on being exactly that lock (lessons 16 to 22). An owner is gone if its
-// session is, or if it has not refreshed its lock for longer than the lease, by the oracle's time. A wrong judgement costs
-// an abort and never more.
+// Only then is the lock itself touched, conditionally on being exactly that lock: another may stand there by now. An owner is
+// gone if its session is, or if it has not refreshed its lock for longer than the lease, by the oracle's time. A wrong judgement
+// costs an abort and never more.
 
 #ifndef PERCOLATOR_TXN_RESOLVE_H_
 #define PERCOLATOR_TXN_RESOLVE_H_

@@ -1,7 +1,7 @@
 // Scan: the rows of a range as a snapshot sees them, page by page.
 //
 // A page is what one Store::Scan returns. Rows with locks in them are resolved and read again before any row of the page is
-// handed out (lesson 27: a row that can't be read is never left out). Values that are in the family data are loaded for some
+// handed out: a row that can't be read is never left out. Values that are in the family data are loaded for some
 // rows at a time.
 
 #ifndef PERCOLATOR_TXN_SCAN_H_

@@ -59,7 +59,7 @@ struct Writes {
 inline bool HasDataCell(const Lock& lock) { return lock.kind == WriteKind::kPut && !lock.value.has_value(); }
 
 // True of the row: nobody holds a lock in one of the cells, nobody committed a write to one since start_ts, and the
-// transaction was not rolled back here (T4, T5, T11; lessons 7 and 8). The transaction's own lock or record makes it
+// transaction was not rolled back here (T4, T5, T11). The transaction's own lock or record makes it
 // false as well: a repeated prewrite has to look.
 Condition MayWrite(const RowWrites& row, Timestamp start_ts);
 

@@ -163,7 +163,7 @@ TEST_F(EmbeddedTest, AFolderOfSomethingElseIsRefused) {
   EXPECT_TRUE(std::filesystem::exists(Folder() + "/photos.zip"));
 }
 
-// Lesson 24: without the oracle's file timestamps could be handed out twice.
+// Without the oracle's file timestamps could be handed out twice.
 TEST_F(EmbeddedTest, AMissingOracleFileIsRefusedWhereThereIsData) {
   {
     const auto cluster = Open();

@@ -82,7 +82,6 @@ TEST_P(WorkerTest, ADeletionIsAChange) {
   EXPECT_EQ(Get("d", "copied"), "-");
 }
 
-// Lesson 50
 TEST_P(WorkerTest, AnObserverThatWritesItsOwnTriggerIsNotifiedAgain) {
   Worker worker(cluster_.get(), Options());
   worker.Observe(Spec("down", "n", [](ReadWrite& t, const Notification& n) -> absl::Status {

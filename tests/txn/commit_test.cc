@@ -243,7 +243,7 @@ TEST_F(CommitTest, ARollbackIsTriedAgainAndGivenUpAtTheDeadline) {
   EXPECT_LT(world_.runtime.Elapsed(), 2 * Options().call_timeout);
 }
 
-// --- ResolveOutcome: the one true answer (finding 7 of the test programme).
+// --- ResolveOutcome: the one true answer (T10).
 
 TEST_F(CommitTest, TheAnswerIsThePrimarys) {
   const Writes committed = Begin(7, {Put("Bob", "3")});

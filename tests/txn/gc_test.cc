@@ -144,7 +144,7 @@ TEST_F(GcTest, OldLocksAreResolvedAndNewOnesAreNot) {
   EXPECT_THAT(Locks(), ElementsAre("accounts/Joe/bal@9"));
 }
 
-// Finding 5 of the test programme: first the stranded secondary is rolled forward, then its verdict may go.
+// First the stranded secondary is rolled forward, then its verdict may go.
 TEST_F(GcTest, AStrandedSecondaryIsRolledForwardBeforeItsVerdictGoes) {
   const Writes t = Begin(1, {Put("Bob", "1"), Put("Joe", "9")});
   MustPrewrite(t);
@@ -175,7 +175,7 @@ TEST_F(GcTest, ALatePrewriteIsRefused) {
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
-// --- The order of things (finding 5): published, resolved, dropped.
+// --- The order of things: published, resolved, dropped.
 
 TEST_F(GcTest, TheSafePointIsPublishedFirst) {
   MustWrite("Bob", "1", 1, 2);
@@ -189,7 +189,7 @@ TEST_F(GcTest, TheSafePointIsPublishedFirst) {
   EXPECT_EQ(calls.back().what, "mutate");
 }
 
-// G1c: wherever it dies, what can be seen is the same, and the next run finishes.
+// Wherever it dies, what can be seen is the same, and the next run finishes.
 TEST_F(GcTest, DyingAnywhereDoesNoHarm) {
   for (size_t call = 1;; ++call) {
     SCOPED_TRACE(call);

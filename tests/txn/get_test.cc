@@ -51,7 +51,7 @@ TEST_F(GetTest, ADeleteHidesWhatIsBelow) {
   MustRead("Bob", 10, "3");
 }
 
-// Lesson 20: a marker neither hides nor is a version.
+// A marker neither hides nor is a version.
 TEST_F(GetTest, MarkersArePassedOver) {
   MustWrite("Bob", "10", 5, 6);
   const Writes t = Begin(7, {Put("Bob", "3")});

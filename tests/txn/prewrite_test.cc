@@ -56,7 +56,7 @@ TEST_F(PrewriteTest, AnOlderWriteIsNot) {
   EXPECT_EQ(Cells("Bob"), "lock@7 put 3 primary | write@6 put 10 from 5");
 }
 
-// Lesson 13: deletes conflict as puts do; and lesson 14: so do verifies.
+// Deletes conflict as puts do, and so do verifies.
 TEST_F(PrewriteTest, NewerDeletesAndVerifiesAreConflictsToo) {
   MustCommit(Begin(8, {Del("Bob"), Relied("Joe", 0)}), 9);
   ExpectConflict(TryPrewrite(Begin(7, {Put("Bob", "3")})), Conflict::Kind::kNewerWrite, "Bob", 8, 9);
@@ -81,7 +81,7 @@ TEST_F(PrewriteTest, ALiveLockIsAConflictAtOnce) {
   EXPECT_EQ(Cells("Bob"), "lock@7 put 1 primary");
 }
 
-// Lesson 12: a blind writer never reads, so it is the prewrite that clears the way.
+// A blind writer never reads, so it is the prewrite that clears the way.
 TEST_F(PrewriteTest, TheLockOfADeadClientIsRolledBack) {
   MustPrewriteBy(other_, BeginBy(other_, 5, {Put("Joe", "1"), Put("Bob", "1")}));
   other_.Die();
@@ -115,7 +115,7 @@ TEST_F(PrewriteTest, TheLockOfATransactionThatCommittedAfterOurStartIsAConflict)
                  8);
 }
 
-// T11, lesson 9: networks duplicate.
+// T11: networks duplicate.
 TEST_F(PrewriteTest, AgainIsAsOnce) {
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", std::string(300, 'j'))});
   MustPrewrite(t);
@@ -136,7 +136,7 @@ TEST_F(PrewriteTest, AfterItsOwnCommitNothingIsLockedAgain) {
   EXPECT_EQ(Cells("Bob"), "write@8 put 3 from 7");
 }
 
-// T11, finding 1 of the test programme: the marker stops what comes late.
+// T11: the marker stops what comes late.
 TEST_F(PrewriteTest, AfterItsRollbackItIsRefused) {
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
   MustPrewrite(t);
@@ -147,7 +147,7 @@ TEST_F(PrewriteTest, AfterItsRollbackItIsRefused) {
   EXPECT_EQ(Cells("Joe"), "rollback@7");
 }
 
-// Lesson 10, 28: the marker of another transaction is no write.
+// The marker of another transaction is no write.
 TEST_F(PrewriteTest, MarkersOfOthersAreNoConflict) {
   const Writes rolled_back = Begin(8, {Put("Bob", "1")});
   MustPrewrite(rolled_back);

@@ -67,7 +67,7 @@ TEST_F(ResolveTest, ADeadLockAtThePrimaryIsRolledBackThereFirst) {
   EXPECT_EQ(Cells("Joe"), "rollback@7");
 }
 
-// Finding 2 of the test programme, lessons 11 and 18: the secondary may have arrived first.
+// The secondary may have arrived first.
 TEST_F(ResolveTest, AMissingPrimaryIsWaitedForWhileItsOwnerLives) {
   const Writes t = Transfer(7);
   ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
@@ -155,7 +155,7 @@ TEST_F(ResolveTest, TwoResolversAgree) {
   EXPECT_EQ(Cells("Joe"), "rollback@7");
 }
 
-// --- What is done to the lock (T13, lesson 21).
+// --- What is done to the lock (T13).
 
 TEST_F(ResolveTest, OnlyTheExactLockIsTouched) {
   const Writes t = Transfer(7);
@@ -245,7 +245,7 @@ TEST_F(ResolveTest, OneThatLivesDoesNotStopTheOthers) {
   EXPECT_EQ(Cells("Eve"), "write@9 put 2 from 8");
 }
 
-// --- Who is alive (T14, lessons 22, 30).
+// --- Who is alive (T14).
 
 TEST_F(ResolveTest, ASessionThatEndedIsDeadAtOnce) {
   MustPrewrite(Transfer(7));
@@ -346,7 +346,7 @@ TEST_F(ResolveTest, ALostAnswerOfTheRollbackIsAnError) {
   EXPECT_EQ(DecideBy(other_, met).value(), Verdict::RolledBack());
 }
 
-// Lesson 22
+// A lock of the same start, which points elsewhere, decides nothing.
 TEST_F(ResolveTest, APrimaryThatNamesAnotherIsNoPrimary) {
   MustPrewrite(Transfer(7));
   MetLock met = Met("Joe", 7);

@@ -151,7 +151,7 @@ TEST_F(ScanTest, StrandedRowsThatDidNotCommitAreAsBefore) {
   EXPECT_THAT(AllLocks(world_.store.get()), ::testing::IsEmpty());
 }
 
-// Lesson 27: the whole page waits.
+// The whole page waits.
 TEST_F(ScanTest, ALiveLockIsWaitedFor) {
   MustSetMany(5);
   Process slow(&world_, Options(false));

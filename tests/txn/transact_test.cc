@@ -40,7 +40,7 @@ TEST_F(TransactTest, WhoWritesNothingGetsNoTimestamp) {
   EXPECT_EQ(*committed, Timestamp());
 }
 
-// T12, lesson 19: what was read is read again; no old write is kept.
+// T12: what was read is read again; no old write is kept.
 TEST_F(TransactTest, OnAConflictTheFunctionIsRunAgain) {
   MustSet({Put("Bob", "1"), Put("Joe", "1")});
   int runs = 0;
