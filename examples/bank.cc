@@ -78,7 +78,7 @@ absl::StatusOr<Timestamp> Transfer(Cluster& bank, const std::string& from, const
     if (!balances.ok()) return balances.status();
     const int from_has = std::stoi((*balances)[0].value_or("0"));
     const int to_has = std::stoi((*balances)[1].value_or("0"));
-    if (from_has < amount) return absl::OutOfRangeError(from + " has not enough");
+    if (from_has < amount) return absl::FailedPreconditionError(from + " has not enough");
     if (absl::Status s = t.Set(kTable, from, kColumn, std::to_string(from_has - amount)); !s.ok()) return s;
     return t.Set(kTable, to, kColumn, std::to_string(to_has + amount));
   });
@@ -231,7 +231,7 @@ void ManyTransfers(const Settings& settings) {
         const auto done = Transfer(*bank, Account(from), Account(to), 1 + any(random) % 20);
         if (done.ok()) {
           ++transfers;
-        } else if (!absl::IsOutOfRange(done.status())) {
+        } else if (!absl::IsFailedPrecondition(done.status())) {
           Die(done.status());
         }
       }
@@ -270,7 +270,7 @@ int main(int argc, char** argv) {
   std::string temporary;
   if (settings.cluster.empty()) {
     temporary = (std::filesystem::temp_directory_path() / "percolator-bank-XXXXXX").string();
-    if (mkdtemp(temporary.data()) == nullptr) Die(absl::InternalError("can't make a temporary folder " + temporary));
+    if (mkdtemp(temporary.data()) == nullptr) Die(absl::InternalError("can't create a temporary folder " + temporary));
     settings.cluster = "rocksdb:" + temporary;
   }
   ManyTransfers(settings);

@@ -9,7 +9,6 @@
 //     dups        row: content hash    canonical-url
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -22,7 +21,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "percolator/cluster.h"
