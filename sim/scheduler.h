@@ -99,8 +99,6 @@ class Scheduler {
   void ParkUntil(Duration when, std::string_view where, Interruptible interruptible = Interruptible::kNo);
   // Ends a wait, if it is still going on. True: it was.
   bool Wake(const Parking& parking);
-  // Whether a fiber is running.
-  bool in_fiber() const { return current_ != nullptr; }
   // "p1/2": of the running fiber; empty outside of fibers.
   std::string_view fiber_name() const;
 

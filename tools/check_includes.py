@@ -49,7 +49,6 @@ LIBRARIES = {
                            "benchmarks", "sim"],
                           "one folder knows the wire, so that the rest of the library runs without a network"),
     "GoogleTest": (r"gtest/|gmock/", ["tests"], "test code does not belong into the library"),
-    "Google Benchmark": (r"benchmark/", ["benchmarks"], "measuring code does not belong into the library"),
     "CLI11": (r"CLI/", ["apps", "examples", "benchmarks", "sim", "tests"], "a library does not read a command line"),
     "Abseil's Mutex": (r"absl/synchronization/", [],
                        "ThreadSanitizer does not see Debian's prebuilt one: use src/base/mutex.h"),

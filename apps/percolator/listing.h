@@ -31,8 +31,6 @@ class Listing {
   void Add(std::vector<std::string> cells, const Json& object);
   void End();
 
-  size_t size() const { return size_; }
-
  private:
   void PrintPortion();
   void PrintLine(const std::vector<std::string>& cells);

@@ -55,8 +55,6 @@ struct Conflict {
 
 // The transaction lost against another; running it again may succeed.
 bool IsConflict(const absl::Status& status);
-// It is not known whether the transaction committed.
-using absl::IsUnknown;
 // The snapshot lies before what garbage collection keeps.
 bool IsSnapshotTooOld(const absl::Status& status);
 // A passing condition: the same call may succeed later.

@@ -192,7 +192,7 @@ TEST_F(TransactTest, AnUnknownOutcomeIsNotTriedAgain) {
       ++runs;
       return t.Set(kTable, one_step ? "Bob" : "Joe", kColumn, "once");
     });
-    EXPECT_TRUE(IsUnknown(result.status())) << result.status();
+    EXPECT_TRUE(absl::IsUnknown(result.status())) << result.status();
     EXPECT_EQ(runs, 1);
     EXPECT_EQ(Now(one_step ? "Bob" : "Joe"), "once");
   }

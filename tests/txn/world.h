@@ -41,7 +41,6 @@ inline constexpr char kColumn[] = "bal";
 inline const Wire::Place kPrewrites("mutate", 1);
 inline const Wire::Place kDrawsCommitTimestamp("timestamp", 2);  // the first was the start
 inline const Wire::Place kCommitsPrimary("mutate", 2);
-inline const Wire::Place kCommitsSecondaries("mutate", 3);
 // And in one.
 inline const Wire::Place kCommitsTogether("together", 1);
 
