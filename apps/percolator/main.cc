@@ -8,7 +8,6 @@
 //             reached, or another process is using it; 4 anything else. What went wrong goes to the standard error.
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string_view>

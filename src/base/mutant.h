@@ -7,8 +7,6 @@
 #ifndef PERCOLATOR_BASE_MUTANT_H_
 #define PERCOLATOR_BASE_MUTANT_H_
 
-#include <string_view>
-
 namespace percolator {
 
 // Name, and what is wrong when it is on.

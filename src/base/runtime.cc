@@ -7,8 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <climits>
-#include <condition_variable>
-#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>

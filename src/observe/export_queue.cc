@@ -25,9 +25,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "src/base/coding.h"

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <map>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"

@@ -1,6 +1,5 @@
 #include "src/store/batching_store.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -47,8 +46,9 @@ class BatchingStore::Lane {
   Lane(Request request, Runtime* runtime, const BatchingStoreOptions& options)
       : request_(std::move(request)), runtime_(runtime), options_(options) {}
 
-  // Gets the entries answered, together with those of others who ask meanwhile. `shared` tells whether there were any.
-  Answers Do(const Entries& entries, bool* shared) {
+  // Gets the entries answered, together with those of others who ask meanwhile. `shared`, if given, tells whether there were
+  // any.
+  Answers Do(const Entries& entries, bool* shared = nullptr) {
     Call call{&entries, absl::UnknownError("not answered yet")};
     const size_t bytes = SizeOf(entries);
     MutexLock lock(&mutex_);
@@ -60,7 +60,7 @@ class BatchingStore::Lane {
         batch->changed->Wait(&mutex_);
       }
     }
-    *shared = batch->calls.size() > 1;
+    if (shared != nullptr) *shared = batch->calls.size() > 1;
     return std::move(call.answers);
   }
 
@@ -181,13 +181,11 @@ absl::StatusOr<std::vector<Row>> BatchingStore::Read(const std::vector<RowRead>&
 }
 
 std::vector<absl::StatusOr<MutateResult>> BatchingStore::Mutate(const std::vector<RowMutation>& mutations) {
-  bool shared = false;
-  return *mutations_->Do(mutations, &shared);  // errors are of single entries, never of the request
+  return *mutations_->Do(mutations);  // errors are of single entries, never of the request
 }
 
 std::vector<DrawnResult> BatchingStore::MutateThenDraw(const std::vector<RowMutation>& mutations) {
-  bool shared = false;
-  return *drawing_->Do(mutations, &shared);
+  return *drawing_->Do(mutations);
 }
 
 absl::StatusOr<ScanPage> BatchingStore::Scan(const ScanRequest& request) { return store_->Scan(request); }

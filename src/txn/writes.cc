@@ -1,6 +1,5 @@
 #include "src/txn/writes.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "src/rpc/server/bigtable_tables.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <set>

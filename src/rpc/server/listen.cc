@@ -3,8 +3,6 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 
-#include <string_view>
-
 #include "src/base/strings.h"
 #include "src/rpc/channel.h"
 

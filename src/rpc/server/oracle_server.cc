@@ -1,4 +1,3 @@
-#include <chrono>
 #include <utility>
 
 #include "percolator/server.h"

@@ -14,7 +14,6 @@
 #ifndef PERCOLATOR_STORE_ROCKS_ROCKS_STORE_H_
 #define PERCOLATOR_STORE_ROCKS_ROCKS_STORE_H_
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
