@@ -63,7 +63,7 @@ struct Faults {
   Duration spread_max{200};
   // When a duplicate arrives at the latest.
   Duration duplicate_max{1'000'000};
-  // A call without an answer is given up after so long.
+  // A call without an answer is given up after this time.
   Duration call_timeout{20'000};
 
   // Crashes and pauses come so many times as often before this kind of call.

@@ -60,7 +60,7 @@ class Server {
   uint64_t epoch() const { return epoch_; }
   ActorId actor() const { return actor_; }
 
-  // Restarts now, and is up again after so long. What is durable stays; messages that arrive meanwhile are lost.
+  // Restarts now, and is up again after this time. What is durable stays; messages that arrive meanwhile are lost.
   void Restart(Duration down);
   // Up at once, if it is down.
   void ComeUp() { up_again_ = kernel_->now(); }

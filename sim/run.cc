@@ -21,7 +21,7 @@ namespace {
 // A run under faults ends after so many events or so much time, whether all is done or not.
 constexpr uint64_t kEventsUnderFaults = 150'000;
 constexpr Duration kTimeUnderFaults = std::chrono::seconds(30);
-// More events than any phase without faults needs: one that goes on for ever is stuck.
+// More events than any phase without faults needs: one that goes on forever is stuck.
 constexpr uint64_t kManyEvents = 3'000'000;
 // How many times as long as anything else it may take to observe what is left.
 constexpr int kIdleBounds = 10;

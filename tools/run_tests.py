@@ -77,7 +77,7 @@ def check_format(stage):
     (stage.failed if done.returncode else stage.passed).append("clang-format")
     wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", done.stderr, re.MULTILINE)))
     if done.returncode:
-        print(f"format: to mend it: clang-format -i {' '.join(wrong)}" if wrong else done.stderr)
+        print(f"format: to fix it: clang-format -i {' '.join(wrong)}" if wrong else done.stderr)
 
 
 def check_the_includes(stage):

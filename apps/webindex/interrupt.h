@@ -15,7 +15,7 @@ class Interrupt {
   Interrupt();
 
   bool requested();
-  // Returns whether a stop is requested; waits for that, so long at most.
+  // Returns whether a stop is requested; waits for that, this long at most.
   bool WaitFor(std::chrono::milliseconds time);
   void Wait();
 

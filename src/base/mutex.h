@@ -35,7 +35,7 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // The same, for so long at most.
+  // The same, for this long at most.
   void WaitFor(Mutex* mutex, std::chrono::microseconds at_most) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     condition_.wait_for(lock, at_most);

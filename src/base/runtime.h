@@ -25,7 +25,7 @@ class WaitQueue {
 
   // Releases the mutex, waits to be woken (or for no reason at all), takes the mutex again.
   virtual void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) = 0;
-  // The same, for so long at most.
+  // The same, for this long at most.
   virtual void WaitFor(Mutex* mutex, Duration at_most) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) = 0;
   virtual void WakeOne() = 0;
   virtual void WakeAll() = 0;

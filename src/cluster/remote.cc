@@ -30,7 +30,7 @@ TlsFiles TlsOf(const Address& address) {
   return {Setting(address, "ca"), Setting(address, "cert"), Setting(address, "key")};
 }
 
-// An oracle that does not answer for so long is passed over for the next.
+// An oracle that does not answer for this long is passed over for the next.
 constexpr Duration kOracleTimeout = std::chrono::seconds(1);
 
 // Of one request. It is repeated for as long as the call may take, where it may be.

@@ -236,7 +236,7 @@ void LoaderCore::NoteBacklog(const absl::StatusOr<Backlog>& backlog, uint64_t ma
     marks_at_look_ = marks_before;
     looked_ = true;
   } else if (!IsTransient(backlog.status())) {
-    // Nobody will ever know the backlog. To wait for it would be for ever.
+    // Nobody will ever know the backlog. To wait for it would be forever.
     KeepError(backlog.status());
     bounded_ = false;
   } else if (!looked_) {

@@ -27,10 +27,11 @@ namespace percolator {
 absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observer, const CellName& cell,
                                      Timestamp tried_at, int attempts, const absl::Status& error);
 absl::StatusOr<std::vector<Quarantined>> ListQuarantined(Engine* engine);
-// Takes an entry out, and lets the observer run again; or for ever. kNotFound: it is not there.
+// Takes an entry out, and lets the observer run again. kNotFound: there is no such entry.
 absl::Status ReplayQuarantined(Engine* engine, const ObserverInfo& observer, const Quarantined& entry);
 // The same with the observer that the cluster has now.
 absl::Status ReplayQuarantined(Engine* engine, const Quarantined& entry);
+// Takes it out for good.
 absl::Status DropQuarantined(Engine* engine, const Quarantined& entry);
 
 }  // namespace percolator

@@ -38,7 +38,7 @@ std::shared_ptr<grpc::Channel> OpenChannelWith(const std::string& target,
 gpr_timespec DeadlineIn(Duration timeout);
 void SetTimeout(grpc::ClientContext* context, Duration timeout);
 
-// Waits until there is a connection, for so long at most. Whoever tries again should wait with this, not sleep: gRPC makes
+// Waits until there is a connection, for this long at most. Whoever tries again should wait with this, not sleep: gRPC makes
 // connections only while some thread waits for it, and a call that fails at once does not.
 bool WaitForConnection(grpc::Channel& channel, Duration at_most);
 

@@ -88,7 +88,7 @@ absl::StatusOr<bool> RollBackLockedPrimary(Environment& env, const CellName& pri
 }
 
 // The same where it has no lock. Prewrite and commit of the primary could both arrive between our look and this mutation;
-// the lock or the newer record would tell. (If there was a newer record when we looked, its prewrite is refused for ever.)
+// the lock or the newer record would tell. (If there was a newer record when we looked, its prewrite is refused forever.)
 // kOutOfRange: the transaction started at or below the safe point. What is missing there may have been collected, so no
 // marker may be left: it could contradict a verdict that others have acted on (T1).
 absl::StatusOr<bool> MarkMissingPrimary(Environment& env, const CellName& primary, Timestamp start_ts,

@@ -92,7 +92,7 @@ TEST_P(CoordinatorTest, AReportTakesThePlaceOfTheOneBefore) {
   EXPECT_EQ(Oldest(there_), Timestamp::Infinity());
 }
 
-// G2 must not be held back for ever by a process that is gone.
+// G2 must not be held back forever by a process that is gone.
 TEST_P(CoordinatorTest, TheReportOfASessionEndsWithIt) {
   std::unique_ptr<Session> first = Open(here_);
   const std::unique_ptr<Session> second = Open(there_);

@@ -102,7 +102,7 @@ class ObserverBugsTest : public ::testing::Test {
   std::unique_ptr<Cluster> cluster_;
 };
 
-// A worker without observers has no room for anything, and never looked: what removed observers had left stayed for ever,
+// A worker without observers has no room for anything, and never looked: what removed observers had left stayed forever,
 // and loaders waited for it.
 TEST_F(ObserverBugsTest, WorkerWithoutObserversRemovesWhatOthersLeft) {
   LeaveMark();
@@ -133,7 +133,7 @@ TEST_F(ObserverBugsTest, WorkersThatStartAtOnceKnowOfEachOther) {
   EXPECT_TRUE(Eventually([&] { return first_runs == 1 && second_runs == 1; })) << first_runs << " " << second_runs;
 }
 
-// The entry of a cell with a long name did not fit into the name of a column: it was never put away, and failed for ever.
+// The entry of a cell with a long name did not fit into the name of a column: it was never put away, and failed forever.
 TEST_F(ObserverBugsTest, CellsWithLongNamesCanBeQuarantined) {
   const std::string row(4096, '\0');
   const std::string column = "c" + std::string(4000, '\0');
@@ -182,7 +182,7 @@ TEST_F(ObserverBugsTest, OverflowInACombineQueueGoesToQuarantine) {
   EXPECT_TRUE(Eventually([&] { return worker.ListQuarantine().value().size() == 1; }));
 }
 
-// Units of a table that was dropped were tried again for ever, and kept the room of others.
+// Units of a table that was dropped were tried again forever, and kept the room of others.
 TEST_F(ObserverBugsTest, DroppedTableIsNotTriedForEver) {
   Worker worker(cluster_.get(), Quick());
   ObserverSpec spec = Spec("o", "c", Fail);

@@ -194,7 +194,7 @@ class Trial {
       Finish();
     }
     CheckFixpoint();
-    // And a later change is seen as ever.
+    // And a later change is seen as usual.
     WriteByOthers("last");
     Finish();
     CheckFixpoint();

@@ -280,7 +280,7 @@ TEST_P(ExportQueueTest, AnOutsideSystemThatFailsInEveryBatch) {
   EXPECT_EQ(outside_.PayloadsOf("a"), UpTo(30));
 }
 
-// It is tried for ever, and never put into quarantine.
+// It is tried forever, and never put into quarantine.
 TEST_P(ExportQueueTest, AnOutsideSystemThatIsAwayForLong) {
   const ExportQueue queue("exports", {.shards = 1});
   outside_.FailEvery(1);

@@ -57,7 +57,7 @@ TEST_P(WorkerQuarantineTest, AFailingObserverIsSetAsideWhileOthersGoOn) {
   EXPECT_THAT(*worker.ListQuarantine(), SizeIs(0));
   EXPECT_THAT(worker.Replay((*list)[0]), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(worker.Drop((*list)[1]), StatusIs(absl::StatusCode::kNotFound));
-  // The next change is observed as ever.
+  // The next change is observed as usual.
   Set("bad2", "contents", "w");
   ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   EXPECT_EQ(Get("bad2", "parsed"), "w");

@@ -73,7 +73,7 @@ TEST_P(StoreTest, OnceTheSafePointIsRaisedNoLockAppearsBelowIt) {
         const Mutation lock = Set(column, now, std::to_string(attempt), Family::kLock);
         const absl::Status status = Mutate("r", {lock}).status();
         ASSERT_TRUE(status.ok() || absl::IsOutOfRange(status)) << status;
-        std::this_thread::sleep_for(std::chrono::microseconds(20));  // a mutex may go to the same thread for ever
+        std::this_thread::sleep_for(std::chrono::microseconds(20));  // a mutex may go to the same thread forever
       }
     });
   }

@@ -159,7 +159,7 @@ TEST_F(CommitTest, UnreachableIsUnknownAndLaterTold) {
     const CommitResult told = Resolve(t);
     ExpectOutcome(told, applied ? Outcome::kCommitted : Outcome::kAborted);
     EXPECT_EQ(told.commit_ts, applied ? Timestamp(start + 1) : Timestamp());
-    ExpectOutcome(Resolve(t), told.outcome);  // for ever
+    ExpectOutcome(Resolve(t), told.outcome);  // forever
   }
 }
 

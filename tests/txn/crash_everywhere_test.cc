@@ -3,7 +3,7 @@
 //
 //   all or nothing   one snapshot sees all three new values or all three old ones, by Get and by Scan, now and as of
 //                    the time before (T2, T3)
-//   truth            what the client was told is what happened, for ever; unknown becomes known by asking (T10)
+//   truth            what the client was told is what happened, forever; unknown becomes known by asking (T10)
 //   no traces        a reader and a writer leave no lock behind, and the audit finds nothing (T1 to T6, T14)
 //
 // Requests that are still on their way arrive at different moments: before others come, after a reader, after a writer.

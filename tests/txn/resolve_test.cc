@@ -91,7 +91,7 @@ TEST_F(ResolveTest, AMissingPrimaryOfADeadOwnerIsMarked) {
 TEST_F(ResolveTest, AMissingPrimaryUnderANewerWriteIsMarked) {
   const Writes t = Transfer(7);
   ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
-  MustWrite("Bob", "4", 8, 9);  // so its prewrite is refused for ever
+  MustWrite("Bob", "4", 8, 9);  // so its prewrite is refused forever
   me_.Die();
   EXPECT_TRUE(Resolve({Met("Joe", 7)}).value());
   EXPECT_EQ(Cells("Bob"), "rollback@7 | write@9 put 4 from 8");

@@ -6,7 +6,7 @@
 //
 // counts the calls of both, from 1, and at the third the store does what it is asked but the client does not hear of it;
 // and with its second mutation, the client dies.
-// Death is for ever: from then on nothing that the client does reaches anybody, and what it is told is of no account.
+// Death is forever: from then on nothing that the client does reaches anybody, and what it is told is of no account.
 //
 // A batch of row mutations that is lost or cut off by death may have been applied in part (percolator/store.h); `rows`
 // says which rows.

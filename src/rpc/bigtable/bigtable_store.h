@@ -17,7 +17,7 @@
 //            percolator-catalog says which there are, and holds their schemas and the safe point. Whatever else is in the
 //            instance is not touched.
 // SAFE POINT Bigtable can't refuse a lock by what another row says, so the store looks before it sends. It knows the safe point
-//            as it was at most `safe_point_age` ago; RaiseSafePoint waits for so long, and for what this process has under way,
+//            as it was at most `safe_point_age` ago; RaiseSafePoint waits for as long, and for what this process has under way,
 //            before it returns. What remains is a lock that was looked at, then delayed on its way to Bigtable for longer than
 //            that, and whose transaction had begun before the safe point: garbage collection keeps gc_retention (an hour,
 //            by default) for it.

@@ -129,7 +129,7 @@ class BigtableTables {
 
   Store* const store_;
   Mutex administration_;  // one change of tables at a time
-  Mutex gate_;            // passed by all who want changing_: a shared mutex alone may let readers pass for ever
+  Mutex gate_;            // passed by all who want changing_: a shared mutex alone may let readers pass forever
   SharedMutex changing_ ABSL_ACQUIRED_AFTER(gate_);
   Mutex mutex_;
   uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // counts calls of Know

@@ -24,7 +24,7 @@ class RowLatches {
   static size_t Of(std::string_view table, std::string_view row) { return absl::HashOf(table, row) % kCount; }
 
   // Holds some of them while it lives. They are taken in their order, so that two who want the same do not wait for each
-  // other for ever.
+  // other forever.
   class Hold {
    public:
     Hold(RowLatches* latches, std::vector<size_t> which) ABSL_NO_THREAD_SAFETY_ANALYSIS : latches_(latches),
