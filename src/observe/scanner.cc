@@ -222,8 +222,8 @@ bool Scanner::OfferCell(const CellName& cell, Handled* handled) {
   return true;
 }
 
-// Ages are told by the oracle's time: clocks of processes differ. What is settled does not count as found: its owner may be alive, and then
-// nothing has happened; else the final mark will be found.
+// Ages are told by the oracle's time: clocks of processes differ. What is settled does not count as found: its owner may be
+// alive, and then nothing has happened; else the final mark will be found.
 absl::Status Scanner::HandlePending(const std::vector<FoundMark>& marks) {
   if (std::none_of(marks.begin(), marks.end(), [](const FoundMark& mark) { return mark.pending; })) {
     return absl::OkStatus();
