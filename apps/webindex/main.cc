@@ -54,6 +54,7 @@ constexpr int kFailed = 1;
 constexpr int kFoundNothing = 3;  // a query without hits, a page that is not there
 
 constexpr auto kLook = std::chrono::milliseconds(100);
+constexpr int kLooksWhileFollowing = 10;
 
 struct Options {
   std::string data = "webindex-data";
@@ -137,6 +138,7 @@ class Run {
   [[noreturn]] void LeaveWhileLoading();
   absl::Status Settle();
   absl::Status Follow();
+  bool FollowChange(const std::string& path);
   void Loading(const LoadProgress& progress);
   std::string PageAddress() const { return "http://127.0.0.1:" + std::to_string(port_) + "/"; }
 
@@ -145,7 +147,8 @@ class Run {
   ProgressLine line_;
   int port_ = 0;
   uint64_t files_ = 0;
-  std::atomic<bool> loading_{false};  // for the first time
+  std::atomic<bool> loading_{false};    // for the first time
+  std::atomic<bool> following_{false};  // a change is being loaded
 
   // In this order: each uses those before it, and is gone before them.
   std::unique_ptr<WebIndex> index_;
@@ -238,10 +241,20 @@ absl::Status Run::Serve() {
 absl::Status Run::Follow() {
   if (!options_.watch || options_.once) return absl::OkStatus();
   watch_ = std::make_unique<Watch>(options_.docs, [this](const std::string& path) {
-    const absl::Status done = path.empty() ? index_->Update().status() : index_->crawl().Refresh(path);
-    if (!done.ok()) line_.Say("can't follow a change of " + Printable(path) + ": " + std::string(done.message()));
+    following_ = true;
+    const bool done = interrupt_->requested() || FollowChange(path);
+    following_ = false;
+    return done;
   });
   return watch_->Start();
+}
+
+bool Run::FollowChange(const std::string& path) {
+  const absl::Status done = path.empty() ? index_->Update().status() : index_->crawl().Refresh(path);
+  if (!done.ok()) {
+    line_.Say("can't follow a change of " + Printable(path) + ", and try again: " + std::string(done.message()));
+  }
+  return done.ok();
 }
 
 // Loading can't be interrupted: it waits for observers when these fall behind. So it has a thread of its own.
@@ -301,7 +314,12 @@ absl::Status Run::Everything() {
               (options_.once ? "" : "  (Ctrl-C ends)"));
   }
   if (status.ok() && !options_.once) interrupt_->Wait();
-  if (interrupt_->requested()) line_.Say("stopping (Ctrl-C again: at once; nothing is lost)");
+  if (interrupt_->requested()) {
+    line_.Say("stopping (Ctrl-C again: at once; nothing is lost)");
+    // A change of a single file takes no time, one of a large folder may.
+    for (int looks = 0; following_ && looks < kLooksWhileFollowing; ++looks) std::this_thread::sleep_for(kLook);
+    if (following_) LeaveWhileLoading();
+  }
   watch_.reset();
   announcement_.reset();
   server_.reset();

@@ -35,6 +35,8 @@ constexpr milliseconds kMoment(5);
 constexpr milliseconds kLatest(50);
 // While it can't be seen what changes.
 constexpr milliseconds kBlindPeriod(5000);
+// After what has changed could not be followed.
+constexpr milliseconds kAgainPeriod(1000);
 
 std::string Joined(const std::string& folder, std::string_view name) {
   return folder.empty() ? std::string(name) : folder + "/" + std::string(name);
@@ -51,7 +53,7 @@ bool IsBelow(std::string_view path, std::string_view folder) {
 // watched: what came before is found by whoever looks at it then, what comes later is an event.
 class Watch::Impl {
  public:
-  Impl(std::string folder, std::function<void(const std::string&)> changed)
+  Impl(std::string folder, std::function<bool(const std::string&)> changed)
       : folder_(std::move(folder)), changed_(std::move(changed)) {}
   ~Impl() { Stop(); }
 
@@ -74,7 +76,7 @@ class Watch::Impl {
  private:
   void Run() {
     while (!stopped_) {
-      Wait(blind_ ? kBlindPeriod : milliseconds(-1));
+      Wait(!failed_.empty() ? kAgainPeriod : blind_ ? kBlindPeriod : milliseconds(-1));
       if (stopped_) return;
       if (blind_ && told_.empty()) WatchAgain();
       const Clock::time_point latest = Clock::now() + kLatest;
@@ -186,17 +188,19 @@ class Watch::Impl {
   }
 
   void Tell() {
+    told_.merge(failed_);
+    failed_.clear();
     const std::set<std::string> told = std::exchange(told_, {});
     const std::string* above = nullptr;  // in their order the ones below a path come after it, though not all at once
     for (const std::string& path : told) {
       if (above != nullptr && IsBelow(path, *above)) continue;
       above = &path;
-      changed_(path);
+      if (!changed_(path)) failed_.insert(path);
     }
   }
 
   const std::string folder_;
-  const std::function<void(const std::string&)> changed_;
+  const std::function<bool(const std::string&)> changed_;
   Descriptor stop_{-1};
   std::thread thread_;
 
@@ -204,11 +208,12 @@ class Watch::Impl {
   Descriptor events_{-1};
   std::map<int, std::string> folders_;  // the path of each that is watched
   std::set<std::string> told_;          // to be told
+  std::set<std::string> failed_;        // to be told again
   bool blind_ = false;                  // not everything is watched
   bool stopped_ = false;
 };
 
-Watch::Watch(std::string folder, std::function<void(const std::string&)> changed)
+Watch::Watch(std::string folder, std::function<bool(const std::string&)> changed)
     : impl_(std::make_unique<Impl>(std::move(folder), std::move(changed))) {}
 Watch::~Watch() = default;
 absl::Status Watch::Start() { return impl_->Start(); }

@@ -19,7 +19,8 @@ class Watch {
   // or deleted; several changes of a path may come as one, and those below a folder as one of the folder. With "" when it
   // can't be known what has changed: then everything has to be looked at (too many events at once; the folder itself is gone
   // or has come back; every few seconds while there are more folders than the system's limits allow to be watched).
-  Watch(std::string folder, std::function<void(const std::string& relative_path)> changed);
+  // False: it could not be followed now, and is told again a second later.
+  Watch(std::string folder, std::function<bool(const std::string& relative_path)> changed);
   ~Watch();  // stops
 
   // Returns when everything that changes from now on will be told. kNotFound: there is no such folder.

@@ -160,7 +160,9 @@ class Worker {
   void Resume();
 
   // Returns when there is nothing left to do: no notification anywhere, none made meanwhile. What is in quarantine is not
-  // waited for. kDeadlineExceeded: there still was something after `timeout`; the text says what.
+  // waited for. Exact for what this process does. A worker of another process that moves a notification from a table not yet
+  // looked at to one already looked at is missed: where several run, stop the writers and wait in each.
+  // kDeadlineExceeded: there still was something after `timeout`; the text says what.
   absl::Status WaitUntilIdle(Duration timeout);
 
   // Marks every existing value of the observer's column as changed: for an observer that is new to old data. Where it has

@@ -68,7 +68,10 @@ class Told {
 class WatchTest : public FolderTest {
  protected:
   void Start() {
-    watch_ = std::make_unique<Watch>(folder(), [this](const std::string& path) { told_.Add(path); });
+    watch_ = std::make_unique<Watch>(folder(), [this](const std::string& path) {
+      told_.Add(path);
+      return true;
+    });
     ASSERT_THAT(watch_->Start(), IsOk());
   }
 
@@ -132,9 +135,21 @@ TEST_F(WatchTest, HiddenNamesAreNotTold) {
 }
 
 TEST_F(WatchTest, AFolderThatIsNotThere) {
-  Watch watch(folder() + "/no", [](const std::string&) {});
+  Watch watch(folder() + "/no", [](const std::string&) { return true; });
   EXPECT_THAT(watch.Start(), StatusIs(absl::StatusCode::kNotFound));
   watch.Stop();
+}
+
+TEST_F(WatchTest, WhatCouldNotBeFollowedIsToldAgain) {
+  std::atomic<int> refusals = 2;
+  Watch watch(folder(), [&](const std::string& path) {
+    if (refusals-- > 0) return false;
+    told_.Add(path);
+    return true;
+  });
+  ASSERT_THAT(watch.Start(), IsOk());
+  Write("a.html", "A");
+  EXPECT_TRUE(told_.Saw("a.html"));
 }
 
 TEST_F(WatchTest, StopsWhileMuchHappens) {
@@ -144,7 +159,10 @@ TEST_F(WatchTest, StopsWhileMuchHappens) {
   });
   for (int i = 0; i < 20; ++i) {
     std::atomic<bool> stopped = false;
-    Watch watch(folder(), [&](const std::string&) { EXPECT_FALSE(stopped); });
+    Watch watch(folder(), [&](const std::string&) {
+      EXPECT_FALSE(stopped);
+      return true;
+    });
     ASSERT_THAT(watch.Start(), IsOk());
     std::this_thread::sleep_for(std::chrono::milliseconds(i));
     watch.Stop();
@@ -162,6 +180,7 @@ TEST_F(WatchTest, TooManyEventsMeanThatEverythingHasChanged) {
   Watch watch(folder(), [&](const std::string& path) {
     const std::lock_guard<std::mutex> lock(held);
     told_.Add(path);
+    return true;
   });
   ASSERT_THAT(watch.Start(), IsOk());
   Write("first.html", "A");
@@ -187,6 +206,12 @@ TEST_F(WatchTest, TooManyEventsMeanThatEverythingHasChanged) {
 
 class FollowTest : public FolderTest {
  protected:
+  bool Follow(const std::string& path) {
+    const absl::Status done = crawl_->Refresh(path);
+    EXPECT_THAT(done, IsOk());
+    return done.ok();
+  }
+
   // Any change that people and their programs make.
   void Change(std::mt19937& random) {
     std::error_code error;
@@ -259,7 +284,7 @@ class FollowTest : public FolderTest {
 };
 
 TEST_F(FollowTest, TheTablesFollowAnyChanges) {
-  Watch watch(folder(), [this](const std::string& path) { EXPECT_THAT(crawl_->Refresh(path), IsOk()); });
+  Watch watch(folder(), [this](const std::string& path) { return Follow(path); });
   ASSERT_THAT(watch.Start(), IsOk());
   ASSERT_THAT(crawl_->Run(), IsOk());
   std::mt19937 random(17);
@@ -275,7 +300,7 @@ TEST_F(FollowTest, TheTablesFollowAnyChanges) {
 
 TEST_F(FollowTest, AnEditIsFollowedAtOnce) {
   Write("a.html", "A");
-  Watch watch(folder(), [this](const std::string& path) { EXPECT_THAT(crawl_->Refresh(path), IsOk()); });
+  Watch watch(folder(), [this](const std::string& path) { return Follow(path); });
   ASSERT_THAT(watch.Start(), IsOk());
   ASSERT_THAT(crawl_->Run(), IsOk());
   auto quickest = std::chrono::steady_clock::duration::max();
