@@ -3,7 +3,8 @@
 // A document is loaded in a transaction; observer A derives something from it, observer B something from that, each in a
 // transaction of its own. Measured are the highest sustained rate (load as fast as goes, while at most so many documents are
 // on their way; the time ends when B has committed the last one), and the latency from the commit of the load to the commit
-// of B, at 10, 50 and 90 percent of that rate. Both sides take turns in one run; rates are medians over rounds.
+// of B, at 10, 50 and 90 percent of that rate; and where both are measured, at 90 percent of the lower of the two rates, which
+// is the same work for both. Both sides take turns in one run; rates are medians over rounds.
 //
 // PostgreSQL has triggers that fill queue tables and NOTIFY, and workers that LISTEN and take one change to a transaction with
 // FOR UPDATE SKIP LOCKED (benchmarks/postgres_pipeline.h). Without --sync, synchronous_commit is off: a crash of its server
@@ -218,6 +219,14 @@ struct Findings {
   std::vector<std::pair<int, Latency>> latencies;  // at so many percent of the rate
 };
 
+Latency MeasureAndPrint(Side* side, const std::string& where, double rate) {
+  const Latency latency = side->MeasureLatency(rate);
+  std::printf("%-11s  %-10s  %8.0f documents/s  p50 %.3f ms  p99 %.3f ms\n", where.c_str(), side->name().c_str(), rate,
+              latency.p50_ms, latency.p99_ms);
+  std::fflush(stdout);
+  return latency;
+}
+
 // The sides take turns.
 std::vector<Findings> Measure(const std::vector<Side*>& sides, int rounds) {
   std::vector<std::vector<double>> rates(sides.size());
@@ -232,13 +241,13 @@ std::vector<Findings> Measure(const std::vector<Side*>& sides, int rounds) {
   for (size_t i = 0; i < sides.size(); ++i) findings[i].rate = Median(rates[i]);
   for (const int percent : {10, 50, 90}) {
     for (size_t i = 0; i < sides.size(); ++i) {
-      const double rate = findings[i].rate * percent / 100;
-      const Latency latency = sides[i]->MeasureLatency(rate);
-      findings[i].latencies.emplace_back(percent, latency);
-      std::printf("at %d %%  %-10s  %8.0f documents/s  p50 %.3f ms  p99 %.3f ms\n", percent, sides[i]->name().c_str(),
-                  rate, latency.p50_ms, latency.p99_ms);
-      std::fflush(stdout);
+      const std::string where = "at " + std::to_string(percent) + " %";
+      findings[i].latencies.emplace_back(percent, MeasureAndPrint(sides[i], where, findings[i].rate * percent / 100));
     }
+  }
+  if (sides.size() == 2) {
+    const double same = 0.9 * std::min(findings[0].rate, findings[1].rate);
+    for (Side* side : sides) MeasureAndPrint(side, "same rate", same);
   }
   return findings;
 }

@@ -51,6 +51,7 @@ absl::Status AddAnchors(ReadWrite& t, const Choice& choice, Postings* postings) 
   }
   size_t added = 0;
   for (const auto& [term, count] : counts) {
+    if (count <= 0) continue;
     if (added++ == kMostAnchorTerms) break;
     (*postings)[term].set_anchors(static_cast<uint32_t>(count));
   }

@@ -20,7 +20,8 @@ using percolator::TableSchema;
 
 namespace {
 
-// Adds counts, term by term. What comes to zero is left out.
+// Adds counts, term by term. What comes to zero is left out, and so is what is beyond the limit. If the same is subtracted later,
+// its count is less than nothing: whoever reads counts passes those over.
 absl::StatusOr<std::string> AddAnchorWords(std::string_view a, std::string_view b) {
   std::map<std::string, int64_t> counts;
   for (const std::string_view bytes : {a, b}) {
@@ -31,8 +32,12 @@ absl::StatusOr<std::string> AddAnchorWords(std::string_view a, std::string_view 
     for (const TermCount& term : words.terms()) counts[term.term()] += term.count();
   }
   AnchorWords sum;
+  constexpr size_t kBytesOfCount = 16;
+  size_t bytes = 0;
   for (const auto& [term, count] : counts) {
     if (count == 0) continue;
+    bytes += term.size() + kBytesOfCount;
+    if (bytes > kMostAnchorWordsBytes) break;
     TermCount* added = sum.add_terms();
     added->set_term(term);
     added->set_count(count);

@@ -113,6 +113,9 @@ inline constexpr std::string_view kExports = "exports";
 inline constexpr size_t kKeptVersions = 20;
 inline constexpr size_t kMostHops = 8;            // pages on the walk to a cluster
 inline constexpr size_t kMostAnchorTerms = 1000;  // of the links to a document: those that come first in their order
+// Of all words of the links to a page, which pages with nothing but words made up for it could else fill without end. Many times
+// what kMostAnchorTerms takes; those that come first in their order.
+inline constexpr size_t kMostAnchorWordsBytes = 2 << 20;
 
 // --- Ranks: PageRank as Brin and Page wrote it first, not divided by the number of pages, so that a page which is added
 // far away changes nothing here:

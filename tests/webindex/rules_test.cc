@@ -3,7 +3,9 @@
 // Each test has an input that changes and changes back. A run begins in between and is held up; another begins afterwards,
 // finds the output right, and commits; the first must not commit any more.
 
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,6 +15,8 @@
 #include "apps/webindex/tables.h"
 #include "gtest/gtest.h"
 #include "percolator/cluster.h"
+#include "percolator/combine_queue.h"
+#include "percolator/observer.h"
 #include "percolator/transaction.h"
 #include "tests/testing/status_matchers.h"
 
@@ -160,6 +164,50 @@ TEST_F(RulesTest, RanksOfPagesWithManyLinksFitIntoATransaction) {
   Write(kRankChanges, "00/1/0", kChanges, changes.SerializeAsString());
   Commit([](ReadWrite& t) { return SpreadRanks(t, "00/1"); });
   EXPECT_NE(ReadCell(kPages, "0.html", kShares), "(absent)");
+}
+
+// Pages of words that nobody else has, all as links to one page: that page keeps as many as fit, and others get theirs.
+TEST_F(RulesTest, WordsOfLinksAreBounded) {
+  percolator::Worker worker(cluster_.get());
+  worker.Observe(AnchorWordsQueue().Observer());
+  ASSERT_THAT(worker.Start(), IsOk());
+  const auto link = [&](const std::string& from, const std::string& to, const std::string& words) {
+    Links links;
+    for (size_t at = 0; at < words.size(); at += 250) {
+      links.add_links()->set_target(to);
+      links.mutable_links(links.links_size() - 1)->set_anchor(words.substr(at, 250));
+    }
+    Write(kPages, from, kLinks, links.SerializeAsString());
+    Commit([&](ReadWrite& t) { return InvertLinks(t, from); });
+  };
+  const auto unlink = [&](const std::string& from) {
+    Write(kPages, from, kLinks, "");
+    Commit([&](ReadWrite& t) { return InvertLinks(t, from); });
+  };
+  const auto words_of = [&](const std::string& url) {
+    AnchorWords words;
+    const std::string bytes = ReadCell(kAnchorWords, percolator::CombineQueue::ValueRow(url), "value");
+    EXPECT_TRUE(bytes == "(absent)" || words.ParseFromString(bytes));
+    EXPECT_LE(bytes.size(), 2 * kMostAnchorWordsBytes);
+    return words;
+  };
+  constexpr int kFrom = 5;
+  for (int page = 0; page < kFrom; ++page) {
+    std::string words;
+    for (int i = 0; i < 50'000; ++i) words += "w" + std::to_string(page * 100'000 + i) + std::string(20, 'x') + " ";
+    link(std::to_string(page), "victim", words);
+    link(std::to_string(page), "victim", words + " again");
+    link("n" + std::to_string(page), "neighbour", "one");
+  }
+  ASSERT_THAT(worker.WaitUntilIdle(std::chrono::minutes(5)), IsOk());
+  EXPECT_TRUE(worker.ListQuarantine()->empty());
+  EXPECT_GT(words_of("victim").terms_size(), static_cast<int>(kMostAnchorTerms));
+  ASSERT_EQ(words_of("neighbour").terms_size(), 1);
+  EXPECT_EQ(words_of("neighbour").terms(0).count(), kFrom);
+  for (int page = 0; page < kFrom; ++page) unlink(std::to_string(page));
+  ASSERT_THAT(worker.WaitUntilIdle(std::chrono::minutes(5)), IsOk());
+  const AnchorWords left = words_of("victim");
+  for (const TermCount& term : left.terms()) EXPECT_LT(term.count(), 0) << term.term();
 }
 
 // One page that gives to very many: what it gives to a shard is written down in cells that can be worked on one by one.
