@@ -95,7 +95,8 @@ class OracleServer {
   std::string address() const;
   int port() const;
 
-  // Takes no more requests, and gives up the lead, so that another takes over at once.
+  // Gives up the lead, so that another takes over at once, and takes no more requests. Those under way have a second, then
+  // they are cancelled.
   void Stop();
 
  private:

@@ -1,14 +1,10 @@
 // A server whose clients are hostile or broken, or the network odd. Whatever they send, keep open or never read, the server
 // goes on serving others, within bounds of memory, and ends when it is told to.
 
-#include <arpa/inet.h>
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +29,7 @@
 #include "src/rpc/proto/bigtable_admin.grpc.pb.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
 #include "src/rpc/remote/remote_store.h"
+#include "tests/rpc/raw_connection.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -46,7 +43,6 @@ using ::testing::HasSubstr;
 
 constexpr std::chrono::seconds kTimeout(60);
 constexpr size_t kMiB = size_t{1} << 20;
-constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr char kTable[] = "projects/p/instances/i/tables/big";
 
 // Of this process, in which clients and server are.
@@ -57,48 +53,6 @@ size_t MemoryInUse() {
   file >> total >> resident;
   return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
-
-// A TCP connection to a port of this machine.
-class RawConnection {
- public:
-  explicit RawConnection(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = fd_ >= 0 && connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
-  }
-  RawConnection(RawConnection&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), connected_(std::exchange(other.connected_, false)) {}
-  RawConnection& operator=(RawConnection&&) = delete;
-  ~RawConnection() {
-    if (fd_ >= 0) close(fd_);
-  }
-
-  bool connected() const { return connected_; }
-  // What the other end does not want is dropped.
-  void Send(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return;
-      bytes.remove_prefix(static_cast<size_t>(sent));
-    }
-  }
-  // Reads until the other end closes. False: it does not, for kTimeout.
-  bool WaitForClose() {
-    char chunk[4096];
-    pollfd wanted{fd_, POLLIN, 0};
-    const int patience = static_cast<int>(std::chrono::milliseconds(kTimeout).count());
-    while (poll(&wanted, 1, patience) > 0) {
-      if (recv(fd_, chunk, sizeof(chunk), 0) <= 0) return true;
-    }
-    return false;
-  }
-
- private:
-  int fd_ = -1;
-  bool connected_ = false;
-};
 
 class HostileTest : public ::testing::Test {
  protected:
@@ -233,23 +187,21 @@ TEST_F(HostileTest, BytesThatAreNotTheProtocol) {
                                       "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "\r\n\r\n\r\n\r\n"};
   for (int i = 0; i < 20; ++i) {
     garbage.push_back(RandomBytes(50'000, &random));
-    garbage.push_back(std::string(kPreface) + RandomBytes(50'000, &random));
+    garbage.push_back(std::string(kHttp2Preface) + RandomBytes(50'000, &random));
   }
   for (const std::string& bytes : garbage) {
     RawConnection connection(server_->port());
     ASSERT_TRUE(connection.connected());
     connection.Send(bytes);
-    EXPECT_TRUE(connection.WaitForClose()) << bytes.substr(0, 30);
+    EXPECT_TRUE(connection.WaitForClose(kTimeout)) << bytes.substr(0, 30);
   }
   ExpectServes();
 }
 
 TEST_F(HostileTest, ConnectionsThatEndInTheMiddle) {
   Start();
-  const std::string preface = kPreface;
-  const std::string settings("\0\0\0\x04\0\0\0\0\0", 9);
   const std::string half_headers("\0\x40\0\x01\x04\0\0\0\x01\x82\x84", 11);  // says 16 KiB, and gives two bytes
-  const std::string all = preface + settings + half_headers;
+  const std::string all = StrCat(kHttp2Preface, Http2Frame(kHttp2Settings, 0, 0, ""), half_headers);
   for (size_t size = 1; size <= all.size(); ++size) {
     RawConnection connection(server_->port());
     ASSERT_TRUE(connection.connected());
@@ -369,12 +321,37 @@ TEST_F(HostileTest, AThousandConnectionsThatDoNothing) {
   for (size_t i = 0; i < kConnections; ++i) {
     connections.emplace_back(server_->port());
     ASSERT_TRUE(connections.back().connected()) << i;
-    if (i % 3 == 1) connections.back().Send(kPreface);
-    if (i % 3 == 2) connections.back().Send(std::string_view(kPreface).substr(0, 10));
+    if (i % 3 == 1) connections.back().Send(kHttp2Preface);
+    if (i % 3 == 2) connections.back().Send(kHttp2Preface.substr(0, 10));
     if (i % 200 == 0) ExpectServes();
   }
   ExpectServes();
   EXPECT_LT(MemoryInUse(), before + kConnections * kBytesEach);
+  ExpectStops();
+}
+
+// Calls that begin and never end: without a message, with half of one, or with one that says it is as large as can be.
+TEST_F(HostileTest, HalfOpenCalls) {
+  constexpr uint32_t kCalls = 900;  // on each connection
+  constexpr size_t kBytesEach = 20'000;
+  Start();
+  ExpectServes();
+  const size_t before = MemoryInUse();
+  const std::vector<std::string> methods = AllMethods();
+  std::vector<RawConnection> connections;
+  for (const std::string& message : {std::string(), std::string("\0\0", 2), std::string("\0\x04\0\0\0\x0a", 6)}) {
+    RawConnection& connection = connections.emplace_back(server_->port());
+    ASSERT_TRUE(connection.connected());
+    connection.Send(Http2Begin());
+    for (uint32_t call = 0; call < kCalls; ++call) {
+      const uint32_t stream = 2 * call + 1;
+      connection.Send(Http2Call(stream, methods[call % methods.size()]));
+      if (!message.empty()) connection.Send(Http2Frame(kHttp2Data, 0, stream, message));
+    }
+    EXPECT_TRUE(connection.WaitUntilHeard(kTimeout));
+  }
+  ExpectServes();
+  EXPECT_LT(MemoryInUse(), before + connections.size() * kCalls * kBytesEach);
   ExpectStops();
 }
 

@@ -10,6 +10,7 @@
 #include "percolator/server.h"
 #include "src/rpc/remote/remote_oracle.h"
 #include "tests/rpc/etcd_process.h"
+#include "tests/rpc/raw_connection.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -56,6 +57,25 @@ TEST_F(OracleServerTest, WhenOneStopsAnotherGoesOn) {
     EXPECT_GT(next, last);
     last = next;
   }
+}
+
+// A call without a message has no end, and no answer. One who leads must not go on leading because of it.
+TEST_F(OracleServerTest, AHalfOpenCallDoesNotKeepTheLead) {
+  options_.lease = std::chrono::seconds(30);  // nobody takes over from a leader that is only silent
+  const std::unique_ptr<OracleServer> first = OracleServer::Start(options_).value();
+  const std::unique_ptr<RemoteOracle> one = RemoteOracle::Open({first->address()}, TlsFiles()).value();
+  const Timestamp before = Get(one.get());
+  const std::unique_ptr<OracleServer> second = OracleServer::Start(options_).value();
+  const std::unique_ptr<RemoteOracle> other = RemoteOracle::Open({second->address()}, TlsFiles()).value();
+  RawConnection connection(first->port());
+  ASSERT_TRUE(connection.connected());
+  connection.Send(Http2Begin() + Http2Call(1, "/percolator.v1.Oracle/GetTimestamps"));
+  ASSERT_TRUE(connection.WaitUntilHeard(std::chrono::seconds(60)));
+  const auto begin = std::chrono::steady_clock::now();
+  first->Stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << "a second, on a machine with time";
+  EXPECT_GT(Get(other.get()), before);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, options_.lease);
 }
 
 TEST_F(OracleServerTest, OptionsThatContradictEachOtherAreRefused) {

@@ -55,7 +55,7 @@ std::optional<Record> Decode(std::string_view text) {
   return record;
 }
 
-class EtcdOracle final : public Oracle {
+class EtcdOracle final : public ElectedOracle {
  public:
   EtcdOracle(EtcdOracleOptions options, std::unique_ptr<EtcdClient> client);
   ~EtcdOracle() override;
@@ -63,6 +63,7 @@ class EtcdOracle final : public Oracle {
   EtcdOracle& operator=(const EtcdOracle&) = delete;
 
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
+  void Resign() override;
 
  private:
   uint64_t Now() const { return options_.clock->BootMicros(); }
@@ -81,7 +82,7 @@ class EtcdOracle final : public Oracle {
   Duration TakeOver(const Record& found, int64_t revision);
   Duration Renew();
   Duration Overtaken(const std::optional<etcd::KeyValue>& found);
-  void Resign();
+  void GiveUpLead();
   absl::StatusOr<EtcdClient::TxnResult> Write(int64_t over, uint64_t bound, uint64_t incarnation);
   // The record as it was just read. Absent: it can't be read.
   std::optional<Record> Note(const etcd::KeyValue& found);
@@ -125,17 +126,20 @@ EtcdOracle::EtcdOracle(EtcdOracleOptions options, std::unique_ptr<EtcdClient> cl
       changed_(Runtime::Real()->NewWaitQueue()),
       thread_([this] { Run(); }) {}
 
-EtcdOracle::~EtcdOracle() {
+EtcdOracle::~EtcdOracle() { EtcdOracle::Resign(); }
+
+void EtcdOracle::Resign() {
   {
     MutexLock lock(&mutex_);
     ending_ = true;
     changed_->WakeAll();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 absl::Status EtcdOracle::CheckLeads() const {
   if (leads_) return absl::OkStatus();
+  if (ending_) return absl::UnavailableError("this oracle has resigned");
   if (!trouble_.ok()) {
     return absl::UnavailableError(StrCat("this oracle does not lead: ", ToPiece(trouble_.message())));
   }
@@ -181,7 +185,7 @@ void EtcdOracle::Run() {
     MutexLock lock(&mutex_);
     if (pause > Duration::zero() && !ending_ && !wants_more_) changed_->WaitFor(&mutex_, pause);
   }
-  Resign();
+  GiveUpLead();
 }
 
 absl::StatusOr<EtcdClient::TxnResult> EtcdOracle::Write(int64_t over, uint64_t bound, uint64_t incarnation) {
@@ -280,7 +284,7 @@ Duration EtcdOracle::Overtaken(const std::optional<etcd::KeyValue>& found) {
   return Duration::zero();
 }
 
-void EtcdOracle::Resign() {
+void EtcdOracle::GiveUpLead() {
   uint64_t bound = 0;
   {
     MutexLock lock(&mutex_);
@@ -307,7 +311,7 @@ void EtcdOracle::NoteTrouble(const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Oracle>> OpenEtcdOracle(const EtcdOracleOptions& options) {
+absl::StatusOr<std::unique_ptr<ElectedOracle>> OpenEtcdOracle(const EtcdOracleOptions& options) {
   if (options.lease < kLeastLease || options.window < kLeastWindow) {
     return absl::InvalidArgumentError("an oracle's lease and its window are at least 100 ms");
   }

@@ -62,12 +62,19 @@ struct EtcdOracleOptions {
   std::function<void(const std::string& name, bool is_self)> on_leader;
 };
 
-// Begins to follow, and leads when it is its turn; both also when etcd can be reached only later. The destructor gives up the
-// lead, so that another need not wait.
+// An oracle that hands out timestamps when it is its turn to lead.
+class ElectedOracle : public Oracle {
+ public:
+  // Gives up the lead for good, so that another need not wait; from then on GetTimestamps is kUnavailable. The destructor
+  // does the same.
+  virtual void Resign() = 0;
+};
+
+// Begins to follow, and leads when it is its turn; both also when etcd can be reached only later.
 //
 // GetTimestamps never waits for etcd. kUnavailable: this one does not lead (the text names who does), is not certain that it
 // still does, or needs a higher bound first. kOutOfRange: the last timestamp is reached.
-absl::StatusOr<std::unique_ptr<Oracle>> OpenEtcdOracle(const EtcdOracleOptions& options);
+absl::StatusOr<std::unique_ptr<ElectedOracle>> OpenEtcdOracle(const EtcdOracleOptions& options);
 
 }  // namespace percolator
 

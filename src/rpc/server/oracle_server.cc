@@ -2,6 +2,7 @@
 
 #include "percolator/server.h"
 #include "src/base/strings.h"
+#include "src/rpc/channel.h"
 #include "src/rpc/etcd/etcd_oracle.h"
 #include "src/rpc/server/listen.h"
 #include "src/rpc/server/oracle_service.h"
@@ -11,6 +12,8 @@ namespace {
 
 // Requests carry a number.
 constexpr size_t kMessageBytes = 64 << 10;
+// For requests under way when it stops. They are answered at once, so what is left then will never be whole.
+constexpr Duration kGrace = std::chrono::seconds(1);
 
 EtcdOracleOptions OracleOptions(const OracleServerOptions& options) {
   EtcdOracleOptions oracle;
@@ -28,7 +31,7 @@ EtcdOracleOptions OracleOptions(const OracleServerOptions& options) {
 
 class OracleServer::Impl {
  public:
-  explicit Impl(std::unique_ptr<Oracle> oracle) : oracle_(std::move(oracle)), service_(oracle_.get()) {}
+  explicit Impl(std::unique_ptr<ElectedOracle> oracle) : oracle_(std::move(oracle)), service_(oracle_.get()) {}
 
   absl::Status Start(const OracleServerOptions& options) {
     absl::StatusOr<Listening> listening =
@@ -40,17 +43,17 @@ class OracleServer::Impl {
 
   const Listening& listening() const { return listening_; }
 
-  // Requests are answered at once, so none is left when the oracle goes.
+  // It resigns first: another leads at once, whatever clients have left open here.
   void Stop() {
     if (listening_.server == nullptr) return;
-    listening_.server->Shutdown();
+    oracle_->Resign();
+    listening_.server->Shutdown(DeadlineIn(kGrace));
     listening_.server->Wait();
     listening_.server.reset();
-    oracle_.reset();
   }
 
  private:
-  std::unique_ptr<Oracle> oracle_;
+  const std::unique_ptr<ElectedOracle> oracle_;
   OracleService service_;
   Listening listening_;
 };
@@ -60,7 +63,7 @@ OracleServer::OracleServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 OracleServer::~OracleServer() { Stop(); }
 
 absl::StatusOr<std::unique_ptr<OracleServer>> OracleServer::Start(const OracleServerOptions& options) {
-  absl::StatusOr<std::unique_ptr<Oracle>> oracle = OpenEtcdOracle(OracleOptions(options));
+  absl::StatusOr<std::unique_ptr<ElectedOracle>> oracle = OpenEtcdOracle(OracleOptions(options));
   if (!oracle.ok()) return oracle.status();
   auto impl = std::make_unique<Impl>(*std::move(oracle));
   if (absl::Status s = impl->Start(options); !s.ok()) return s;
