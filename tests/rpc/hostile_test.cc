@@ -12,6 +12,7 @@
 #include <chrono>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -280,6 +281,25 @@ TEST_F(HostileTest, NumbersAndNamesThatCantBe) {
   mutate.mutable_mutations(0)->add_mutations();
   EXPECT_THAT(Call(*stub, &v1::Store::Stub::Mutate, kTimeout, mutate, &mutate_response),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("neither")));
+  ExpectServes();
+}
+
+// It would end all transactions for ever: each would have started below the safe point.
+TEST_F(HostileTest, ASafePointInTheFuture) {
+  Start();
+  ExpectServes();
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(server_->address());
+  ASSERT_THAT(cluster, IsOk());
+  const Timestamp now = (*cluster)->Now()->timestamp();
+  RemoteStore store(channel_, kTimeout);
+  for (const Timestamp ts : {Timestamp::Infinity(), Timestamp(Timestamp::Infinity().value() - 1),
+                             Timestamp(now.value() + uint64_t{3'600'000'000})}) {
+    EXPECT_THAT(store.RaiseSafePoint(ts), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("future")));
+  }
+  EXPECT_THAT(store.SafePoint(), IsOkAndHolds(Timestamp()));
+  EXPECT_THAT((*cluster)->Now()->Get("good", "row", "column"), IsOkAndHolds(std::optional<std::string>("value")));
+  ExpectServes();
+  EXPECT_THAT(store.RaiseSafePoint(now), IsOk());
   ExpectServes();
 }
 

@@ -21,7 +21,8 @@ namespace {
 // last.
 class BroughtOracle final : public Oracle {
  public:
-  void Bring(Oracle* oracle) { oracle_ = oracle; }
+  // Returns the one before.
+  Oracle* Bring(Oracle* oracle) { return oracle_.exchange(oracle); }
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
     Oracle* const oracle = oracle_.load();
     return oracle == nullptr ? absl::UnavailableError("none was brought") : oracle->GetTimestamps(count);
@@ -29,6 +30,15 @@ class BroughtOracle final : public Oracle {
 
  private:
   std::atomic<Oracle*> oracle_{nullptr};
+};
+
+// One that has passed all timestamps of the suite.
+class LateOracle final : public Oracle {
+ public:
+  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return Timestamp(next_.fetch_add(count)); }
+
+ private:
+  std::atomic<uint64_t> next_{uint64_t{1} << 62};
 };
 
 // A server with the store in it, and the way there.
@@ -52,6 +62,13 @@ class ServedStore final : public RemoteStore {
   absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override {
     served_->oracle.Bring(oracle);
     return RemoteStore::MutateTogether(mutation, oracle);
+  }
+  absl::Status RaiseSafePoint(Timestamp ts) override {
+    LateOracle late;
+    Oracle* const before = served_->oracle.Bring(&late);
+    absl::Status status = RemoteStore::RaiseSafePoint(ts);
+    served_->oracle.Bring(before);
+    return status;
   }
   absl::Status Close() override {
     if (absl::Status s = RemoteStore::Close(); !s.ok()) return s;

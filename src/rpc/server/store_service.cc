@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/strings.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/server/calls.h"
 
@@ -75,6 +76,17 @@ absl::Status MutateTogether(Store* store, Oracle* oracle, v1::MutateTogetherRequ
   return absl::OkStatus();
 }
 
+// A safe point that the oracle has not passed would refuse all transactions until it has, and nothing lowers it.
+absl::Status RaiseSafePoint(Store* store, Oracle* oracle, Timestamp ts) {
+  const absl::StatusOr<Timestamp> now = oracle->GetTimestamp();
+  if (!now.ok()) return now.status();
+  if (ts >= *now) {
+    return absl::InvalidArgumentError(
+        StrCat("a safe point of ", ts.ToString(), " is in the future: the oracle is at ", now->ToString()));
+  }
+  return store->RaiseSafePoint(ts);
+}
+
 }  // namespace
 
 StoreService::Reactor* StoreService::Read(Context* context, const v1::ReadRequest* request,
@@ -101,7 +113,8 @@ StoreService::Reactor* StoreService::MutateTogether(Context* context, const v1::
 
 StoreService::Reactor* StoreService::RaiseSafePoint(Context* context, const v1::RaiseSafePointRequest* request,
                                                     v1::RaiseSafePointResponse* /*response*/) {
-  return RunUnary(context, executor_, [=, this] { return store_->RaiseSafePoint(Timestamp(request->timestamp())); });
+  return RunUnary(context, executor_,
+                  [=, this] { return percolator::RaiseSafePoint(store_, oracle_, Timestamp(request->timestamp())); });
 }
 
 StoreService::Reactor* StoreService::GetSafePoint(Context* context, const v1::GetSafePointRequest* /*request*/,

@@ -11,7 +11,7 @@
 namespace percolator {
 
 // Each request is one call of the store, made by the executor. Mutate, if it is asked to, and MutateTogether draw from
-// `oracle`, which is why only the server's own may be used beside it.
+// `oracle`, which is why only the server's own may be used beside it. A safe point must be below a timestamp of it.
 class StoreService final : public v1::Store::CallbackService {
  public:
   // All must outlive this.
