@@ -53,7 +53,7 @@ BatchingOracle::Place BatchingOracle::Join(uint32_t count) {
     {
       MutexLock lock(&mutex_);
       batch = waiting_;
-      if (batch->count <= kMaxCount - count) {
+      if (batch->count == 0 || batch->count + count <= kMostShared) {
         const uint32_t offset = batch->count;
         batch->count += count;
         // With nothing in flight it was empty.

@@ -5,6 +5,8 @@
 //
 // What it costs then is to wake the others, and no lock is taken for that: each goes on as soon as the answer is there.
 //
+// SIZE  A request is for at most kMostShared timestamps, which a server answers (docs/serving.md); one caller that wants more
+//       goes alone.
 // O5  A timestamp comes from a request that was sent after its caller asked: a batch takes no more callers once it is
 //     sent, and nothing is kept for later. Else a caller could get a timestamp smaller than one it has already seen.
 
@@ -23,6 +25,8 @@ namespace percolator {
 
 class BatchingOracle : public Oracle {
  public:
+  static constexpr uint32_t kMostShared = 16'384;
+
   // Both must outlive this.
   explicit BatchingOracle(Oracle* oracle, Runtime* runtime = Runtime::Real());
 

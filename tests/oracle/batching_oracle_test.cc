@@ -30,6 +30,7 @@ class SlowOracle : public Oracle {
     next_ += count;
     sent_at_[first] = sent;
     ++requests;
+    most = std::max(most.load(), count);
     --in_flight;
     if (failing) return absl::UnavailableError("nobody there");
     return Timestamp(first);
@@ -45,6 +46,7 @@ class SlowOracle : public Oracle {
   uint64_t answers_from = 0;  // the event before which nothing is answered
   std::atomic<int> in_flight{0};
   std::atomic<int> requests{0};
+  std::atomic<uint32_t> most{0};  // timestamps in one request
   std::atomic<bool> failing{false};
 
  private:
@@ -109,18 +111,33 @@ TEST(BatchingOracleTest, AnErrorReachesAllWhoShareItAndTheNextTryIsANewRequest) 
   EXPECT_THAT(oracle.GetTimestamp(), IsOk());
 }
 
-TEST(BatchingOracleTest, LargeRequestsDoNotOverflowABatch) {
+// Eight threads ask for so many each, again and again.
+void DrawOften(BatchingOracle* oracle, uint32_t count) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([=] {
+      for (int i = 0; i < 20; ++i) ASSERT_THAT(oracle->GetTimestamps(count), IsOk());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(BatchingOracleTest, WhatIsSharedIsNoMoreThanAServerAnswers) {
+  SlowOracle distant;
+  BatchingOracle oracle(&distant);
+  DrawOften(&oracle, BatchingOracle::kMostShared / 3);
+  EXPECT_LE(distant.most, BatchingOracle::kMostShared);
+  EXPECT_LT(distant.requests, 8 * 20) << "some were shared";
+}
+
+TEST(BatchingOracleTest, LargeRequestsGoAlone) {
   SlowOracle distant;
   BatchingOracle oracle(&distant);
   EXPECT_THAT(oracle.GetTimestamps(0), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(oracle.GetTimestamps(Oracle::kMaxCount + 1), StatusIs(absl::StatusCode::kInvalidArgument));
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 8; ++t) {
-    threads.emplace_back([&] {
-      for (int i = 0; i < 20; ++i) ASSERT_THAT(oracle.GetTimestamps(Oracle::kMaxCount / 2 + 1), IsOk());
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  DrawOften(&oracle, Oracle::kMaxCount / 2 + 1);
+  EXPECT_EQ(distant.most, Oracle::kMaxCount / 2 + 1);
+  EXPECT_EQ(distant.requests, 8 * 20);
 }
 
 }  // namespace

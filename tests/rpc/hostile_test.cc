@@ -25,11 +25,13 @@
 #include "percolator/cluster.h"
 #include "percolator/server.h"
 #include "src/base/strings.h"
+#include "src/oracle/batching_oracle.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/proto/bigtable.grpc.pb.h"
 #include "src/rpc/proto/bigtable_admin.grpc.pb.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
 #include "src/rpc/remote/remote_store.h"
+#include "src/rpc/server/oracle_service.h"
 #include "tests/rpc/raw_connection.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -281,6 +283,31 @@ TEST_F(HostileTest, NumbersAndNamesThatCantBe) {
   mutate.mutable_mutations(0)->add_mutations();
   EXPECT_THAT(Call(*stub, &v1::Store::Stub::Mutate, kTimeout, mutate, &mutate_response),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("neither")));
+  ExpectServes();
+}
+
+// Timestamps are microseconds: who could draw a million at once would let ten seconds pass with ten requests.
+TEST_F(HostileTest, MoreTimestampsThanAnybodyNeeds) {
+  static_assert(BatchingOracle::kMostShared <= OracleService::kMostAtOnce,
+                "what threads of a process share is answered");
+  Start();
+  const auto stub = v1::Oracle::NewStub(channel_);
+  const auto draw = [&](uint32_t count) {
+    v1::GetTimestampsRequest request;
+    request.set_count(count);
+    v1::GetTimestampsResponse response;
+    return Call(*stub, &v1::Oracle::Stub::GetTimestamps, kTimeout, request, &response);
+  };
+  EXPECT_THAT(draw(OracleService::kMostAtOnce), IsOk());
+  for (const uint32_t count : {uint32_t{0}, OracleService::kMostAtOnce + 1, Oracle::kMaxCount, UINT32_MAX}) {
+    EXPECT_THAT(draw(count), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("16384"))) << count;
+  }
+  v1::MutateRequest mutate;
+  mutate.set_draw(true);
+  for (uint32_t i = 0; i <= OracleService::kMostAtOnce; ++i) mutate.add_mutations();
+  v1::MutateResponse response;
+  EXPECT_THAT(Call(*v1::Store::NewStub(channel_), &v1::Store::Stub::Mutate, kTimeout, mutate, &response),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("16384")));
   ExpectServes();
 }
 

@@ -1,5 +1,6 @@
 // The oracle of a server: `percolator serve`, or one of several `percolator oracle` of which one leads.
 //
+// A server answers for at most 16,384 timestamps at once; more is kInvalidArgument.
 // O5  is kept by the BatchingOracle in front, which Cluster::Open puts there: one request in flight per process.
 
 #ifndef PERCOLATOR_RPC_REMOTE_REMOTE_ORACLE_H_

@@ -14,6 +14,11 @@ namespace percolator {
 // everybody who wants a timestamp has to wait anyway.
 class OracleService final : public v1::Oracle::CallbackService {
  public:
+  // What one request may ask for. Timestamps are microseconds: who draws many moves time ahead, and what is measured in
+  // them, such as the lease of a lock, passes early. So nobody gets more than processes ask for whose threads share
+  // requests (BatchingOracle).
+  static constexpr uint32_t kMostAtOnce = 16'384;
+
   // It must outlive this.
   explicit OracleService(Oracle* oracle) : oracle_(oracle) {}
 

@@ -7,6 +7,7 @@
 #include "src/base/strings.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/server/calls.h"
+#include "src/rpc/server/oracle_service.h"
 
 namespace percolator {
 namespace {
@@ -45,6 +46,11 @@ absl::Status Scan(Store* store, v1::ScanRequest* request, v1::ScanResponse* resp
 }
 
 absl::Status Mutate(Store* store, Oracle* oracle, v1::MutateRequest* request, v1::MutateResponse* response) {
+  constexpr int kMostDrawn = OracleService::kMostAtOnce;
+  if (request->draw() && request->mutations_size() > kMostDrawn) {
+    return absl::InvalidArgumentError(StrCat(request->mutations_size(), " mutations can't be given timestamps; 1 to ",
+                                             kMostDrawn, " is possible in one request"));
+  }
   const absl::StatusOr<std::vector<RowMutation>> mutations = FromMessages<RowMutation>(request->mutable_mutations());
   if (!mutations.ok()) return mutations.status();
   for (const absl::StatusOr<MutateResult>& result : store->Mutate(*mutations)) {
