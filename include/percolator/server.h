@@ -35,8 +35,10 @@ struct ServerOptions {
   bool plaintext_for_all = false;
   // A session whose process is not heard of for this long is over.
   Duration session_ttl = std::chrono::seconds(5);
-  // What a request or an answer may be at most.
-  size_t message_bytes = size_t{256} << 20;
+  // What a request may be at most: enough for the largest mutation of a row, with StoreLimits as they are by default.
+  size_t request_bytes = size_t{80} << 20;
+  // What an answer may be at most.
+  size_t answer_bytes = size_t{256} << 20;
   // How many requests to the store are worked on at once.
   int threads = 32;
 };

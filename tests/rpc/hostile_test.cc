@@ -331,7 +331,8 @@ TEST_F(HostileTest, ASafePointInTheFuture) {
 }
 
 TEST_F(HostileTest, MessagesThatAreTooLarge) {
-  options_.message_bytes = kMiB;
+  options_.request_bytes = kMiB;
+  options_.answer_bytes = kMiB;
   Start();
   RemoteStore store(channel_, kTimeout);
   ASSERT_THAT(store.CreateTable({"t", ""}), IsOk());
@@ -345,6 +346,36 @@ TEST_F(HostileTest, MessagesThatAreTooLarge) {
   EXPECT_THAT(store.Read({{"t", "r", {{.family = Family::kData}}}}), StatusIs(absl::StatusCode::kResourceExhausted))
       << "the answer";
   EXPECT_EQ(channel_->GetState(false), GRPC_CHANNEL_READY);
+  ExpectServes();
+}
+
+// A message of a few megabytes can name millions of rows.
+TEST_F(HostileTest, MoreRowsThanARequestMayName) {
+  constexpr int kRows = 1'000'000;
+  Start();
+  ASSERT_NO_FATAL_FAILURE(MakeBigTable(0));
+  const auto many = [](const std::string& entry) {
+    std::string bytes;
+    for (int i = 0; i < kRows; ++i) bytes += entry;
+    return bytes;
+  };
+  const std::string first = many(std::string("\x0a\0", 2));   // field 1, of no bytes
+  const std::string second = many(std::string("\x12\0", 2));  // field 2
+  bt::MutateRowsRequest entries;
+  entries.set_table_name(kTable);
+  bt::ReadRowsRequest keys;
+  keys.set_table_name(kTable);
+  for (int i = 0; i < kRows; ++i) keys.mutable_rows()->add_row_keys("k");
+  for (const auto& [method, bytes] : std::vector<std::pair<std::string, std::string>>{
+           {"/percolator.v1.Store/Read", first},
+           {"/percolator.v1.Store/Mutate", first},
+           {"/percolator.v1.Store/MutateTogether", second},
+           {"/google.bigtable.v2.Bigtable/MutateRows", entries.SerializeAsString() + second},
+           {"/google.bigtable.v2.Bigtable/ReadRows", keys.SerializeAsString()}}) {
+    const grpc::Status status = CallWith(method, bytes);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
+    EXPECT_THAT(status.error_message(), HasSubstr("the limit is 100000")) << method;
+  }
   ExpectServes();
 }
 

@@ -270,6 +270,87 @@ TEST_F(ServerTest, AMutationComesWithATimestampIfItIsAskedFor) {
   EXPECT_LT(*results[2].drawn, after);
 }
 
+// A call that is too large for one request is several, one after another: all is applied in order, and T6 holds.
+TEST_F(ServerTest, ALargeCallIsSeveralRequests) {
+  Start();
+  const std::string target = StrCat("127.0.0.1:", server_->port());
+  const auto channel = OpenChannel(target, {});
+  ASSERT_THAT(channel, IsOk());
+  for (const RequestLimits limits :
+       {RequestLimits{.entries = 3}, RequestLimits{.bytes = 1000}, RequestLimits{.bytes = 1}}) {
+    RemoteStore store(*channel, std::chrono::seconds(60), limits);
+    const std::string table = StrCat("t", limits.entries, "-", limits.bytes);
+    ASSERT_THAT(store.CreateTable({table, ""}), IsOk());
+    constexpr size_t kRows = 20;
+    std::vector<RowMutation> mutations;
+    std::vector<RowRead> reads;
+    for (size_t i = 0; i < kRows; ++i) {
+      const std::string row = StrCat("r", i % (kRows / 2));  // each twice, the second time over the first
+      mutations.push_back(
+          {table, row, {}, {Mutation::Set(Family::kData, "c", Timestamp(1), std::string(100 + i, 'v'))}});
+      reads.push_back({table, row, {{.family = Family::kData}}});
+    }
+    for (const absl::StatusOr<MutateResult>& result : store.Mutate(mutations)) {
+      EXPECT_THAT(result, IsOkAndHolds(MutateResult::kApplied));
+    }
+    mutations[7].condition = {Condition::Quantifier::kNone, {{Family::kData, "c", TimestampRange::All()}}};
+    const std::vector<DrawnResult> drawn = store.MutateThenDraw(mutations);
+    ASSERT_EQ(drawn.size(), kRows);
+    std::optional<Timestamp> last;
+    for (size_t i = 0; i < kRows; ++i) {
+      EXPECT_THAT(drawn[i].result, IsOkAndHolds(i == 7 ? MutateResult::kConditionFailed : MutateResult::kApplied));
+      EXPECT_EQ(drawn[i].drawn.has_value(), i != 7);
+      if (i == 7) continue;
+      EXPECT_GT(drawn[i].drawn, last);
+      last = drawn[i].drawn;
+    }
+    const absl::StatusOr<std::vector<Row>> rows = store.Read(reads);
+    ASSERT_THAT(rows, IsOk());
+    ASSERT_EQ(rows->size(), kRows);
+    for (size_t i = 0; i < kRows; ++i) {
+      ASSERT_EQ((*rows)[i].cells.size(), 1u);
+      EXPECT_EQ((*rows)[i].cells[0].value.size(), 100 + kRows / 2 + i % (kRows / 2));
+    }
+    EXPECT_THAT(store.Mutate({}), ::testing::IsEmpty());
+    EXPECT_THAT(store.Read({}), IsOkAndHolds(std::vector<Row>()));
+  }
+}
+
+TEST_F(ServerTest, ATransactionMayBeLargerThanARequest) {
+  ServerOptions small = Options();
+  small.request_bytes = size_t{12} << 20;
+  server_ = Server::Start(small).value();
+  const std::unique_ptr<Cluster> cluster = Open({.commit_in_one_step = false});
+  ASSERT_NE(cluster, nullptr);
+  ASSERT_THAT(cluster->CreateTable("t"), IsOk());
+  const std::string value(size_t{3} << 20, 'v');
+  const std::vector<std::string> rows = {"a", "b", "c", "d", "e", "f"};
+  ASSERT_THAT(cluster->Transact([&](ReadWrite& t) {
+    absl::Status status;
+    for (const std::string& row : rows) status.Update(t.Set("t", row, "c", value));
+    return status;
+  }),
+              IsOk());
+  absl::StatusOr<Snapshot> view = cluster->Now();
+  ASSERT_THAT(view, IsOk());
+  for (const std::string& row : rows) EXPECT_TRUE(view->Get("t", row, "c").value() == value) << row;
+}
+
+TEST_F(ServerTest, AJointMutationThatIsTooLargeIsRefused) {
+  Start();
+  const auto channel = OpenChannel(StrCat("127.0.0.1:", server_->port()), {});
+  ASSERT_THAT(channel, IsOk());
+  RemoteStore store(*channel, std::chrono::seconds(60), {.joint_bytes = 1000});
+  ASSERT_THAT(store.CreateTable({"t", ""}), IsOk());
+  const auto change = [&](size_t bytes) {
+    return store.MutateTogether(
+        {Timestamp(1), {{"t", "r", {}, {Mutation::Set(Family::kData, "c", Timestamp(1), std::string(bytes, 'v'))}}}},
+        nullptr);
+  };
+  EXPECT_THAT(change(1000), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("limit of 1000")));
+  EXPECT_THAT(change(900), IsOk());
+}
+
 TEST_F(ServerTest, WhatCantBeServedSaysWhy) {
   Start();
   ServerOptions options = Options(StrCat("127.0.0.1:", server_->port()));

@@ -1,5 +1,6 @@
 #include "src/rpc/remote/remote_store.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -15,7 +16,7 @@ using StoreStub = v1::Store::Stub;
 constexpr Duration kConnectPause = std::chrono::milliseconds(20);
 
 // A server that gives another number of answers than there were questions: nothing of them can be believed.
-absl::Status WrongCount(int answers, size_t questions) {
+absl::Status WrongCount(int answers, int questions) {
   return absl::DataLossError(StrCat("the server gave ", answers, " answers to ", questions, " questions"));
 }
 
@@ -26,8 +27,8 @@ absl::StatusOr<MutateResult> ResultOf(const v1::MutateResponse::Result& result) 
 
 }  // namespace
 
-RemoteStore::RemoteStore(std::shared_ptr<grpc::Channel> channel, Duration timeout)
-    : channel_(std::move(channel)), stub_(v1::Store::NewStub(channel_)), timeout_(timeout) {}
+RemoteStore::RemoteStore(std::shared_ptr<grpc::Channel> channel, Duration timeout, const RequestLimits& limits)
+    : channel_(std::move(channel)), stub_(v1::Store::NewStub(channel_)), timeout_(timeout), limits_(limits) {}
 
 template <typename Request, typename Response>
 absl::Status RemoteStore::Send(grpc::Status (StoreStub::*method)(grpc::ClientContext*, const Request&, Response*),
@@ -45,14 +46,36 @@ void RemoteStore::NoteSafePoint(uint64_t safe_point) {
   }
 }
 
+template <typename Entry, typename Message>
+void RemoteStore::Fill(const std::vector<Entry>& entries, size_t* next,
+                       google::protobuf::RepeatedPtrField<Message>* request) const {
+  const size_t most = std::min(entries.size() - *next, limits_.entries);
+  size_t bytes = 0;
+  for (size_t i = 0; i < most && bytes < limits_.bytes; ++i) {
+    Message* const message = request->Add();
+    ToMessage(entries[(*next)++], message);
+    if (most > 1) bytes += message->ByteSizeLong();
+  }
+}
+
 absl::StatusOr<std::vector<Row>> RemoteStore::Read(const std::vector<RowRead>& reads) {
-  v1::ReadRequest request;
-  for (const RowRead& read : reads) ToMessage(read, request.add_reads());
-  v1::ReadResponse response;
-  if (absl::Status s = Send(&StoreStub::Read, request, &response); !s.ok()) return s;
-  NoteSafePoint(response.safe_point());
-  if (static_cast<size_t>(response.rows_size()) != reads.size()) return WrongCount(response.rows_size(), reads.size());
-  return FromMessages<Row>(response.mutable_rows());
+  std::vector<Row> rows;
+  rows.reserve(reads.size());
+  size_t next = 0;
+  do {
+    v1::ReadRequest request;
+    Fill(reads, &next, request.mutable_reads());
+    v1::ReadResponse response;
+    if (absl::Status s = Send(&StoreStub::Read, request, &response); !s.ok()) return s;
+    NoteSafePoint(response.safe_point());
+    if (response.rows_size() != request.reads_size()) return WrongCount(response.rows_size(), request.reads_size());
+    for (v1::Row& message : *response.mutable_rows()) {
+      absl::StatusOr<Row> row = FromMessage(&message);
+      if (!row.ok()) return row.status();
+      rows.push_back(*std::move(row));
+    }
+  } while (next < reads.size());
+  return rows;
 }
 
 absl::StatusOr<ScanPage> RemoteStore::Scan(const ScanRequest& request) {
@@ -69,36 +92,43 @@ absl::StatusOr<ScanPage> RemoteStore::Scan(const ScanRequest& request) {
 }
 
 absl::Status RemoteStore::SendMutate(const std::vector<RowMutation>& mutations, bool draw,
-                                     v1::MutateResponse* response) {
-  v1::MutateRequest request;
-  for (const RowMutation& mutation : mutations) ToMessage(mutation, request.add_mutations());
-  request.set_draw(draw);
-  if (absl::Status s = Send(&StoreStub::Mutate, request, response); !s.ok()) return s;
-  const bool complete = static_cast<size_t>(response->results_size()) == mutations.size();
-  return complete ? absl::OkStatus() : WrongCount(response->results_size(), mutations.size());
+                                     const std::function<void(const v1::MutateResponse&)>& take) {
+  for (size_t next = 0; next < mutations.size();) {
+    v1::MutateRequest request;
+    Fill(mutations, &next, request.mutable_mutations());
+    request.set_draw(draw);
+    v1::MutateResponse response;
+    if (absl::Status s = Send(&StoreStub::Mutate, request, &response); !s.ok()) return s;
+    if (response.results_size() != request.mutations_size()) {
+      return WrongCount(response.results_size(), request.mutations_size());
+    }
+    take(response);
+  }
+  return absl::OkStatus();
 }
 
 std::vector<absl::StatusOr<MutateResult>> RemoteStore::Mutate(const std::vector<RowMutation>& mutations) {
-  v1::MutateResponse response;
-  const absl::Status status = SendMutate(mutations, false, &response);
-  if (!status.ok()) return std::vector<absl::StatusOr<MutateResult>>(mutations.size(), status);
   std::vector<absl::StatusOr<MutateResult>> results;
   results.reserve(mutations.size());
-  for (const v1::MutateResponse::Result& result : response.results()) results.push_back(ResultOf(result));
+  const absl::Status status = SendMutate(mutations, false, [&](const v1::MutateResponse& response) {
+    for (const v1::MutateResponse::Result& result : response.results()) results.push_back(ResultOf(result));
+  });
+  if (!status.ok()) results.resize(mutations.size(), status);
   return results;
 }
 
 std::vector<DrawnResult> RemoteStore::MutateThenDraw(const std::vector<RowMutation>& mutations) {
-  v1::MutateResponse response;
-  const absl::Status status = SendMutate(mutations, true, &response);
-  if (!status.ok()) return std::vector<DrawnResult>(mutations.size(), {status, std::nullopt});
   std::vector<DrawnResult> results;
   results.reserve(mutations.size());
-  for (const v1::MutateResponse::Result& result : response.results()) {
-    const Timestamp drawn(response.first_drawn() + results.size());
-    results.push_back({ResultOf(result), std::nullopt});
-    if (result.applied() && response.first_drawn() != 0) results.back().drawn = drawn;
-  }
+  const absl::Status status = SendMutate(mutations, true, [&](const v1::MutateResponse& response) {
+    Timestamp drawn(response.first_drawn());
+    for (const v1::MutateResponse::Result& result : response.results()) {
+      results.push_back({ResultOf(result), std::nullopt});
+      if (result.applied() && response.first_drawn() != 0) results.back().drawn = drawn;
+      drawn = drawn.Next();
+    }
+  });
+  if (!status.ok()) results.resize(mutations.size(), {status, std::nullopt});
   return results;
 }
 
@@ -106,6 +136,10 @@ absl::StatusOr<JointResult> RemoteStore::MutateTogether(const JointMutation& mut
   v1::MutateTogetherRequest request;
   request.set_start_ts(mutation.start_ts.value());
   for (const RowMutation& row : mutation.rows) ToMessage(row, request.add_rows());
+  if (const size_t bytes = request.ByteSizeLong(); bytes > limits_.joint_bytes) {
+    return absl::InvalidArgumentError(
+        StrCat("joint mutation has ", bytes, " bytes, more than the limit of ", limits_.joint_bytes));
+  }
   v1::MutateTogetherResponse response;
   if (absl::Status s = Send(&StoreStub::MutateTogether, request, &response); !s.ok()) return s;
   if (!response.applied() && response.failed_row() >= mutation.rows.size()) {

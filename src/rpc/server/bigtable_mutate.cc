@@ -324,6 +324,10 @@ absl::StatusOr<bt::MutateRowsResponse> BigtableMutator::MutateRows(const bt::Mut
   const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->Find(request.table_name());
   if (!table.ok()) return table.status();
   if (request.entries().empty()) return absl::InvalidArgumentError("No mutations provided");
+  if (request.entries_size() > kMutations) {
+    return absl::InvalidArgumentError(
+        StrCat("there are ", request.entries_size(), " entries; the limit is ", kMutations));
+  }
   int64_t count = 0;
   std::vector<const std::string*> keys;
   for (const bt::MutateRowsRequest::Entry& entry : request.entries()) {

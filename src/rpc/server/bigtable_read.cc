@@ -12,6 +12,7 @@ namespace {
 namespace bt = google::bigtable::v2;
 
 constexpr size_t kRowKeyBytes = 4 << 10;
+constexpr int64_t kMostRanges = 100'000;  // in one request, with single keys
 constexpr size_t kKeysAtOnce = 64;
 constexpr size_t kPageRows = 1000;
 constexpr size_t kFewRows = 64;
@@ -165,6 +166,10 @@ absl::Status CheckRowKey(std::string_view key) {
 
 absl::StatusOr<std::vector<RowRange>> RangesOf(const bt::RowSet& rows) {
   if (rows.row_keys().empty() && rows.row_ranges().empty()) return std::vector<RowRange>{RowRange::All()};
+  const int64_t count = int64_t{rows.row_keys_size()} + rows.row_ranges_size();
+  if (count > kMostRanges) {
+    return absl::InvalidArgumentError(StrCat("there are ", count, " row keys and ranges; the limit is ", kMostRanges));
+  }
   std::vector<RowRange> ranges;
   for (const std::string& key : rows.row_keys()) {
     if (absl::Status s = CheckRowKey(key); !s.ok()) return s;

@@ -8,8 +8,8 @@
 // The manual is in the headers beside this one: bigtable_tables.h (names, the two kinds of tables, how they are kept),
 // bigtable_read.h and bigtable_filter.h, bigtable_mutate.h, bigtable_admin.h. Everything else of the API is kUnimplemented.
 //
-// LIMITS     As Bigtable's: row key 4 KiB, qualifier 16 KiB (in a foreign table less the family's name), 100000 mutations in
-//            a request, filter 20480 bytes and 20 deep. Values and the bytes of one change are limited by the store.
+// LIMITS     As Bigtable's: row key 4 KiB, qualifier 16 KiB (in a foreign table less the family's name), 100000 mutations or
+//            entries in a request, or row keys and ranges, filter 20480 bytes and 20 deep. Values and the bytes of one change are limited by the store.
 // APP PROFILES are ignored, and so is whose request it is: who may connect is the server's matter.
 
 #ifndef PERCOLATOR_RPC_SERVER_BIGTABLE_SERVICE_H_

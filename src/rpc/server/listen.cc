@@ -46,8 +46,8 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const TlsFi
 }
 
 void SetLimits(const ListenOptions& options, grpc::ServerBuilder* builder) {
-  builder->SetMaxReceiveMessageSize(static_cast<int>(options.message_bytes));
-  builder->SetMaxSendMessageSize(static_cast<int>(options.message_bytes));
+  builder->SetMaxReceiveMessageSize(static_cast<int>(options.request_bytes));
+  builder->SetMaxSendMessageSize(static_cast<int>(options.answer_bytes));
   builder->SetResourceQuota(grpc::ResourceQuota("percolator").Resize(kMemoryForMessages));
   // Two servers on one port would each get some of the requests.
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

@@ -20,7 +20,8 @@ struct ListenOptions {
   std::string address;  // HOST:PORT; port 0: one that is free
   TlsFiles tls;
   bool plaintext_for_all = false;
-  size_t message_bytes = size_t{256} << 20;
+  size_t request_bytes = size_t{80} << 20;
+  size_t answer_bytes = size_t{256} << 20;
 };
 
 struct Listening {

@@ -10,7 +10,7 @@
 namespace percolator {
 namespace {
 
-// Requests carry a number.
+// Requests and answers carry a number.
 constexpr size_t kMessageBytes = 64 << 10;
 // For requests under way when it stops. They are answered at once, so what is left then will never be whole.
 constexpr Duration kGrace = std::chrono::seconds(1);
@@ -35,7 +35,7 @@ class OracleServer::Impl {
 
   absl::Status Start(const OracleServerOptions& options) {
     absl::StatusOr<Listening> listening =
-        Listen({options.listen, options.tls, options.plaintext_for_all, kMessageBytes}, {&service_});
+        Listen({options.listen, options.tls, options.plaintext_for_all, kMessageBytes, kMessageBytes}, {&service_});
     if (!listening.ok()) return listening.status();
     listening_ = *std::move(listening);
     return absl::OkStatus();

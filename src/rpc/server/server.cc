@@ -49,7 +49,8 @@ class Server::Impl {
     std::vector<grpc::Service*> services = {&store_, &oracle_, &coordination_};
     for (const std::unique_ptr<grpc::Service>& service : bigtable_) services.push_back(service.get());
     absl::StatusOr<Listening> listening =
-        Listen({options.listen, options.tls, options.plaintext_for_all, options.message_bytes}, services);
+        Listen({options.listen, options.tls, options.plaintext_for_all, options.request_bytes, options.answer_bytes},
+               services);
     if (!listening.ok()) return listening.status();
     listening_ = *std::move(listening);
     return absl::OkStatus();

@@ -26,7 +26,13 @@ absl::Status AddSafePoint(Store* store, Response* response) {
   return safe_point.status();
 }
 
+absl::Status CheckRows(int rows) {
+  if (rows <= StoreService::kMostRows) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("a request for ", rows, " rows; the limit is ", StoreService::kMostRows));
+}
+
 absl::Status Read(Store* store, v1::ReadRequest* request, v1::ReadResponse* response) {
+  if (absl::Status s = CheckRows(request->reads_size()); !s.ok()) return s;
   const absl::StatusOr<std::vector<RowRead>> reads = FromMessages<RowRead>(request->mutable_reads());
   if (!reads.ok()) return reads.status();
   absl::StatusOr<std::vector<Row>> rows = store->Read(*reads);
@@ -46,6 +52,7 @@ absl::Status Scan(Store* store, v1::ScanRequest* request, v1::ScanResponse* resp
 }
 
 absl::Status Mutate(Store* store, Oracle* oracle, v1::MutateRequest* request, v1::MutateResponse* response) {
+  if (absl::Status s = CheckRows(request->mutations_size()); !s.ok()) return s;
   constexpr int kMostDrawn = OracleService::kMostAtOnce;
   if (request->draw() && request->mutations_size() > kMostDrawn) {
     return absl::InvalidArgumentError(StrCat(request->mutations_size(), " mutations can't be given timestamps; 1 to ",
@@ -71,6 +78,7 @@ absl::Status Mutate(Store* store, Oracle* oracle, v1::MutateRequest* request, v1
 
 absl::Status MutateTogether(Store* store, Oracle* oracle, v1::MutateTogetherRequest* request,
                             v1::MutateTogetherResponse* response) {
+  if (absl::Status s = CheckRows(request->rows_size()); !s.ok()) return s;
   absl::StatusOr<std::vector<RowMutation>> rows = FromMessages<RowMutation>(request->mutable_rows());
   if (!rows.ok()) return rows.status();
   const absl::StatusOr<JointResult> result =

@@ -14,6 +14,10 @@ namespace percolator {
 // `oracle`, which is why only the server's own may be used beside it. A safe point must be below a timestamp of it.
 class StoreService final : public v1::Store::CallbackService {
  public:
+  // Rows that one request may read or change. Without a limit a message that is not large could name very many, of nothing
+  // each.
+  static constexpr int kMostRows = 100'000;
+
   // All must outlive this.
   StoreService(Store* store, Oracle* oracle, Executor* executor)
       : store_(store), oracle_(oracle), executor_(executor) {}
