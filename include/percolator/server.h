@@ -39,8 +39,10 @@ struct ServerOptions {
   size_t request_bytes = size_t{80} << 20;
   // What an answer may be at most.
   size_t answer_bytes = size_t{256} << 20;
-  // How many requests to the store are worked on at once.
+  // How many requests to the store are worked on at once, and how many may wait for that. What exceeds it is refused with
+  // kUnavailable: it may be tried again.
   int threads = 32;
+  size_t waiting_requests = 10'000;
 };
 
 class Server {

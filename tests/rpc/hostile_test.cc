@@ -42,6 +42,7 @@ namespace {
 namespace bt = google::bigtable::v2;
 namespace admin = google::bigtable::admin::v2;
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 constexpr std::chrono::seconds kTimeout(60);
@@ -376,6 +377,36 @@ TEST_F(HostileTest, MoreRowsThanARequestMayName) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
     EXPECT_THAT(status.error_message(), HasSubstr("the limit is 100000")) << method;
   }
+  ExpectServes();
+}
+
+// More requests than can wait: some are refused, which tells them to try again, and the others are answered.
+TEST_F(HostileTest, MoreRequestsThanCanWait) {
+  constexpr int kThreads = 32;
+  options_.threads = 1;
+  options_.waiting_requests = 4;
+  Start();
+  RemoteStore store(channel_, kTimeout);
+  ASSERT_THAT(store.CreateTable({"t", ""}), IsOk());
+  ASSERT_THAT(
+      store.Mutate({{"t", "r", {}, {Mutation::Set(Family::kData, "c", Timestamp(1), std::string(4 * kMiB, 'v'))}}})
+          .front(),
+      IsOk());
+  std::atomic<int> served = 0;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 20; ++n) {
+        const absl::Status status = store.Read({{"t", "r", {{.family = Family::kData}}}}).status();
+        EXPECT_THAT(status, AnyOf(IsOk(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("too busy"))));
+        ++(status.ok() ? served : refused);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(served, 0);
+  EXPECT_GT(refused, 0);
   ExpectServes();
 }
 

@@ -44,7 +44,9 @@ class LateOracle final : public Oracle {
 // A server with the store in it, and the way there.
 struct Served {
   explicit Served(std::unique_ptr<Store> behind)
-      : store(std::move(behind)), executor(8), service(store.get(), &oracle, &executor) {}
+      : store(std::move(behind)),
+        executor(/*threads=*/8, /*most_waiting=*/10'000),
+        service(store.get(), &oracle, &executor) {}
 
   std::unique_ptr<Store> store;
   BroughtOracle oracle;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "src/rpc/remote/remote_coordinator.h"
 #include "src/rpc/remote/remote_oracle.h"
 #include "src/rpc/remote/remote_store.h"
+#include "src/rpc/server/executor.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -351,6 +353,27 @@ TEST_F(ServerTest, AJointMutationThatIsTooLargeIsRefused) {
   EXPECT_THAT(change(900), IsOk());
 }
 
+TEST(ExecutorTest, WhatIsTooMuchIsRefusedButNotWhatWasBegun) {
+  constexpr size_t kWaiting = 3;
+  std::promise<void> busy;
+  std::promise<void> go;
+  std::atomic<size_t> done = 0;
+  {
+    Executor executor(/*threads=*/1, kWaiting);
+    ASSERT_TRUE(executor.TryRun([&] {
+      busy.set_value();
+      go.get_future().wait();
+    }));
+    busy.get_future().wait();
+    for (size_t i = 0; i < kWaiting; ++i) EXPECT_TRUE(executor.TryRun([&] { ++done; }));
+    EXPECT_FALSE(executor.TryRun([&] { ++done; }));
+    executor.Run([&] { ++done; });
+    EXPECT_THAT(executor.TooBusy(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("3 requests wait")));
+    go.set_value();
+  }
+  EXPECT_EQ(done, kWaiting + 1);
+}
+
 TEST_F(ServerTest, WhatCantBeServedSaysWhy) {
   Start();
   ServerOptions options = Options(StrCat("127.0.0.1:", server_->port()));
@@ -370,6 +393,9 @@ TEST_F(ServerTest, WhatCantBeServedSaysWhy) {
   options.threads = 0;
   EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
   options.threads = 1;
+  options.waiting_requests = 0;
+  EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
+  options.waiting_requests = 1;
   options.tls.cert = "/nowhere/cert";
   EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
   options.tls.key = "/nowhere/key";

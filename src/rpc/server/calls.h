@@ -19,16 +19,18 @@
 
 namespace percolator {
 
-// One request, one answer, which `work` has written when it returns.
+// One request, one answer, which `work` has written when it returns. UNAVAILABLE, if too many wait for their turn.
 template <typename Work>
 grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executor* executor, Work work) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  executor->Run([reactor, work = std::move(work)] { reactor->Finish(ToGrpc(work())); });
+  const bool taken = executor->TryRun([reactor, work = std::move(work)] { reactor->Finish(ToGrpc(work())); });
+  if (!taken) reactor->Finish(ToGrpc(executor->TooBusy()));
   return reactor;
 }
 
 // One request and a stream of answers, made page by page: the next page is made when the one before has been taken by the
 // transport, so a client that does not read holds one page and no thread. It ends itself, also when the client goes away.
+// UNAVAILABLE, if too many requests wait for their turn; once begun it is not refused.
 template <typename Response>
 class PagedStream final : public grpc::ServerWriteReactor<Response> {
  public:
@@ -41,7 +43,8 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
 
   static grpc::ServerWriteReactor<Response>* Start(Executor* executor, Next next) {
     auto* const stream = new PagedStream(executor, std::move(next));
-    executor->Run([stream] { stream->Produce(); });
+    const bool taken = executor->TryRun([stream] { stream->Produce(); });
+    if (!taken) stream->Finish(ToGrpc(executor->TooBusy()));
     return stream;
   }
 

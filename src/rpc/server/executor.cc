@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "src/base/strings.h"
+
 namespace percolator {
 
-Executor::Executor(int threads) : changed_(Runtime::Real()->NewWaitQueue()) {
+Executor::Executor(int threads, size_t most_waiting)
+    : most_waiting_(most_waiting), changed_(Runtime::Real()->NewWaitQueue()) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -15,6 +18,18 @@ Executor::~Executor() {
     changed_->WakeAll();
   }
   for (std::thread& thread : threads_) thread.join();
+}
+
+bool Executor::TryRun(Task task) {
+  MutexLock lock(&mutex_);
+  if (tasks_.size() >= most_waiting_) return false;
+  tasks_.push_back(std::move(task));
+  changed_->WakeOne();
+  return true;
+}
+
+absl::Status Executor::TooBusy() const {
+  return absl::UnavailableError(StrCat("the server is too busy: ", most_waiting_, " requests wait already"));
 }
 
 void Executor::Run(Task task) {

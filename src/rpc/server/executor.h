@@ -3,12 +3,14 @@
 #ifndef PERCOLATOR_RPC_SERVER_EXECUTOR_H_
 #define PERCOLATOR_RPC_SERVER_EXECUTOR_H_
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "src/base/mutex.h"
 #include "src/base/runtime.h"
 
@@ -18,16 +20,23 @@ class Executor {
  public:
   using Task = std::function<void()>;
 
-  explicit Executor(int threads);
+  // So many tasks at most wait for one of so many threads.
+  Executor(int threads, size_t most_waiting);
   // Does what is still waiting.
   ~Executor();
 
-  // Has it done, soon, by one of the threads.
+  // Has a task done, soon, by one of the threads. False: too many wait, and it is dropped.
+  [[nodiscard]] bool TryRun(Task task);
+  // The same for one that goes on with what was begun: it is never refused, as there are no more of these than were begun.
   void Run(Task task);
+
+  // The error of whoever is refused.
+  absl::Status TooBusy() const;
 
  private:
   void Work();
 
+  const size_t most_waiting_;
   Mutex mutex_;
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;

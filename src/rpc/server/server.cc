@@ -27,6 +27,7 @@ absl::StatusOr<OwnedParts> OpenParts(const ServerOptions& options) {
 
 absl::Status CheckOptions(const ServerOptions& options) {
   if (options.threads < 1) return absl::InvalidArgumentError("a server needs at least one thread");
+  if (options.waiting_requests < 1) return absl::InvalidArgumentError("at least one request must be able to wait");
   if (options.session_ttl < std::chrono::milliseconds(10)) {
     return absl::InvalidArgumentError("session_ttl must be at least 10 milliseconds");
   }
@@ -39,7 +40,7 @@ class Server::Impl {
  public:
   Impl(const ServerOptions& options, OwnedParts parts)
       : parts_(std::move(parts)),
-        executor_(std::make_unique<Executor>(options.threads)),
+        executor_(std::make_unique<Executor>(options.threads, options.waiting_requests)),
         store_(parts_.store.get(), parts_.oracle.get(), executor_.get()),
         oracle_(parts_.oracle.get()),
         coordination_(parts_.oracle.get(), options.session_ttl),
