@@ -35,6 +35,9 @@ struct ServerOptions {
   bool plaintext_for_all = false;
   // A session whose process is not heard of for this long is over.
   Duration session_ttl = std::chrono::seconds(5);
+  // How many sessions there may be, and listeners for hints: each process has one of both. What exceeds it is refused with
+  // kUnavailable.
+  size_t sessions = 10'000;
   // What a request may be at most: enough for the largest mutation of a row, with StoreLimits as they are by default.
   size_t request_bytes = size_t{80} << 20;
   // What an answer may be at most.

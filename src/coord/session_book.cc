@@ -5,18 +5,32 @@
 #include "src/base/strings.h"
 
 namespace percolator {
+namespace {
+
+size_t BytesOf(const std::pair<std::string, std::string>& row) { return row.first.size() + row.second.size(); }
+
+}  // namespace
 
 void SessionBook::Report(SessionId session, Timestamp oldest) {
   MutexLock lock(&mutex_);
-  sessions_[session] = oldest;
+  sessions_[session].oldest = oldest;
 }
 
 void SessionBook::End(SessionId session) {
   MutexLock lock(&mutex_);
-  const auto is_of_session = [session](const auto& held) { return held.second == session; };
-  std::erase_if(leaders_, is_of_session);
-  absl::erase_if(claims_, is_of_session);
-  sessions_.erase(session);
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return;
+  if (found->second.roles > 0) {
+    std::erase_if(leaders_, [session](const auto& held) { return held.second == session; });
+  }
+  if (found->second.claims > 0) {
+    absl::erase_if(claims_, [&](const auto& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      if (held.second != session) return false;
+      claim_bytes_ -= BytesOf(held.first);
+      return true;
+    });
+  }
+  sessions_.erase(found);
 }
 
 bool SessionBook::Exists(SessionId session) const {
@@ -27,35 +41,54 @@ bool SessionBook::Exists(SessionId session) const {
 Timestamp SessionBook::OldestSnapshot() const {
   MutexLock lock(&mutex_);
   Timestamp oldest = Timestamp::Infinity();
-  for (const auto& [session, reported] : sessions_) {
-    if (reported != Timestamp()) oldest = std::min(oldest, reported);
+  for (const auto& [session, entry] : sessions_) {
+    if (entry.oldest != Timestamp()) oldest = std::min(oldest, entry.oldest);
   }
   return oldest;
 }
 
-absl::Status SessionBook::CheckExists(SessionId session) const {
-  if (sessions_.contains(session)) return absl::OkStatus();
+absl::StatusOr<SessionBook::Entry*> SessionBook::Find(SessionId session) {
+  const auto found = sessions_.find(session);
+  if (found != sessions_.end()) return &found->second;
   return absl::FailedPreconditionError(StrCat("there is no session ", session));
 }
 
 absl::StatusOr<bool> SessionBook::Campaign(std::string_view role, SessionId session) {
   MutexLock lock(&mutex_);
-  if (absl::Status s = CheckExists(session); !s.ok()) return s;
-  const auto leader = leaders_.try_emplace(std::string(role), session).first;
-  return leader->second == session;
+  const absl::StatusOr<Entry*> entry = Find(session);
+  if (!entry.ok()) return entry.status();
+  const auto leader = leaders_.find(role);
+  if (leader != leaders_.end()) return leader->second == session;
+  if ((*entry)->roles == kMostRoles) {
+    return absl::ResourceExhaustedError(StrCat("session ", session, " leads in ", kMostRoles, " roles already"));
+  }
+  ++(*entry)->roles;
+  leaders_.emplace(role, session);
+  return true;
 }
 
 absl::StatusOr<bool> SessionBook::Claim(std::string_view table, std::string_view row, SessionId session) {
   MutexLock lock(&mutex_);
-  if (absl::Status s = CheckExists(session); !s.ok()) return s;
-  const auto claim = claims_.try_emplace(TableRow(table, row), session).first;
-  return claim->second == session;
+  const absl::StatusOr<Entry*> entry = Find(session);
+  if (!entry.ok()) return entry.status();
+  TableRow name(table, row);
+  const auto claim = claims_.find(name);
+  if (claim != claims_.end()) return claim->second == session;
+  const size_t bytes = BytesOf(name);
+  if ((*entry)->claims == kMostClaims || claim_bytes_ + bytes > kClaimBytes) return true;
+  ++(*entry)->claims;
+  claim_bytes_ += bytes;
+  claims_.emplace(std::move(name), session);
+  return true;
 }
 
 void SessionBook::Release(std::string_view table, std::string_view row, SessionId session) {
   MutexLock lock(&mutex_);
   const auto claim = claims_.find(TableRow(table, row));
-  if (claim != claims_.end() && claim->second == session) claims_.erase(claim);
+  if (claim == claims_.end() || claim->second != session) return;
+  --sessions_[session].claims;
+  claim_bytes_ -= BytesOf(claim->first);
+  claims_.erase(claim);
 }
 
 }  // namespace percolator

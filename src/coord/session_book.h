@@ -5,10 +5,13 @@
 // STRANGERS A session that does not exist here can't lead or claim: kFailedPrecondition. Releasing for it is no error,
 //           as nothing is held.
 // CLAIMS    Are the session's, not the thread's: claiming a row that the session already has succeeds.
+// LIMITS    What a session holds is bounded, because strangers may have opened it. A claim too many is granted and not
+//           remembered, since claims are advice; a role too many is kResourceExhausted.
 
 #ifndef PERCOLATOR_COORD_SESSION_BOOK_H_
 #define PERCOLATOR_COORD_SESSION_BOOK_H_
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <string>
@@ -26,6 +29,10 @@ namespace percolator {
 
 class SessionBook {
  public:
+  static constexpr size_t kMostRoles = 100;                // of a session
+  static constexpr size_t kMostClaims = 10'000;            // of a session
+  static constexpr size_t kClaimBytes = size_t{64} << 20;  // of all claims: their names
+
   // Begins the session, if it does not exist, and notes the oldest snapshot it reports; zero: none.
   void Report(SessionId session, Timestamp oldest);
   void End(SessionId session);
@@ -40,15 +47,21 @@ class SessionBook {
 
  private:
   using TableRow = std::pair<std::string, std::string>;
+  struct Entry {
+    Timestamp oldest;  // the oldest snapshot it reports; zero: none
+    size_t roles = 0;
+    size_t claims = 0;
+  };
 
-  absl::Status CheckExists(SessionId session) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Entry*> Find(SessionId session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
-  // The sessions that exist, and the oldest snapshot each reports; zero: none.
-  absl::flat_hash_map<SessionId, Timestamp> sessions_ ABSL_GUARDED_BY(mutex_);
+  // The sessions that exist.
+  absl::flat_hash_map<SessionId, Entry> sessions_ ABSL_GUARDED_BY(mutex_);
   // Both name only sessions that exist.
   std::map<std::string, SessionId, std::less<>> leaders_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<TableRow, SessionId> claims_ ABSL_GUARDED_BY(mutex_);
+  size_t claim_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace percolator

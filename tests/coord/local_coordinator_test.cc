@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "src/coord/session_book.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -27,6 +29,47 @@ class CountingOracle final : public Oracle {
   uint64_t next = 7;
   bool failing = false;
 };
+
+TEST(SessionBookTest, ClaimsTooManyAreGrantedAndForgotten) {
+  SessionBook book;
+  for (const SessionId session : {1, 2}) book.Report(session, Timestamp());
+  const auto row = [](size_t i) { return std::to_string(i); };
+  for (size_t i = 0; i <= SessionBook::kMostClaims; ++i) ASSERT_THAT(book.Claim("t", row(i), 1), IsOkAndHolds(true));
+  EXPECT_THAT(book.Claim("t", row(SessionBook::kMostClaims - 1), 2), IsOkAndHolds(false));
+  EXPECT_THAT(book.Claim("t", row(SessionBook::kMostClaims), 2), IsOkAndHolds(true))
+      << "nobody remembers that it was 1's";
+  book.Release("t", row(0), 1);
+  EXPECT_THAT(book.Claim("t", "again", 1), IsOkAndHolds(true));
+  EXPECT_THAT(book.Claim("t", "again", 2), IsOkAndHolds(false)) << "there was room";
+  book.End(1);
+  EXPECT_THAT(book.Claim("t", row(1), 2), IsOkAndHolds(true));
+}
+
+TEST(SessionBookTest, TheNamesOfAllClaimsAreBounded) {
+  SessionBook book;
+  for (const SessionId session : {1, 2}) book.Report(session, Timestamp());
+  const std::string row(SessionBook::kClaimBytes - 1, 'r');
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(book.Claim("t", row, 1), IsOkAndHolds(true));
+    EXPECT_THAT(book.Claim("t", row, 2), IsOkAndHolds(false));
+    EXPECT_THAT(book.Claim("t", "more", 1), IsOkAndHolds(true));
+    EXPECT_THAT(book.Claim("t", "more", 2), IsOkAndHolds(true)) << "there is no room for it";
+    book.End(1);  // which makes room
+    book.Report(1, Timestamp());
+  }
+}
+
+TEST(SessionBookTest, ASessionHasAFewRoles) {
+  SessionBook book;
+  for (const SessionId session : {1, 2}) book.Report(session, Timestamp());
+  for (size_t i = 0; i < SessionBook::kMostRoles; ++i) {
+    ASSERT_THAT(book.Campaign(std::to_string(i), 1), IsOkAndHolds(true));
+  }
+  EXPECT_THAT(book.Campaign("one more", 1), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(book.Campaign("0", 1), IsOkAndHolds(true)) << "it has that";
+  EXPECT_THAT(book.Campaign("0", 2), IsOkAndHolds(false));
+  EXPECT_THAT(book.Campaign("one more", 2), IsOkAndHolds(true));
+}
 
 TEST(LocalCoordinatorTest, TheIdOfASessionIsATimestamp) {
   CountingOracle oracle;

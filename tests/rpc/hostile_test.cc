@@ -31,6 +31,7 @@
 #include "src/rpc/proto/bigtable_admin.grpc.pb.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
 #include "src/rpc/remote/remote_store.h"
+#include "src/rpc/server/coordination_service.h"
 #include "src/rpc/server/oracle_service.h"
 #include "tests/rpc/raw_connection.h"
 #include "tests/testing/status_matchers.h"
@@ -461,6 +462,112 @@ TEST_F(HostileTest, HalfOpenCalls) {
   }
   ExpectServes();
   EXPECT_LT(MemoryInUse(), before + connections.size() * kCalls * kBytesEach);
+  ExpectStops();
+}
+
+TEST_F(HostileTest, SessionsAndListenersWithoutEnd) {
+  constexpr size_t kMost = 5;
+  options_.sessions = kMost;
+  options_.session_ttl = std::chrono::minutes(2);
+  Start();
+  const auto stub = v1::Coordination::NewStub(channel_);
+  v1::OpenSessionResponse opened;
+  const auto open = [&] {
+    return Call(*stub, &v1::Coordination::Stub::OpenSession, kTimeout, v1::OpenSessionRequest(), &opened);
+  };
+  const auto keep_alive = [&](uint64_t session) {
+    v1::KeepAliveRequest request;
+    request.set_session(session);
+    v1::KeepAliveResponse response;
+    return Call(*stub, &v1::Coordination::Stub::KeepAlive, kTimeout, request, &response);
+  };
+  for (size_t i = 0; i < kMost; ++i) EXPECT_THAT(open(), IsOk());
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_THAT(open(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("5 sessions")));
+    EXPECT_THAT(keep_alive(1), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("5 sessions"))) << "a new one";
+  }
+  EXPECT_THAT(keep_alive(opened.session()), IsOk()) << "one that there is";
+  v1::EndSessionRequest end;
+  end.set_session(opened.session());
+  v1::EndSessionResponse ended;
+  EXPECT_THAT(Call(*stub, &v1::Coordination::Stub::EndSession, kTimeout, end, &ended), IsOk());
+  ExpectServes();
+
+  std::vector<Unread<v1::Hints>> listeners;
+  v1::Hints hints;
+  for (size_t i = 0; i < kMost; ++i) {
+    Unread<v1::Hints>& listener = listeners.emplace_back();
+    listener.reader = stub->Listen(listener.context.get(), v1::ListenRequest());
+    ASSERT_TRUE(listener.reader->Read(&hints));
+  }
+  grpc::ClientContext context;
+  SetTimeout(&context, kTimeout);
+  const auto reader = stub->Listen(&context, v1::ListenRequest());
+  while (reader->Read(&hints)) {
+  }
+  EXPECT_THAT(FromGrpc(reader->Finish()), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("5 listeners")));
+  ExpectServes();
+  ExpectStops();
+}
+
+TEST_F(HostileTest, NamesAndHintsThatAreTooMuch) {
+  Start();
+  const auto stub = v1::Coordination::NewStub(channel_);
+  v1::OpenSessionResponse session;
+  ASSERT_THAT(Call(*stub, &v1::Coordination::Stub::OpenSession, kTimeout, v1::OpenSessionRequest(), &session), IsOk());
+  const std::string long_name(CoordinationService::kNameBytes + 1, 'n');
+  v1::CampaignRequest campaign;
+  campaign.set_session(session.session());
+  campaign.set_role(long_name);
+  v1::CampaignResponse leads;
+  EXPECT_THAT(Call(*stub, &v1::Coordination::Stub::Campaign, kTimeout, campaign, &leads),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("limit")));
+  v1::ClaimRequest claim;
+  claim.set_session(session.session());
+  claim.set_row(long_name);
+  v1::ClaimResponse granted;
+  EXPECT_THAT(Call(*stub, &v1::Coordination::Stub::Claim, kTimeout, claim, &granted),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("limit")));
+  v1::SendHintsRequest hints;
+  for (int i = 0; i <= CoordinationService::kHintsAtOnce; ++i) hints.add_cells();
+  v1::SendHintsResponse sent;
+  EXPECT_THAT(Call(*stub, &v1::Coordination::Stub::SendHints, kTimeout, hints, &sent),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("limit")));
+  ExpectServes();
+}
+
+// Many listeners that do not read: what waits for them together is bounded too.
+TEST_F(HostileTest, HintsThatManyDoNotRead) {
+  constexpr int kListeners = 300;
+  // What is bounded, the same once more on its way through gRPC, and as much to spare. Without a bound it would be three
+  // times a MiB for each listener.
+  constexpr size_t kBound = 3 * CoordinationService::kHintBytes;
+  Start();
+  // The client's end is in this process too: it must not take in more than 64 KiB of each stream.
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto stub = v1::Coordination::NewStub(
+      grpc::CreateCustomChannel(StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials(), arguments));
+  std::vector<Unread<v1::Hints>> listeners;
+  for (int i = 0; i < kListeners; ++i) {
+    Unread<v1::Hints>& listener = listeners.emplace_back();
+    listener.reader = stub->Listen(listener.context.get(), v1::ListenRequest());
+    v1::Hints first;
+    ASSERT_TRUE(listener.reader->Read(&first));
+  }
+  v1::SendHintsRequest hints;
+  hints.set_sender(1);
+  for (int i = 0; i < 90; ++i) hints.add_cells()->set_row(std::string(10'000, 'r'));
+  const auto sender = v1::Coordination::NewStub(channel_);
+  const size_t before = MemoryInUse();
+  size_t most = 0;
+  for (int i = 0; i < 10; ++i) {
+    v1::SendHintsResponse response;
+    ASSERT_THAT(Call(*sender, &v1::Coordination::Stub::SendHints, kTimeout, hints, &response), IsOk());
+    most = std::max(most, MemoryInUse());
+  }
+  EXPECT_LT(most, before + kBound);
+  ExpectServes();
   ExpectStops();
 }
 

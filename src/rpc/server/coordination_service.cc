@@ -1,8 +1,10 @@
 #include "src/rpc/server/coordination_service.h"
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "src/base/strings.h"
 #include "src/rpc/status.h"
 
 namespace percolator {
@@ -16,6 +18,18 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const abs
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(status));
   return reactor;
+}
+
+absl::Status Stopping() { return absl::UnavailableError("the server stops"); }
+
+absl::Status TooMany(std::string_view what, size_t most) {
+  return absl::UnavailableError(StrCat("there are ", most, " ", what, " already, and no more are taken"));
+}
+
+absl::Status CheckName(size_t bytes) {
+  if (bytes <= CoordinationService::kNameBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("a name has ", bytes, " bytes; the limit is ", CoordinationService::kNameBytes));
 }
 
 }  // namespace
@@ -42,15 +56,17 @@ class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::
     if (!writing_ && waiting_.cells_size() > 0) WriteNext();
   }
 
-  void End() {
+  void End(const absl::Status& status) {
     MutexLock lock(&mutex_);
     if (std::exchange(ended_, true)) return;
-    Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server stops"));
+    Finish(ToGrpc(status));
   }
 
   void OnWriteDone(bool ok) override {
     MutexLock lock(&mutex_);
     writing_ = false;
+    written_ = v1::Hints();
+    service_->hint_bytes_ -= std::exchange(written_bytes_, 0);
     if (ended_) return;
     if (!ok) {
       ended_ = true;
@@ -71,6 +87,7 @@ class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::
     {
       MutexLock lock(&mutex_);
       self = std::move(self_);
+      service_->hint_bytes_ -= std::exchange(waiting_bytes_, 0) + std::exchange(written_bytes_, 0);
     }
     MutexLock lock(&service_->mutex_);
     service_->listeners_.erase(self);
@@ -79,20 +96,23 @@ class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::
  private:
   // Messages are made anew, not cleared: a cleared one keeps the memory of the largest hints it ever had.
   void AddWaiting(const v1::CellName& cell) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const size_t bytes = cell.ByteSizeLong();
+    const size_t bytes = sizeof(cell) + cell.ByteSizeLong();
     if (bytes > kWaitingBytes) return;  // no cell has such a name
-    if (waiting_.cells_size() == kWaitingHints || waiting_bytes_ + bytes > kWaitingBytes) {
+    if (waiting_.cells_size() == kWaitingHints || waiting_bytes_ + bytes > kWaitingBytes ||
+        service_->hint_bytes_ + bytes > kHintBytes) {
       waiting_ = v1::Hints();
-      waiting_bytes_ = 0;
+      service_->hint_bytes_ -= std::exchange(waiting_bytes_, 0);
     }
+    if (service_->hint_bytes_ + bytes > kHintBytes) return;  // others hold too much
     waiting_bytes_ += bytes;
+    service_->hint_bytes_ += bytes;
     *waiting_.add_cells() = cell;
   }
 
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     writing_ = true;
     written_ = std::exchange(waiting_, v1::Hints());
-    waiting_bytes_ = 0;
+    written_bytes_ = std::exchange(waiting_bytes_, 0);
     StartWrite(&written_);
   }
 
@@ -106,10 +126,11 @@ class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::
   v1::Hints waiting_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   v1::Hints written_ ABSL_GUARDED_BY(mutex_);  // by gRPC, while writing_
+  size_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-CoordinationService::CoordinationService(Oracle* oracle, Duration session_ttl)
-    : oracle_(oracle), session_ttl_(session_ttl) {}
+CoordinationService::CoordinationService(Oracle* oracle, Duration session_ttl, size_t most_sessions)
+    : oracle_(oracle), session_ttl_(session_ttl), most_sessions_(most_sessions) {}
 
 CoordinationService::~CoordinationService() = default;
 
@@ -120,17 +141,19 @@ void CoordinationService::StopListening() {
     listening_ended_ = true;
     listeners.assign(listeners_.begin(), listeners_.end());
   }
-  for (const std::shared_ptr<Listener>& listener : listeners) listener->End();
+  for (const std::shared_ptr<Listener>& listener : listeners) listener->End(Stopping());
 }
 
 uint32_t CoordinationService::TtlMs() const {
   return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(session_ttl_).count());
 }
 
-void CoordinationService::Hear(SessionId session, Timestamp oldest) {
+absl::Status CoordinationService::Hear(SessionId session, Timestamp oldest) {
   MutexLock lock(&mutex_);
+  if (heard_.size() >= most_sessions_ && !heard_.contains(session)) return TooMany("sessions", most_sessions_);
   heard_[session] = runtime_->Elapsed();
   sessions_.Report(session, oldest);
+  return absl::OkStatus();
 }
 
 void CoordinationService::Expire() {
@@ -148,7 +171,8 @@ CoordinationService::Reactor* CoordinationService::OpenSession(Context* context,
                                                                v1::OpenSessionResponse* response) {
   const absl::StatusOr<Timestamp> drawn = oracle_->GetTimestamp();
   if (!drawn.ok()) return Answer(context, drawn.status());
-  Hear(drawn->value(), Timestamp());
+  Expire();  // so that the dead make room
+  if (absl::Status s = Hear(drawn->value(), Timestamp()); !s.ok()) return Answer(context, s);
   response->set_session(drawn->value());
   response->set_ttl_ms(TtlMs());
   return Answer(context, absl::OkStatus());
@@ -157,9 +181,8 @@ CoordinationService::Reactor* CoordinationService::OpenSession(Context* context,
 CoordinationService::Reactor* CoordinationService::KeepAlive(Context* context, const v1::KeepAliveRequest* request,
                                                              v1::KeepAliveResponse* response) {
   Expire();  // so that who was silent for too long has lost what it held
-  Hear(request->session(), Timestamp(request->oldest_snapshot()));
   response->set_ttl_ms(TtlMs());
-  return Answer(context, absl::OkStatus());
+  return Answer(context, Hear(request->session(), Timestamp(request->oldest_snapshot())));
 }
 
 CoordinationService::Reactor* CoordinationService::EndSession(Context* context, const v1::EndSessionRequest* request,
@@ -188,6 +211,7 @@ CoordinationService::Reactor* CoordinationService::OldestSnapshot(Context* conte
 
 CoordinationService::Reactor* CoordinationService::Campaign(Context* context, const v1::CampaignRequest* request,
                                                             v1::CampaignResponse* response) {
+  if (absl::Status s = CheckName(request->role().size()); !s.ok()) return Answer(context, s);
   Expire();
   const absl::StatusOr<bool> leads = sessions_.Campaign(request->role(), request->session());
   response->set_leads(leads.value_or(false));
@@ -196,6 +220,8 @@ CoordinationService::Reactor* CoordinationService::Campaign(Context* context, co
 
 CoordinationService::Reactor* CoordinationService::Claim(Context* context, const v1::ClaimRequest* request,
                                                          v1::ClaimResponse* response) {
+  const absl::Status checked = CheckName(request->table().size() + request->row().size());
+  if (!checked.ok()) return Answer(context, checked);
   Expire();
   const absl::StatusOr<bool> granted = sessions_.Claim(request->table(), request->row(), request->session());
   response->set_granted(granted.value_or(false));
@@ -210,6 +236,10 @@ CoordinationService::Reactor* CoordinationService::Release(Context* context, con
 
 CoordinationService::Reactor* CoordinationService::SendHints(Context* context, const v1::SendHintsRequest* request,
                                                              v1::SendHintsResponse* /*response*/) {
+  if (request->cells_size() > kHintsAtOnce) {
+    return Answer(context, absl::InvalidArgumentError(StrCat("there are ", request->cells_size(),
+                                                             " hints in a request; the limit is ", kHintsAtOnce)));
+  }
   std::vector<std::shared_ptr<Listener>> listeners;
   {
     MutexLock lock(&mutex_);
@@ -222,14 +252,15 @@ CoordinationService::Reactor* CoordinationService::SendHints(Context* context, c
 grpc::ServerWriteReactor<v1::Hints>* CoordinationService::Listen(Context* /*context*/,
                                                                  const v1::ListenRequest* request) {
   const auto listener = std::make_shared<Listener>(this, request->sender());
-  bool ended = false;
+  absl::Status refused;
   {
     MutexLock lock(&mutex_);
+    if (listeners_.size() >= most_sessions_) refused = TooMany("listeners", most_sessions_);
+    if (listening_ended_) refused = Stopping();
     listeners_.insert(listener);
-    ended = listening_ended_;
   }
   listener->Begin();
-  if (ended) listener->End();
+  if (!refused.ok()) listener->End(refused);
   return listener.get();
 }
 

@@ -5,10 +5,14 @@
 //
 // HINTS  Are passed on to all who listen, except to whom they came from. A listener that does not take them fast enough
 //        loses the oldest.
+// LIMITS Sessions and listeners: `most_sessions` of each; one more is UNAVAILABLE, also one that begins to live again. What a
+//        session holds: session_book.h. Hints, in one request and waiting, and names: below.
 
 #ifndef PERCOLATOR_RPC_SERVER_COORDINATION_SERVICE_H_
 #define PERCOLATOR_RPC_SERVER_COORDINATION_SERVICE_H_
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <set>
 
@@ -24,8 +28,12 @@ namespace percolator {
 
 class CoordinationService final : public v1::Coordination::CallbackService {
  public:
+  static constexpr int kHintsAtOnce = 10'000;             // in one request, more are INVALID_ARGUMENT
+  static constexpr size_t kHintBytes = size_t{64} << 20;  // that wait for all listeners, then some are lost
+  static constexpr size_t kNameBytes = size_t{64} << 10;  // of a role, or a table and a row that are claimed
+
   // Session ids are drawn from the oracle, which must outlive this.
-  CoordinationService(Oracle* oracle, Duration session_ttl);
+  CoordinationService(Oracle* oracle, Duration session_ttl, size_t most_sessions);
   ~CoordinationService() override;
 
   // Ends the streams of those who listen: a server that stops would wait for them.
@@ -52,15 +60,17 @@ class CoordinationService final : public v1::Coordination::CallbackService {
   class Listener;
 
   uint32_t TtlMs() const;
-  // Notes that the session was heard of.
-  void Hear(SessionId session, Timestamp oldest);
+  // Notes that the session was heard of. kUnavailable: it is a new one, and there are too many.
+  absl::Status Hear(SessionId session, Timestamp oldest);
   // Ends the sessions that were silent for too long.
   void Expire();
 
   Oracle* const oracle_;
   const Duration session_ttl_;
+  const size_t most_sessions_;
   Runtime* const runtime_ = Runtime::Real();
   SessionBook sessions_;
+  std::atomic<size_t> hint_bytes_{0};  // that wait for all listeners, or are being written to them
 
   Mutex mutex_;
   // When each session was heard of last, on the clock of the runtime.

@@ -43,7 +43,7 @@ class Server::Impl {
         executor_(std::make_unique<Executor>(options.threads, options.waiting_requests)),
         store_(parts_.store.get(), parts_.oracle.get(), executor_.get()),
         oracle_(parts_.oracle.get()),
-        coordination_(parts_.oracle.get(), options.session_ttl),
+        coordination_(parts_.oracle.get(), options.session_ttl, options.sessions),
         bigtable_(NewBigtableServices(parts_.store.get(), executor_.get())) {}
 
   absl::Status Start(const ServerOptions& options) {
