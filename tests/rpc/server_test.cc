@@ -19,6 +19,8 @@
 #include "percolator/status.h"
 #include "src/base/strings.h"
 #include "src/rpc/channel.h"
+#include "src/rpc/convert.h"
+#include "src/rpc/proto/percolator.grpc.pb.h"
 #include "src/rpc/remote/remote_coordinator.h"
 #include "src/rpc/remote/remote_oracle.h"
 #include "src/rpc/remote/remote_store.h"
@@ -316,6 +318,30 @@ TEST_F(ServerTest, ALargeCallIsSeveralRequests) {
     EXPECT_THAT(store.Mutate({}), ::testing::IsEmpty());
     EXPECT_THAT(store.Read({}), IsOkAndHolds(std::vector<Row>()));
   }
+}
+
+TEST_F(ServerTest, ALargeAnswerIsSeveralRequests) {
+  Start();
+  const auto channel = OpenChannel(StrCat("127.0.0.1:", server_->port()), {});
+  ASSERT_THAT(channel, IsOk());
+  RemoteStore store(*channel, std::chrono::seconds(60));
+  ASSERT_THAT(store.CreateTable({"t", ""}), IsOk());
+  const std::string value(size_t{4} << 20, 'v');
+  ASSERT_THAT(store.Mutate({{"t", "r", {}, {Mutation::Set(Family::kData, "c", Timestamp(1), value)}}}).front(), IsOk());
+  const RowRead read{"t", "r", {{.family = Family::kData}}};
+
+  v1::ReadRequest request;
+  constexpr int kReads = 1000;
+  for (int i = 0; i < kReads; ++i) ToMessage(read, request.add_reads());
+  v1::ReadResponse response;
+  ASSERT_THAT(Call(*v1::Store::NewStub(*channel), &v1::Store::Stub::Read, kSoon, request, &response), IsOk());
+  EXPECT_GE(response.rows_size(), 1);
+  EXPECT_LE(response.rows_size(), 24) << "4 GB would be too much";
+
+  const absl::StatusOr<std::vector<Row>> rows = store.Read(std::vector<RowRead>(50, read));
+  ASSERT_THAT(rows, IsOk());
+  ASSERT_EQ(rows->size(), 50u);
+  for (const Row& row : *rows) EXPECT_TRUE(row.cells.size() == 1 && row.cells[0].value == value);
 }
 
 TEST_F(ServerTest, ATransactionMayBeLargerThanARequest) {

@@ -61,20 +61,23 @@ void RemoteStore::Fill(const std::vector<Entry>& entries, size_t* next,
 absl::StatusOr<std::vector<Row>> RemoteStore::Read(const std::vector<RowRead>& reads) {
   std::vector<Row> rows;
   rows.reserve(reads.size());
-  size_t next = 0;
   do {
     v1::ReadRequest request;
+    size_t next = rows.size();
     Fill(reads, &next, request.mutable_reads());
     v1::ReadResponse response;
     if (absl::Status s = Send(&StoreStub::Read, request, &response); !s.ok()) return s;
     NoteSafePoint(response.safe_point());
-    if (response.rows_size() != request.reads_size()) return WrongCount(response.rows_size(), request.reads_size());
+    const bool nothing = response.rows_size() == 0 && request.reads_size() > 0;
+    if (nothing || response.rows_size() > request.reads_size()) {
+      return WrongCount(response.rows_size(), request.reads_size());
+    }
     for (v1::Row& message : *response.mutable_rows()) {
       absl::StatusOr<Row> row = FromMessage(&message);
       if (!row.ok()) return row.status();
       rows.push_back(*std::move(row));
     }
-  } while (next < reads.size());
+  } while (rows.size() < reads.size());
   return rows;
 }
 

@@ -1,7 +1,7 @@
 // The store of a server: `percolator serve`. Errors of the way there are kUnavailable and kDeadlineExceeded, which leave open
 // whether a mutation was applied.
 //
-// A call is one request, or several, one after another, if it is too large for one; after an error the rest is not sent, and
+// A call is one request, or several, one after another, if it or its answer is too large for one; after an error the rest is not sent, and
 // has the same error. So mutations of one row stay in their order, and the last timestamps that MutateThenDraw gets were
 // drawn after all mutations of the call were applied (T6).
 //

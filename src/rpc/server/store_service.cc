@@ -1,5 +1,8 @@
 #include "src/rpc/server/store_service.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,13 +34,29 @@ absl::Status CheckRows(int rows) {
   return absl::InvalidArgumentError(StrCat("a request for ", rows, " rows; the limit is ", StoreService::kMostRows));
 }
 
+// Returns how many bytes they are.
+size_t AddRows(std::vector<Row> rows, v1::ReadResponse* response) {
+  size_t bytes = 0;
+  for (Row& row : rows) {
+    v1::Row* const message = response->add_rows();
+    ToMessage(std::move(row), message);
+    bytes += message->ByteSizeLong();
+  }
+  return bytes;
+}
+
 absl::Status Read(Store* store, v1::ReadRequest* request, v1::ReadResponse* response) {
   if (absl::Status s = CheckRows(request->reads_size()); !s.ok()) return s;
-  const absl::StatusOr<std::vector<RowRead>> reads = FromMessages<RowRead>(request->mutable_reads());
+  absl::StatusOr<std::vector<RowRead>> reads = FromMessages<RowRead>(request->mutable_reads());
   if (!reads.ok()) return reads.status();
-  absl::StatusOr<std::vector<Row>> rows = store->Read(*reads);
-  if (!rows.ok()) return rows.status();
-  for (Row& row : *rows) ToMessage(std::move(row), response->add_rows());
+  size_t bytes = 0;
+  for (auto next = reads->begin(); next != reads->end() && bytes < StoreService::kReadBytes;) {
+    const auto end = next + std::min<ptrdiff_t>(reads->end() - next, StoreService::kReadAtOnce);
+    absl::StatusOr<std::vector<Row>> rows = store->Read({std::move_iterator(next), std::move_iterator(end)});
+    if (!rows.ok()) return rows.status();
+    bytes += AddRows(*std::move(rows), response);
+    next = end;
+  }
   return AddSafePoint(store, response);
 }
 

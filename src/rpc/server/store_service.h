@@ -3,6 +3,8 @@
 #ifndef PERCOLATOR_RPC_SERVER_STORE_SERVICE_H_
 #define PERCOLATOR_RPC_SERVER_STORE_SERVICE_H_
 
+#include <cstddef>
+
 #include "percolator/oracle.h"
 #include "percolator/store.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
@@ -17,6 +19,10 @@ class StoreService final : public v1::Store::CallbackService {
   // Rows that one request may read or change. Without a limit a message that is not large could name very many, of nothing
   // each.
   static constexpr int kMostRows = 100'000;
+  // An answer to Read ends with the row that reaches this, though more were asked for: it may be asked for the rest. Nobody
+  // can make the server gather more than this and what it reads at once.
+  static constexpr size_t kReadBytes = size_t{32} << 20;
+  static constexpr size_t kReadAtOnce = 16;
 
   // All must outlive this.
   StoreService(Store* store, Oracle* oracle, Executor* executor)
