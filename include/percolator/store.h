@@ -217,6 +217,7 @@ struct StoreLimits {
   size_t row_key_bytes = 4 << 10;  // Bigtable's own limit
   size_t column_bytes = 16 << 10;  // Bigtable's own limit
   size_t value_bytes = 16 << 20;
+  size_t row_selectors = 100'000;        // selectors of one RowRead, or of a scan
   size_t row_mutations = 100'000;        // mutations and condition cells in one RowMutation, each
   size_t row_mutation_bytes = 64 << 20;  // of one RowMutation: row key, columns and values
   size_t scan_bytes = 4 << 20;           // a page ends at the first row that reaches this

@@ -50,6 +50,9 @@ absl::Status CheckColumn(Family family, const std::string& column, const StoreLi
 }
 
 absl::Status CheckSelectors(const std::vector<Selector>& selectors, const StoreLimits& limits) {
+  if (selectors.size() > limits.row_selectors) {
+    return TooMany("read of a row", selectors.size(), limits.row_selectors, "selectors");
+  }
   for (const Selector& selector : selectors) {
     absl::Status status = selector.column.has_value() ? CheckColumn(selector.family, *selector.column, limits)
                                                       : CheckFamily(selector.family);

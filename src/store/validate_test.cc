@@ -17,6 +17,7 @@ using ::testing::HasSubstr;
 constexpr StoreLimits kLimits = {.row_key_bytes = 8,
                                  .column_bytes = 6,
                                  .value_bytes = 10,
+                                 .row_selectors = 5,
                                  .row_mutations = 3,
                                  .row_mutation_bytes = 40,
                                  .scan_bytes = 100,
@@ -72,6 +73,13 @@ TEST(ValidateReadTest, SelectorNamesAFamilyAndAColumnUpToTheLimit) {
   EXPECT_TRUE(ValidateRead(ReadOf("r", Column(Of(6))), kLimits).ok());
   ExpectInvalid(ValidateRead(ReadOf("r", Column(Of(7), Family::kLock)), kLimits), {"column", "lock", "7", "6"});
   ExpectInvalid(ValidateRead(ReadOf("r", Column("c", static_cast<Family>(4))), kLimits), {"family 4"});
+}
+
+TEST(ValidateReadTest, SelectorsAreFewEnough) {
+  EXPECT_TRUE(ValidateRead({"t", "r", std::vector<Selector>(5)}, kLimits).ok());
+  ExpectInvalid(ValidateRead({"t", "r", std::vector<Selector>(6)}, kLimits), {"selectors", "6", "5"});
+  EXPECT_TRUE(ValidateScan({"t", RowRange::All(), std::vector<Selector>(5)}, kLimits).ok());
+  ExpectInvalid(ValidateScan({"t", RowRange::All(), std::vector<Selector>(6)}, kLimits), {"selectors", "6", "5"});
 }
 
 TEST(ValidateReadTest, ASelectorOfNoTimestampsIsFine) {

@@ -17,6 +17,7 @@ StoreLimits SmallLimits() {
   limits.row_key_bytes = 20;
   limits.column_bytes = 30;
   limits.value_bytes = 100;
+  limits.row_selectors = 10;
   limits.row_mutations = 10;
   limits.row_mutation_bytes = 500;
   return limits;
@@ -87,6 +88,17 @@ TEST_P(StoreLimitsTest, ValueBytes) {
   Apply("r", {Set("c", 1, Of(100))});
   EXPECT_THAT(Mutate("r", {Set("c", 1, Of(101))}), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(Read("r"), "data:c@1=" + Of(100));
+}
+
+TEST_P(StoreLimitsTest, RowSelectors) {
+  Open(SmallLimits());
+  Apply("r", {Set("c", 1, "")});
+  std::vector<Selector> selectors(10, Column("c"));
+  EXPECT_THAT(store_->Read({{"t", "r", selectors}}), IsOk());
+  EXPECT_THAT(store_->Scan(ScanOf(RowRange::All(), selectors)), IsOk());
+  selectors.push_back(Column("c"));
+  EXPECT_THAT(store_->Read({{"t", "r", selectors}}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(store_->Scan(ScanOf(RowRange::All(), selectors)), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(StoreLimitsTest, RowMutations) {
