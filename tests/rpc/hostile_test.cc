@@ -49,6 +49,7 @@ using ::testing::HasSubstr;
 constexpr std::chrono::seconds kTimeout(60);
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr char kTable[] = "projects/p/instances/i/tables/big";
+constexpr int kBigRows = 48;
 
 // Of this process, in which clients and server are.
 size_t MemoryInUse() {
@@ -137,6 +138,9 @@ class HostileTest : public ::testing::Test {
       ASSERT_THAT(Call(*data, &bt::Bigtable::Stub::MutateRow, kTimeout, request, &response), IsOk());
     }
   }
+
+  // Many ask for these rows and do not read them. Stops the server.
+  void ExpectUnreadRowsAreBounded(const bt::ReadRowsRequest& request);
 
   TempDir dir_;
   ServerOptions options_;
@@ -639,16 +643,12 @@ TEST_F(HostileTest, ListenersThatComeAndGoWhileHintsAreSent) {
   ExpectStops();
 }
 
-TEST_F(HostileTest, RowsThatNobodyReads) {
+void HostileTest::ExpectUnreadRowsAreBounded(const bt::ReadRowsRequest& request) {
   constexpr int kReaders = 24;
   constexpr size_t kBound = kReaders * 16 * kMiB;  // each a page and what is on its way; all rows would be 48 MiB each
-  Start();
-  ASSERT_NO_FATAL_FAILURE(MakeBigTable(48));
   const size_t before = MemoryInUse();
   std::vector<std::unique_ptr<bt::Bigtable::Stub>> stubs;
   std::vector<Unread<bt::ReadRowsResponse>> readers;
-  bt::ReadRowsRequest request;
-  request.set_table_name(kTable);
   for (int i = 0; i < kReaders; ++i) {
     stubs.push_back(bt::Bigtable::NewStub(Connect()));
     Unread<bt::ReadRowsResponse>& reader = readers.emplace_back();
@@ -666,6 +666,23 @@ TEST_F(HostileTest, RowsThatNobodyReads) {
     reader.reader = stubs[static_cast<size_t>(i)]->ReadRows(reader.context.get(), request);
   }
   ExpectStops();
+}
+
+TEST_F(HostileTest, RowsThatNobodyReads) {
+  Start();
+  ASSERT_NO_FATAL_FAILURE(MakeBigTable(kBigRows));
+  bt::ReadRowsRequest request;
+  request.set_table_name(kTable);
+  ExpectUnreadRowsAreBounded(request);
+}
+
+TEST_F(HostileTest, RowsByTheirKeysThatNobodyReads) {
+  Start();
+  ASSERT_NO_FATAL_FAILURE(MakeBigTable(kBigRows));
+  bt::ReadRowsRequest request;
+  request.set_table_name(kTable);
+  for (int row = 0; row < kBigRows; ++row) request.mutable_rows()->add_row_keys(StrCat("row", row));
+  ExpectUnreadRowsAreBounded(request);
 }
 
 // --- The end

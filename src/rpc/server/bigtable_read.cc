@@ -14,6 +14,8 @@ namespace bt = google::bigtable::v2;
 constexpr size_t kRowKeyBytes = 4 << 10;
 constexpr int64_t kMostRanges = 100'000;  // in one request, with single keys
 constexpr size_t kKeysAtOnce = 64;
+// A page of keys ends with the row that reaches this, as one of a scan does.
+constexpr size_t kKeysBytes = StoreLimits().scan_bytes;
 constexpr size_t kPageRows = 1000;
 constexpr size_t kFewRows = 64;
 
@@ -280,14 +282,19 @@ size_t RowReader::PageRows() const {
   return plan_.rest.passes_all() && table_->native() ? wanted : std::max(wanted, kFewRows);
 }
 
-// The single keys that come next.
+// The single keys that come next. One by one: nobody knows how large rows are before they are read.
 absl::StatusOr<std::vector<Row>> RowReader::ReadKeys() {
-  std::vector<RowRead> reads;
-  while (!AtEnd() && reads.size() < kKeysAtOnce && IsSingle(ranges_[next_])) {
-    reads.push_back({table_->id(), std::move(ranges_[next_].start), plan_.selectors});
+  std::vector<Row> rows;
+  size_t bytes = 0;
+  while (!AtEnd() && rows.size() < kKeysAtOnce && bytes < kKeysBytes && IsSingle(ranges_[next_])) {
+    absl::StatusOr<std::vector<Row>> read =
+        store_->Read({{table_->id(), std::move(ranges_[next_].start), plan_.selectors}});
+    if (!read.ok()) return read.status();
     ++next_;
+    for (const Cell& cell : read->front().cells) bytes += cell.column.size() + cell.value.size();
+    rows.push_back(std::move(read->front()));
   }
-  return store_->Read(reads);
+  return rows;
 }
 
 absl::StatusOr<std::vector<Row>> RowReader::ScanRange() {
