@@ -25,6 +25,9 @@
 #include "src/rpc/remote/remote_oracle.h"
 #include "src/rpc/remote/remote_store.h"
 #include "src/rpc/server/executor.h"
+#include "src/rpc/server/listen.h"
+#include "src/rpc/server/store_service.h"
+#include "tests/found/hooked_store.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -398,6 +401,43 @@ TEST(ExecutorTest, WhatIsTooMuchIsRefusedButNotWhatWasBegun) {
     go.set_value();
   }
   EXPECT_EQ(done, kWaiting + 1);
+}
+
+TEST(StoreServiceTest, NothingIsDoneForAClientThatIsGone) {
+  const std::unique_ptr<Store> memory = NewMemoryStore();
+  HookedStore store(memory.get());
+  StepOracle oracle;
+  Executor executor(/*threads=*/1, /*most_waiting=*/100);
+  StoreService service(&store, &oracle, &executor);
+  const absl::StatusOr<Listening> listening = Listen({.address = "127.0.0.1:0"}, {&service});
+  ASSERT_THAT(listening, IsOk());
+  const auto channel = OpenChannel(StrCat("127.0.0.1:", listening->port), {});
+  ASSERT_THAT(channel, IsOk());
+  RemoteStore patient(*channel, kSoon);
+  RemoteStore hasty(*channel, std::chrono::milliseconds(100));
+  ASSERT_THAT(patient.CreateTable({"t", ""}), IsOk());
+  const auto write = [](RemoteStore* to, const char* row) {
+    return to->Mutate({{"t", row, {}, {Mutation::Set(Family::kData, "c", Timestamp(1), "")}}}).front();
+  };
+  std::promise<void> busy;
+  std::promise<void> go;
+  store.before_mutate = [&](const std::vector<RowMutation>& mutations) {
+    if (mutations.front().row != "slow") return;
+    busy.set_value();
+    go.get_future().wait();
+  };
+  std::thread slow([&] { EXPECT_THAT(write(&patient, "slow"), IsOk()); });
+  busy.get_future().wait();
+  EXPECT_THAT(write(&hasty, "hasty"), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // so that the server knows as well
+  go.set_value();
+  slow.join();
+  EXPECT_THAT(write(&patient, "after"), IsOk());
+  const absl::StatusOr<std::vector<Row>> rows = patient.Read({{"t", "hasty", {{.family = Family::kData}}}});
+  ASSERT_THAT(rows, IsOk());
+  EXPECT_THAT(rows->front().cells, ::testing::IsEmpty());
+  listening->server->Shutdown();
+  listening->server->Wait();
 }
 
 TEST_F(ServerTest, WhatCantBeServedSaysWhy) {

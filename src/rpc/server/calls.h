@@ -19,11 +19,15 @@
 
 namespace percolator {
 
-// One request, one answer, which `work` has written when it returns. UNAVAILABLE, if too many wait for their turn.
+// One request, one answer, which `work` has written when it returns. UNAVAILABLE, if too many wait for their turn. If the
+// client is gone when its turn comes, nothing is done: those who wait are many when the server is slow, and then many have
+// given up.
 template <typename Work>
 grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executor* executor, Work work) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const bool taken = executor->TryRun([reactor, work = std::move(work)] { reactor->Finish(ToGrpc(work())); });
+  const bool taken = executor->TryRun([context, reactor, work = std::move(work)] {
+    reactor->Finish(context->IsCancelled() ? grpc::Status::CANCELLED : ToGrpc(work()));
+  });
   if (!taken) reactor->Finish(ToGrpc(executor->TooBusy()));
   return reactor;
 }
