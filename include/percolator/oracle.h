@@ -13,6 +13,7 @@
 #define PERCOLATOR_ORACLE_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "percolator/timestamp.h"
@@ -30,6 +31,10 @@ class Oracle {
   // REQUIRES: 1 <= count <= kMaxCount.
   virtual absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) = 0;
   static constexpr uint32_t kMaxCount = 1 << 20;
+
+  // The same, if it can be answered from memory, without waiting for a disk, a network, or somebody who does; else nothing,
+  // which is all that an oracle has to say to it.
+  virtual std::optional<absl::StatusOr<Timestamp>> TryGetTimestamps(uint32_t /*count*/) { return std::nullopt; }
 };
 
 }  // namespace percolator

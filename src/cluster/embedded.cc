@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "src/base/clock.h"
@@ -26,6 +27,7 @@ class MemoryOracle final : public Oracle {
     } while (!next_.compare_exchange_weak(next, first + count));
     return Timestamp(first);
   }
+  std::optional<absl::StatusOr<Timestamp>> TryGetTimestamps(uint32_t count) override { return GetTimestamps(count); }
 
  private:
   std::atomic<uint64_t> next_{1};

@@ -36,4 +36,20 @@ absl::StatusOr<Timestamp> LocalOracle::GetTimestamps(uint32_t count) {
   return Timestamp(*first);
 }
 
+std::optional<absl::StatusOr<Timestamp>> LocalOracle::TryGetTimestamps(uint32_t count) {
+  if (!mutex_.TryLock()) return std::nullopt;
+  std::optional<absl::StatusOr<Timestamp>> first = NextBelowBound(count);
+  mutex_.Unlock();
+  return first;
+}
+
+std::optional<absl::StatusOr<Timestamp>> LocalOracle::NextBelowBound(uint32_t count) {
+  const absl::StatusOr<uint64_t> first = FirstOfNext(next_, count, options_.clock);
+  if (!first.ok()) return first.status();
+  const uint64_t end = *first + count;
+  if (end > file_->bound()) return std::nullopt;
+  next_ = end;
+  return Timestamp(*first);
+}
+
 }  // namespace percolator

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -44,9 +45,13 @@ class LocalOracle : public Oracle {
 
   // kDataLoss: the file can't be written; from then on kFailedPrecondition. kOutOfRange: the last timestamp is reached.
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
+  // Nothing, if the bound has to be raised, or somebody else is just here, who may be doing that.
+  std::optional<absl::StatusOr<Timestamp>> TryGetTimestamps(uint32_t count) override;
 
  private:
   LocalOracle(std::unique_ptr<BoundFile> file, const LocalOracleOptions& options);
+
+  std::optional<absl::StatusOr<Timestamp>> NextBelowBound(uint32_t count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const LocalOracleOptions options_;
 

@@ -83,6 +83,20 @@ TEST_F(LocalOracleTest, ManyAreInARow) {
   EXPECT_THAT(oracle->GetTimestamps(Oracle::kMaxCount), IsOk());
 }
 
+TEST_F(LocalOracleTest, WhoDoesNotWantToWaitGetsNothingWhenTheBoundHasToBeRaised) {
+  auto oracle = Create();
+  EXPECT_FALSE(oracle->TryGetTimestamps(1).has_value()) << "the first raises it";
+  const Timestamp first = oracle->GetTimestamp().value();
+  ASSERT_TRUE(oracle->TryGetTimestamps(10).has_value());
+  const auto second = oracle->TryGetTimestamps(1);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_THAT(*second, IsOkAndHolds(Timestamp(first.value() + 11)));
+  EXPECT_EQ(oracle->GetTimestamp().value(), Timestamp(first.value() + 12));
+  clock_.now = DurableBound();
+  EXPECT_FALSE(oracle->TryGetTimestamps(1).has_value());
+  EXPECT_THAT(oracle->TryGetTimestamps(0).value(), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST_F(LocalOracleTest, BeginsAboveWhatItIsTold) {
   EXPECT_EQ(Create(Timestamp(5'000'000))->GetTimestamp().value(), Timestamp(5'000'001));
 }

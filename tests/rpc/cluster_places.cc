@@ -5,6 +5,7 @@
 #include "percolator/server.h"
 #include "src/base/strings.h"
 #include "src/oracle/local_oracle.h"
+#include "src/rpc/server/executor.h"
 #include "src/rpc/server/listen.h"
 #include "src/rpc/server/oracle_service.h"
 #include "tests/rpc/emulator.h"
@@ -48,7 +49,7 @@ class BigtablePlace final : public ClusterPlace {
     absl::StatusOr<std::unique_ptr<LocalOracle>> oracle = LocalOracle::Create(dir_.path() + "/oracle", Timestamp());
     if (!oracle.ok()) return oracle.status();
     oracle_ = *std::move(oracle);
-    service_ = std::make_unique<OracleService>(oracle_.get());
+    service_ = std::make_unique<OracleService>(oracle_.get(), &executor_);
     absl::StatusOr<Listening> listening = Listen({.address = "127.0.0.1:0"}, {service_.get()});
     if (!listening.ok()) return listening.status();
     listening_ = *std::move(listening);
@@ -65,6 +66,7 @@ class BigtablePlace final : public ClusterPlace {
   std::unique_ptr<Emulator> emulator_;
   std::unique_ptr<EtcdProcess> etcd_;
   std::unique_ptr<LocalOracle> oracle_;
+  Executor executor_{/*threads=*/4, /*most_waiting=*/1000};
   std::unique_ptr<OracleService> service_;
   Listening listening_;
 };

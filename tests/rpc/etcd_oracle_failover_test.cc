@@ -35,6 +35,7 @@
 #include "src/rpc/etcd/etcd_client.h"
 #include "src/rpc/etcd/etcd_oracle.h"
 #include "src/rpc/remote/remote_oracle.h"
+#include "src/rpc/server/executor.h"
 #include "src/rpc/server/listen.h"
 #include "src/rpc/server/oracle_service.h"
 #include "tests/rpc/child_process.h"
@@ -89,7 +90,8 @@ int RunOracle(const std::string& port, const std::string& etcd, const std::strin
   options.lease = kLease;
   options.clock = new FileClock(clock);
   const std::unique_ptr<Oracle> oracle = OpenEtcdOracle(options).value();
-  OracleService service(oracle.get());
+  Executor executor(/*threads=*/1, /*most_waiting=*/1000);
+  OracleService service(oracle.get(), &executor);
   const absl::StatusOr<Listening> listening = Listen({"127.0.0.1:" + port, TlsFiles()}, {&service});
   if (!listening.ok()) {
     std::cerr << listening.status() << "\n";

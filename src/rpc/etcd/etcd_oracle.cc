@@ -63,6 +63,7 @@ class EtcdOracle final : public ElectedOracle {
   EtcdOracle& operator=(const EtcdOracle&) = delete;
 
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
+  std::optional<absl::StatusOr<Timestamp>> TryGetTimestamps(uint32_t count) override { return GetTimestamps(count); }
   void Resign() override;
 
  private:

@@ -19,6 +19,13 @@
 
 namespace percolator {
 
+// One request, one answer, at once.
+inline grpc::ServerUnaryReactor* AnswerUnary(grpc::CallbackServerContext* context, const absl::Status& status) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
+
 // One request, one answer, which `work` has written when it returns. UNAVAILABLE, if too many wait for their turn. If the
 // client is gone when its turn comes, nothing is done: those who wait are many when the server is slow, and then many have
 // given up.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/base/strings.h"
+#include "src/rpc/server/calls.h"
 #include "src/rpc/status.h"
 
 namespace percolator {
@@ -13,12 +14,6 @@ namespace {
 // Hints that wait for one listener. Their bytes are bounded too: what is in a hint comes from strangers.
 constexpr int kWaitingHints = 10'000;
 constexpr size_t kWaitingBytes = size_t{1} << 20;
-
-grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& status) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(status));
-  return reactor;
-}
 
 absl::Status Stopping() { return absl::UnavailableError("the server stops"); }
 
@@ -129,8 +124,8 @@ class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::
   size_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-CoordinationService::CoordinationService(Oracle* oracle, Duration session_ttl, size_t most_sessions)
-    : oracle_(oracle), session_ttl_(session_ttl), most_sessions_(most_sessions) {}
+CoordinationService::CoordinationService(Oracle* oracle, Executor* executor, Duration session_ttl, size_t most_sessions)
+    : oracle_(oracle), executor_(executor), session_ttl_(session_ttl), most_sessions_(most_sessions) {}
 
 CoordinationService::~CoordinationService() = default;
 
@@ -169,20 +164,23 @@ void CoordinationService::Expire() {
 CoordinationService::Reactor* CoordinationService::OpenSession(Context* context,
                                                                const v1::OpenSessionRequest* /*request*/,
                                                                v1::OpenSessionResponse* response) {
-  const absl::StatusOr<Timestamp> drawn = oracle_->GetTimestamp();
-  if (!drawn.ok()) return Answer(context, drawn.status());
-  Expire();  // so that the dead make room
-  if (absl::Status s = Hear(drawn->value(), Timestamp()); !s.ok()) return Answer(context, s);
-  response->set_session(drawn->value());
-  response->set_ttl_ms(TtlMs());
-  return Answer(context, absl::OkStatus());
+  // By the executor: an oracle may have to wait for the disk.
+  return RunUnary(context, executor_, [=, this] {
+    const absl::StatusOr<Timestamp> drawn = oracle_->GetTimestamp();
+    if (!drawn.ok()) return drawn.status();
+    Expire();  // so that the dead make room
+    if (absl::Status s = Hear(drawn->value(), Timestamp()); !s.ok()) return s;
+    response->set_session(drawn->value());
+    response->set_ttl_ms(TtlMs());
+    return absl::OkStatus();
+  });
 }
 
 CoordinationService::Reactor* CoordinationService::KeepAlive(Context* context, const v1::KeepAliveRequest* request,
                                                              v1::KeepAliveResponse* response) {
   Expire();  // so that who was silent for too long has lost what it held
   response->set_ttl_ms(TtlMs());
-  return Answer(context, Hear(request->session(), Timestamp(request->oldest_snapshot())));
+  return AnswerUnary(context, Hear(request->session(), Timestamp(request->oldest_snapshot())));
 }
 
 CoordinationService::Reactor* CoordinationService::EndSession(Context* context, const v1::EndSessionRequest* request,
@@ -190,14 +188,14 @@ CoordinationService::Reactor* CoordinationService::EndSession(Context* context, 
   MutexLock lock(&mutex_);
   heard_.erase(request->session());
   sessions_.End(request->session());
-  return Answer(context, absl::OkStatus());
+  return AnswerUnary(context, absl::OkStatus());
 }
 
 CoordinationService::Reactor* CoordinationService::IsAlive(Context* context, const v1::IsAliveRequest* request,
                                                            v1::IsAliveResponse* response) {
   Expire();
   response->set_alive(sessions_.Exists(request->session()));
-  return Answer(context, absl::OkStatus());
+  return AnswerUnary(context, absl::OkStatus());
 }
 
 CoordinationService::Reactor* CoordinationService::OldestSnapshot(Context* context,
@@ -206,39 +204,39 @@ CoordinationService::Reactor* CoordinationService::OldestSnapshot(Context* conte
   Expire();
   const Timestamp oldest = sessions_.OldestSnapshot();
   if (oldest != Timestamp::Infinity()) response->set_timestamp(oldest.value());
-  return Answer(context, absl::OkStatus());
+  return AnswerUnary(context, absl::OkStatus());
 }
 
 CoordinationService::Reactor* CoordinationService::Campaign(Context* context, const v1::CampaignRequest* request,
                                                             v1::CampaignResponse* response) {
-  if (absl::Status s = CheckName(request->role().size()); !s.ok()) return Answer(context, s);
+  if (absl::Status s = CheckName(request->role().size()); !s.ok()) return AnswerUnary(context, s);
   Expire();
   const absl::StatusOr<bool> leads = sessions_.Campaign(request->role(), request->session());
   response->set_leads(leads.value_or(false));
-  return Answer(context, leads.status());
+  return AnswerUnary(context, leads.status());
 }
 
 CoordinationService::Reactor* CoordinationService::Claim(Context* context, const v1::ClaimRequest* request,
                                                          v1::ClaimResponse* response) {
   const absl::Status checked = CheckName(request->table().size() + request->row().size());
-  if (!checked.ok()) return Answer(context, checked);
+  if (!checked.ok()) return AnswerUnary(context, checked);
   Expire();
   const absl::StatusOr<bool> granted = sessions_.Claim(request->table(), request->row(), request->session());
   response->set_granted(granted.value_or(false));
-  return Answer(context, granted.status());
+  return AnswerUnary(context, granted.status());
 }
 
 CoordinationService::Reactor* CoordinationService::Release(Context* context, const v1::ReleaseRequest* request,
                                                            v1::ReleaseResponse* /*response*/) {
   sessions_.Release(request->table(), request->row(), request->session());
-  return Answer(context, absl::OkStatus());
+  return AnswerUnary(context, absl::OkStatus());
 }
 
 CoordinationService::Reactor* CoordinationService::SendHints(Context* context, const v1::SendHintsRequest* request,
                                                              v1::SendHintsResponse* /*response*/) {
   if (request->cells_size() > kHintsAtOnce) {
-    return Answer(context, absl::InvalidArgumentError(StrCat("there are ", request->cells_size(),
-                                                             " hints in a request; the limit is ", kHintsAtOnce)));
+    return AnswerUnary(context, absl::InvalidArgumentError(StrCat("there are ", request->cells_size(),
+                                                                  " hints in a request; the limit is ", kHintsAtOnce)));
   }
   std::vector<std::shared_ptr<Listener>> listeners;
   {
@@ -246,7 +244,7 @@ CoordinationService::Reactor* CoordinationService::SendHints(Context* context, c
     listeners.assign(listeners_.begin(), listeners_.end());
   }
   for (const std::shared_ptr<Listener>& listener : listeners) listener->Tell(*request);
-  return Answer(context, absl::OkStatus());
+  return AnswerUnary(context, absl::OkStatus());
 }
 
 grpc::ServerWriteReactor<v1::Hints>* CoordinationService::Listen(Context* /*context*/,

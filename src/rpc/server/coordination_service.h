@@ -23,6 +23,7 @@
 #include "src/base/runtime.h"
 #include "src/coord/session_book.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
+#include "src/rpc/server/executor.h"
 
 namespace percolator {
 
@@ -32,8 +33,8 @@ class CoordinationService final : public v1::Coordination::CallbackService {
   static constexpr size_t kHintBytes = size_t{64} << 20;  // that wait for all listeners, then some are lost
   static constexpr size_t kNameBytes = size_t{64} << 10;  // of a role, or a table and a row that are claimed
 
-  // Session ids are drawn from the oracle, which must outlive this.
-  CoordinationService(Oracle* oracle, Duration session_ttl, size_t most_sessions);
+  // Session ids are drawn from the oracle, by the executor. Both must outlive this.
+  CoordinationService(Oracle* oracle, Executor* executor, Duration session_ttl, size_t most_sessions);
   ~CoordinationService() override;
 
   // Ends the streams of those who listen: a server that stops would wait for them.
@@ -66,6 +67,7 @@ class CoordinationService final : public v1::Coordination::CallbackService {
   void Expire();
 
   Oracle* const oracle_;
+  Executor* const executor_;
   const Duration session_ttl_;
   const size_t most_sessions_;
   Runtime* const runtime_ = Runtime::Real();

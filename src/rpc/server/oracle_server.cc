@@ -4,6 +4,7 @@
 #include "src/base/strings.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/etcd/etcd_oracle.h"
+#include "src/rpc/server/executor.h"
 #include "src/rpc/server/listen.h"
 #include "src/rpc/server/oracle_service.h"
 
@@ -12,6 +13,9 @@ namespace {
 
 // Requests and answers carry a number.
 constexpr size_t kMessageBytes = 64 << 10;
+// For what the oracle does not answer at once. That of etcd always does.
+constexpr int kThreads = 1;
+constexpr size_t kWaiting = 1000;
 // For requests under way when it stops. They are answered at once, so what is left then will never be whole.
 constexpr Duration kGrace = std::chrono::seconds(1);
 
@@ -31,7 +35,8 @@ EtcdOracleOptions OracleOptions(const OracleServerOptions& options) {
 
 class OracleServer::Impl {
  public:
-  explicit Impl(std::unique_ptr<ElectedOracle> oracle) : oracle_(std::move(oracle)), service_(oracle_.get()) {}
+  explicit Impl(std::unique_ptr<ElectedOracle> oracle)
+      : oracle_(std::move(oracle)), executor_(kThreads, kWaiting), service_(oracle_.get(), &executor_) {}
 
   absl::Status Start(const OracleServerOptions& options) {
     absl::StatusOr<Listening> listening =
@@ -54,6 +59,7 @@ class OracleServer::Impl {
 
  private:
   const std::unique_ptr<ElectedOracle> oracle_;
+  Executor executor_;
   OracleService service_;
   Listening listening_;
 };

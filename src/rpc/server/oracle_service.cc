@@ -1,17 +1,23 @@
 #include "src/rpc/server/oracle_service.h"
 
+#include <optional>
+
 #include "src/base/strings.h"
+#include "src/rpc/server/calls.h"
 #include "src/rpc/status.h"
 
 namespace percolator {
 namespace {
 
-absl::StatusOr<Timestamp> Draw(Oracle* oracle, uint32_t count) {
-  if (count == 0 || count > OracleService::kMostAtOnce) {
-    return absl::InvalidArgumentError(
-        StrCat("asked for ", count, " timestamps; 1 to ", OracleService::kMostAtOnce, " is possible in one request"));
-  }
-  return oracle->GetTimestamps(count);
+absl::Status CheckDrawn(uint32_t count) {
+  if (count > 0 && count <= OracleService::kMostAtOnce) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("asked for ", count, " timestamps; 1 to ", OracleService::kMostAtOnce, " is possible in one request"));
+}
+
+absl::Status SetFirst(const absl::StatusOr<Timestamp>& first, v1::GetTimestampsResponse* response) {
+  if (first.ok()) response->set_first(first->value());
+  return first.status();
 }
 
 }  // namespace
@@ -19,11 +25,11 @@ absl::StatusOr<Timestamp> Draw(Oracle* oracle, uint32_t count) {
 grpc::ServerUnaryReactor* OracleService::GetTimestamps(grpc::CallbackServerContext* context,
                                                        const v1::GetTimestampsRequest* request,
                                                        v1::GetTimestampsResponse* response) {
-  const absl::StatusOr<Timestamp> first = Draw(oracle_, request->count());
-  if (first.ok()) response->set_first(first->value());
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(first.status()));
-  return reactor;
+  const uint32_t count = request->count();
+  if (absl::Status s = CheckDrawn(count); !s.ok()) return AnswerUnary(context, s);
+  const std::optional<absl::StatusOr<Timestamp>> first = oracle_->TryGetTimestamps(count);
+  if (first.has_value()) return AnswerUnary(context, SetFirst(*first, response));
+  return RunUnary(context, executor_, [=, this] { return SetFirst(oracle_->GetTimestamps(count), response); });
 }
 
 }  // namespace percolator

@@ -5,13 +5,13 @@
 
 #include "percolator/oracle.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
+#include "src/rpc/server/executor.h"
 
 namespace percolator {
 
-// Answers on gRPC's own thread, without a hop to another, which would double what a timestamp costs. So the oracle must be one
-// that answers from memory: never one that waits for others or for a network. What may wait for the disk there is
-// LocalOracle, when it raises its bound: two syncs of one block, once in three seconds or three million timestamps, for which
-// everybody who wants a timestamp has to wait anyway.
+// Answers on gRPC's own thread, without a hop to another, which would double what a timestamp costs, if the oracle can answer
+// from memory. If it can't (LocalOracle has to raise its bound, once in three seconds or three million timestamps), the
+// executor does it: gRPC's few threads never wait for a disk.
 class OracleService final : public v1::Oracle::CallbackService {
  public:
   // What one request may ask for. Timestamps are microseconds: who draws many moves time ahead, and what is measured in
@@ -19,14 +19,15 @@ class OracleService final : public v1::Oracle::CallbackService {
   // requests (BatchingOracle).
   static constexpr uint32_t kMostAtOnce = 16'384;
 
-  // It must outlive this.
-  explicit OracleService(Oracle* oracle) : oracle_(oracle) {}
+  // Both must outlive this.
+  OracleService(Oracle* oracle, Executor* executor) : oracle_(oracle), executor_(executor) {}
 
   grpc::ServerUnaryReactor* GetTimestamps(grpc::CallbackServerContext* context, const v1::GetTimestampsRequest* request,
                                           v1::GetTimestampsResponse* response) override;
 
  private:
   Oracle* const oracle_;
+  Executor* const executor_;
 };
 
 }  // namespace percolator

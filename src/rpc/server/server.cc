@@ -42,8 +42,8 @@ class Server::Impl {
       : parts_(std::move(parts)),
         executor_(std::make_unique<Executor>(options.threads, options.waiting_requests)),
         store_(parts_.store.get(), parts_.oracle.get(), executor_.get()),
-        oracle_(parts_.oracle.get()),
-        coordination_(parts_.oracle.get(), options.session_ttl, options.sessions),
+        oracle_(parts_.oracle.get(), executor_.get()),
+        coordination_(parts_.oracle.get(), executor_.get(), options.session_ttl, options.sessions),
         bigtable_(NewBigtableServices(parts_.store.get(), executor_.get())) {}
 
   absl::Status Start(const ServerOptions& options) {
