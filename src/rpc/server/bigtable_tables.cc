@@ -320,7 +320,7 @@ absl::Status BigtableTables::EraseDropped(std::shared_ptr<const BigtableTable>* 
   const auto& names = (*table)->schema().dropped();
   if (names.empty()) return absl::OkStatus();
   const std::set<std::string, std::less<>> dropped(names.begin(), names.end());
-  const absl::Status erased = EraseRows(**table, RowRange::All(), [&](const Cell& cell) {
+  absl::Status erased = EraseRows(**table, RowRange::All(), [&](const Cell& cell) {
     return dropped.contains(std::string_view(cell.column).substr(0, cell.column.find('\0')));
   });
   if (!erased.ok()) return erased;
