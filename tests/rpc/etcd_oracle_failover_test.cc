@@ -154,6 +154,7 @@ class Checker {
   bool Ask(Oracle* oracle, uint32_t count) {
     const uint64_t before = largest_.load();
     const absl::StatusOr<Timestamp> first = oracle->GetTimestamps(count);
+    EXPECT_FALSE(absl::IsDataLoss(first.status())) << first.status();  // the client has noticed it
     if (!first.ok()) return false;
     const uint64_t last = first->value() + count - 1;
     for (uint64_t seen = largest_.load(); seen < last && !largest_.compare_exchange_weak(seen, last);) {

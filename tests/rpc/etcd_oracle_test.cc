@@ -89,6 +89,16 @@ class EtcdOracleTest : public ::testing::Test {
     return std::stoull((*record)->value());
   }
 
+  // As a leader leaves the record that has given up; also a very long time ago.
+  void PutVacant(uint64_t bound) {
+    ASSERT_THAT(client_->Put(RecordKey(), StrCat(bound, " 1000 0 gone"), 0, std::chrono::seconds(60)), IsOk());
+  }
+  void DeleteRecord() {
+    EtcdTxn txn;
+    txn.ThenDelete(RecordKey());
+    ASSERT_THAT(client_->Commit(txn, std::chrono::seconds(60)), IsOk());
+  }
+
   std::string prefix_;
   std::unique_ptr<EtcdClient> client_;
 };
@@ -148,6 +158,7 @@ TEST_F(EtcdOracleTest, MoreThanTheWindowMayBeAskedForAtOnce) {
 TEST_F(EtcdOracleTest, WhoGivesUpTheLeadIsFollowedAtOnceByOneThatBeginsAtTheBound) {
   EtcdOracleOptions patient = Options("first");
   patient.lease = std::chrono::minutes(10);
+  PutVacant(0);
   std::unique_ptr<Oracle> first = OpenEtcdOracle(patient).value();
   Get(first.get());
   const std::unique_ptr<Oracle> second = Open("second");
@@ -231,13 +242,53 @@ TEST_F(EtcdOracleTest, ARecordThatWasLostIsReplacedAboveTheBound) {
   Get(oracle.get());
   clock.wall_ahead = 0;  // an hour back
   const uint64_t bound = Bound();
-  EtcdTxn txn;
-  txn.ThenDelete(RecordKey());
-  ASSERT_TRUE(client_->Commit(txn, std::chrono::seconds(60)).ok());
+  DeleteRecord();
   EXPECT_TRUE(Soon([&] {
     const absl::StatusOr<Timestamp> answer = oracle->GetTimestamp();
     return answer.ok() && answer->value() >= bound;
   }));
+}
+
+// A leader hands out timestamps above the clock for a while, because the one before had reserved them.
+TEST_F(EtcdOracleTest, ARecordThatWasPutBackDoesNotMakeTimestampsRepeat) {
+  constexpr std::chrono::minutes kWindow(10);
+  const auto get_of_next = [&](const std::string& name) {
+    EtcdOracleOptions options = Options(name);
+    options.window = kWindow;
+    const std::unique_ptr<Oracle> oracle = OpenEtcdOracle(options).value();
+    return Get(oracle.get());
+  };
+  const uint64_t reserved = Clock::Real()->WallMicros() + static_cast<uint64_t>(Duration(kWindow).count());
+  PutVacant(reserved);
+  const Timestamp last = get_of_next("first");
+  EXPECT_GE(last.value(), reserved);
+  PutVacant(1);
+  EXPECT_GT(get_of_next("second"), last);
+}
+
+// O1: a leader that writes rarely does not notice for long that the record is gone, or another than its own.
+TEST_F(EtcdOracleTest, WhenTheRecordIsLostOrPutBackTheLeaderIsGivenTimeToNotice) {
+  const std::function<void()> damages[] = {[&] { DeleteRecord(); }, [&] { PutVacant(1); }};
+  for (const std::function<void()>& damage : damages) {
+    PutVacant(0);
+    EtcdOracleOptions patient = Options("first");
+    patient.lease = patient.window = std::chrono::minutes(10);
+    const std::unique_ptr<Oracle> first = OpenEtcdOracle(patient).value();
+    Get(first.get());
+    WrongClock clock;
+    const std::unique_ptr<Oracle> second = Open("second", &clock);
+    const auto second_says = [&](std::string_view text) {
+      return Soon([&] { return ToPiece(second->GetTimestamp().status().message()) == text; });
+    };
+    ASSERT_TRUE(second_says("this oracle does not lead, but first does"));
+    damage();
+    ASSERT_TRUE(second_says("no oracle leads yet"));
+    std::this_thread::sleep_for(2 * kLease);
+    EXPECT_THAT(second->GetTimestamp(), StatusIs(absl::StatusCode::kUnavailable));
+    const Timestamp last = Get(first.get());
+    clock.boot_ahead += 13 * 60 * kSecond;
+    EXPECT_GT(Get(second.get()), last);
+  }
 }
 
 TEST_F(EtcdOracleTest, ItBeginsWhenEtcdComes) {
@@ -259,6 +310,7 @@ TEST_F(EtcdOracleTest, WhoLeadsIsTold) {
   };
   EtcdOracleOptions patient = Options("first");
   patient.lease = std::chrono::minutes(10);  // it does not lose the lead without giving it up
+  PutVacant(0);
   std::unique_ptr<Oracle> first = OpenEtcdOracle(patient).value();
   Get(first.get());
   const std::unique_ptr<Oracle> second = OpenEtcdOracle(options).value();

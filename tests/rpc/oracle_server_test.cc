@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -9,12 +10,27 @@
 
 #include "percolator/server.h"
 #include "src/rpc/remote/remote_oracle.h"
+#include "src/rpc/server/listen.h"
+#include "src/rpc/server/oracle_service.h"
 #include "tests/rpc/etcd_process.h"
 #include "tests/rpc/raw_connection.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
 namespace {
+
+// As soon as there is one.
+Timestamp Get(Oracle* oracle, uint32_t count = 1) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  for (;;) {
+    const absl::StatusOr<Timestamp> answer = oracle->GetTimestamps(count);
+    if (answer.ok()) return *answer;
+    if (std::chrono::steady_clock::now() > end) {
+      ADD_FAILURE() << answer.status();
+      return Timestamp();
+    }
+  }
+}
 
 class OracleServerTest : public ::testing::Test {
  protected:
@@ -23,19 +39,6 @@ class OracleServerTest : public ::testing::Test {
     etcd_ = std::make_unique<EtcdProcess>();
     options_.listen = "127.0.0.1:0";
     options_.etcd = {etcd_->endpoint()};
-  }
-
-  // As soon as there is one.
-  static Timestamp Get(Oracle* oracle) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    for (;;) {
-      const absl::StatusOr<Timestamp> answer = oracle->GetTimestamp();
-      if (answer.ok()) return *answer;
-      if (std::chrono::steady_clock::now() > end) {
-        ADD_FAILURE() << answer.status();
-        return Timestamp();
-      }
-    }
   }
 
   std::unique_ptr<EtcdProcess> etcd_;
@@ -94,6 +97,28 @@ TEST_F(OracleServerTest, AnAddressThatIsTakenIsSaid) {
   const std::unique_ptr<OracleServer> first = OracleServer::Start(options_).value();
   options_.listen = first->address();
   EXPECT_THAT(OracleServer::Start(options_), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// One whose bound was lost.
+class SettableOracle final : public Oracle {
+ public:
+  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return Timestamp(next.fetch_add(count)); }
+
+  std::atomic<uint64_t> next{1000};
+};
+
+TEST(RemoteOracleTest, AnOracleThatWentBackIsNotBelieved) {
+  SettableOracle behind;
+  OracleService service(&behind);
+  const Listening listening = Listen({.address = "127.0.0.1:0"}, {&service}).value();
+  const std::unique_ptr<RemoteOracle> oracle =
+      RemoteOracle::Open({"127.0.0.1:" + std::to_string(listening.port)}, TlsFiles(), std::chrono::seconds(60)).value();
+  EXPECT_EQ(Timestamp(1000), Get(oracle.get(), 10));
+  EXPECT_EQ(Timestamp(1010), Get(oracle.get()));
+  behind.next = 1010;
+  EXPECT_THAT(oracle->GetTimestamp(), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(Timestamp(1011), Get(oracle.get())) << "above what was seen";
+  listening.server->Shutdown();
 }
 
 }  // namespace

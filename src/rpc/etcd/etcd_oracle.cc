@@ -80,6 +80,8 @@ class EtcdOracle final : public ElectedOracle {
   void Run();
   // Each does one step and returns how long to wait before the next.
   Duration Follow();
+  // Whether nobody can lead by this record, which is as it was just read.
+  bool IsFree(const Record& record) const;
   Duration TakeOver(const Record& found, int64_t revision);
   Duration Renew();
   Duration Overtaken(const std::optional<etcd::KeyValue>& found);
@@ -87,6 +89,7 @@ class EtcdOracle final : public ElectedOracle {
   absl::StatusOr<EtcdClient::TxnResult> Write(int64_t over, uint64_t bound, uint64_t incarnation);
   // The record as it was just read. Absent: it can't be read.
   std::optional<Record> Note(const etcd::KeyValue& found);
+  void NoteRevision(int64_t revision);
   void NoteLeader(const std::string& name, bool is_self);
   void NoteTrouble(const absl::Status& status);
   Duration WhileFollowing() const { return options_.lease / 8; }
@@ -112,9 +115,10 @@ class EtcdOracle final : public ElectedOracle {
   absl::Status trouble_ ABSL_GUARDED_BY(mutex_);     // why it is not known who leads
 
   // Of the thread alone.
-  int64_t revision_ = -1;       // of the record: as I wrote it, or last saw it; -1: not seen yet
+  int64_t revision_ = -1;       // of the record: as I wrote it, or last saw it; 0: there is none; -1: not seen yet
   uint64_t seen_since_ = 0;     // when I had read that
   uint64_t highest_bound_ = 0;  // ever seen
+  uint64_t longest_lease_;      // ever seen, in microseconds; at first my own
 
   std::thread thread_;  // last: it uses the rest
 };
@@ -125,6 +129,7 @@ EtcdOracle::EtcdOracle(EtcdOracleOptions options, std::unique_ptr<EtcdClient> cl
       key_(StrCat(options_.etcd.prefix, "oracle")),
       incarnation_(Runtime::Real()->Random() | 1),
       changed_(Runtime::Real()->NewWaitQueue()),
+      longest_lease_(LeaseMicros()),
       thread_([this] { Run(); }) {}
 
 EtcdOracle::~EtcdOracle() { EtcdOracle::Resign(); }
@@ -202,32 +207,48 @@ Duration EtcdOracle::Follow() {
     NoteTrouble(found.status());
     return WhileFollowing();
   }
-  if (!found->has_value()) return TakeOver(Record(), 0);
-  const std::optional<Record> record = Note(**found);
-  if (!record.has_value()) return WhileFollowing();
-  const bool is_vacant = record->incarnation == kNobody || record->incarnation == incarnation_;
-  const bool is_silent = Now() - seen_since_ > record->lease_micros + record->lease_micros / 4;
-  return is_vacant || is_silent ? TakeOver(*record, revision_) : WhileFollowing();
+  std::optional<Record> record;
+  if (found->has_value()) {
+    record = Note(**found);
+  } else {
+    NoteRevision(0);
+    NoteLeader("", false);
+    record = Record();
+  }
+  return record.has_value() && IsFree(*record) ? TakeOver(*record, revision_) : WhileFollowing();
+}
+
+// The first start of a cluster looks like the loss of its record: it takes one and a quarter of a lease, once.
+bool EtcdOracle::IsFree(const Record& record) const {
+  const bool is_due = revision_ != 0 && record.bound >= highest_bound_;  // neither lost nor put back
+  const uint64_t lease = is_due ? record.lease_micros : longest_lease_;
+  if (Now() - seen_since_ > lease + lease / 4) return true;
+  return is_due && (record.incarnation == kNobody || record.incarnation == incarnation_);
+}
+
+void EtcdOracle::NoteRevision(int64_t revision) {
+  if (revision == revision_) return;
+  revision_ = revision;
+  seen_since_ = Now();
 }
 
 std::optional<Record> EtcdOracle::Note(const etcd::KeyValue& found) {
-  if (found.mod_revision() != revision_) {
-    revision_ = found.mod_revision();
-    seen_since_ = Now();
-  }
+  NoteRevision(found.mod_revision());
   std::optional<Record> record = Decode(found.value());
   if (!record.has_value()) {
     NoteTrouble(absl::DataLossError(StrCat("the record in etcd's key ", key_, " can't be read: ", found.value())));
     return record;
   }
   highest_bound_ = std::max(highest_bound_, record->bound);
+  longest_lease_ = std::max(longest_lease_, record->lease_micros);
   NoteLeader(record->incarnation == kNobody ? "" : record->name, record->incarnation == incarnation_);
   return record;
 }
 
-// O3. If the key was lost, a bound that was seen before still holds.
+// O3. If the record was lost or put back, a bound that was seen before still holds, and one that nobody here has seen was so
+// much above the clock.
 Duration EtcdOracle::TakeOver(const Record& found, int64_t revision) {
-  const uint64_t begin = std::max(found.bound, highest_bound_);
+  const uint64_t begin = std::max({found.bound, highest_bound_, BoundAbove(0)});
   const uint64_t bound = BoundAbove(begin);
   const uint64_t sent = Now();
   const absl::StatusOr<EtcdClient::TxnResult> written = Write(revision, bound, incarnation_);

@@ -13,6 +13,13 @@
 //             `lease` after the moment BEFORE it sent the last write that succeeded.
 // FOLLOWING   The others read the record. One that has seen the same revision for 5/4 of the lease, since AFTER it first read
 //             it, or that finds that nobody leads, writes itself into it, and begins at the bound it found.
+// DAMAGE      The record may be deleted, and one from a backup put in its place. Who finds none, or one whose bound is lower
+//             than it has seen, waits for 5/4 of the longest lease it knows before it writes, though nobody seems to lead:
+//             a leader that has not noticed yet may still answer. And whoever takes over begins at the window above the
+//             clock at least, which is as far as a leader before it had come: unless its timestamps had left the clock
+//             behind, because that was set back, because of more than a million requests a second, or because the lead
+//             had changed several times within the window. An oracle that is started after the damage, and finds that
+//             nobody leads, can't know of a leader that still answers.
 //
 // Why that keeps the promises of percolator/oracle.h:
 //

@@ -2,10 +2,18 @@
 
 #include <utility>
 
+#include "src/base/strings.h"
+
 namespace percolator {
 namespace {
 
 constexpr Duration kPause = std::chrono::milliseconds(2);
+
+void RaiseTo(std::atomic<uint64_t>* largest, uint64_t value) {
+  uint64_t seen = largest->load();
+  while (seen < value && !largest->compare_exchange_weak(seen, value)) {
+  }
+}
 
 }  // namespace
 
@@ -25,6 +33,7 @@ RemoteOracle::RemoteOracle(std::vector<Target> targets, Duration timeout)
     : targets_(std::move(targets)), timeout_(timeout) {}
 
 absl::StatusOr<Timestamp> RemoteOracle::GetTimestamps(uint32_t count) {
+  const uint64_t before = largest_.load();
   v1::GetTimestampsRequest request;
   request.set_count(count);
   absl::Status status;
@@ -35,13 +44,22 @@ absl::StatusOr<Timestamp> RemoteOracle::GetTimestamps(uint32_t count) {
     status = Call(*targets_[which].stub, &v1::Oracle::Stub::GetTimestamps, timeout_, request, &response);
     if (status.ok()) {
       if (i > 0) last_.store(which);
-      return Timestamp(response.first());
+      return Checked(Timestamp(response.first()), count, before);
     }
     if (absl::IsInvalidArgument(status)) return status;  // others would say the same
   }
   // So that there are connections when it is tried again.
   WaitForConnection(*targets_[begin].channel, kPause);
   return status;
+}
+
+absl::StatusOr<Timestamp> RemoteOracle::Checked(Timestamp first, uint32_t count, uint64_t before) {
+  if (first.value() <= before) {
+    return absl::DataLossError(StrCat("the oracle went back: it answered ", first.value(), " when ", before,
+                                      " had been handed out; its bound was lost, or an older one put back"));
+  }
+  RaiseTo(&largest_, first.value() + count - 1);
+  return first;
 }
 
 }  // namespace percolator

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,7 +29,8 @@ class RemoteOracle final : public Oracle {
 
   // Asks the one that answered last, then the others in turn, each once, and returns the first answer; else the last error.
   // An oracle that does not lead, or does not answer in time, is passed over. Timestamps of requests that were given up are
-  // lost, which does no harm.
+  // lost, which does no harm. kDataLoss: the answer is not above what was answered here before the request was made (O1), so
+  // whoever keeps the bound has lost it. Nothing but refusing to go on keeps the data whole then.
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
 
  private:
@@ -38,10 +40,13 @@ class RemoteOracle final : public Oracle {
   };
 
   RemoteOracle(std::vector<Target> targets, Duration timeout);
+  // The answer to a request that was made when `before` was the largest known.
+  absl::StatusOr<Timestamp> Checked(Timestamp first, uint32_t count, uint64_t before);
 
   const std::vector<Target> targets_;
   const Duration timeout_;
   std::atomic<size_t> last_{0};
+  std::atomic<uint64_t> largest_{0};  // timestamp that was ever answered
 };
 
 }  // namespace percolator
