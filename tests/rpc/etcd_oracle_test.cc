@@ -201,6 +201,19 @@ TEST_F(EtcdOracleTest, ALeaderWhoseLeaseMayBeOverDoesNotAnswer) {
   EXPECT_GT(Get(oracle.get()), before);
 }
 
+TEST_F(EtcdOracleTest, ALeaderThatCannotWriteSaysWhy) {
+  const std::unique_ptr<Oracle> oracle = Open("one");
+  Get(oracle.get());
+  Etcd().Kill();
+  absl::Status answer;
+  EXPECT_TRUE(Soon([&] {
+    answer = oracle->GetTimestamp().status();
+    return ToPiece(answer.message()).find("it still does: ") != std::string_view::npos;
+  })) << answer;
+  Etcd().Start();
+  Get(oracle.get());
+}
+
 TEST_F(EtcdOracleTest, TheClockMayBeSetBackAndForth) {
   WrongClock clock;
   const std::unique_ptr<Oracle> oracle = Open("one", &clock);

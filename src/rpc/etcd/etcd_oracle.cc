@@ -71,6 +71,8 @@ class EtcdOracle final : public ElectedOracle {
   uint64_t LeaseMicros() const { return static_cast<uint64_t>(options_.lease.count()); }
   uint64_t WindowMicros() const { return static_cast<uint64_t>(options_.window.count()); }
   absl::Status CheckLeads() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // kUnavailable with that text, and what is the matter with etcd, if something is.
+  absl::Status Hindered(std::string_view text) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The bound is raised soon.
   void AskForMore(uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What to write as the bound, to be able to go on from `next`.
@@ -112,7 +114,7 @@ class EtcdOracle final : public ElectedOracle {
   bool wants_more_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t wanted_end_ ABSL_GUARDED_BY(mutex_) = 0;  // of a request that the bound was too low for
   std::string leader_ ABSL_GUARDED_BY(mutex_);       // its name
-  absl::Status trouble_ ABSL_GUARDED_BY(mutex_);     // why it is not known who leads
+  absl::Status trouble_ ABSL_GUARDED_BY(mutex_);     // why the record can't be read, or not be written
 
   // Of the thread alone.
   int64_t revision_ = -1;       // of the record: as I wrote it, or last saw it; 0: there is none; -1: not seen yet
@@ -146,11 +148,14 @@ void EtcdOracle::Resign() {
 absl::Status EtcdOracle::CheckLeads() const {
   if (leads_) return absl::OkStatus();
   if (ending_) return absl::UnavailableError("this oracle has resigned");
-  if (!trouble_.ok()) {
-    return absl::UnavailableError(StrCat("this oracle does not lead: ", ToPiece(trouble_.message())));
-  }
+  if (!trouble_.ok()) return Hindered("this oracle does not lead");
   if (leader_.empty()) return absl::UnavailableError("no oracle leads yet");
   return absl::UnavailableError(StrCat("this oracle does not lead, but ", leader_, " does"));
+}
+
+absl::Status EtcdOracle::Hindered(std::string_view text) const {
+  if (trouble_.ok()) return absl::UnavailableError(StrCat(text));
+  return absl::UnavailableError(StrCat(text, ": ", ToPiece(trouble_.message())));
 }
 
 absl::StatusOr<Timestamp> EtcdOracle::GetTimestamps(uint32_t count) {
@@ -161,10 +166,10 @@ absl::StatusOr<Timestamp> EtcdOracle::GetTimestamps(uint32_t count) {
   const uint64_t end = *first + count;
   if (end > bound_) {  // O2
     AskForMore(end);
-    return absl::UnavailableError("this oracle leads, but has to raise its bound first");
+    return Hindered("this oracle leads, but has to raise its bound first");
   }
   // O1: asked after the request has arrived.
-  if (Now() >= leads_until_) return absl::UnavailableError("this oracle led, and can't be certain that it still does");
+  if (Now() >= leads_until_) return Hindered("this oracle led, and can't be certain that it still does");
   next_ = end;
   if (bound_ - end < WindowMicros() / 2) AskForMore(end);
   return Timestamp(*first);
@@ -277,6 +282,7 @@ Duration EtcdOracle::Renew() {
   }
   const uint64_t sent = Now();
   const absl::StatusOr<EtcdClient::TxnResult> written = Write(revision_, bound, incarnation_);
+  NoteTrouble(written.status());
   if (!written.ok()) return AfterAnError();
   if (!written->succeeded) return Overtaken(written->otherwise.front());
   revision_ = written->revision;
