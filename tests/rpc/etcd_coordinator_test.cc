@@ -193,6 +193,26 @@ TEST_F(EtcdCoordinatorTest, HintsAreHeardAgainAfterARestartOfEtcd) {
   there->SetHintListener(nullptr);
 }
 
+TEST_F(EtcdCoordinatorTest, HintsTakeABoundedPartOfEtcd) {
+  const std::unique_ptr<EtcdClient> client = EtcdClient::Open({Etcd().endpoint()}, TlsFiles()).value();
+  std::atomic<size_t> bytes = 0;
+  const EtcdWatch watch(client.get(), StrCat(kPrefix, "hints/"),
+                        [&](const etcd::KeyValue& put) { bytes += put.value().size(); });
+  ASSERT_TRUE(Soon([&] {
+    coordinator_->SendHint({"t", "r", "c"});
+    return bytes > 0;
+  }));
+  constexpr std::chrono::seconds kTime(2);
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() < begin + kTime) {
+    for (int i = 0; i < 100; ++i) coordinator_->SendHint({"table", std::string(100, 'r'), "column"});
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_GT(bytes, size_t{1} << 10);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(static_cast<double>(bytes), (took.count() + 1) * (64 << 10));
+}
+
 TEST(EndOfPrefixTest, IsTheFirstKeyBehindAllWithThePrefix) {
   EXPECT_EQ(EndOfPrefix("a/"), "a0");
   EXPECT_EQ(EndOfPrefix("a\xff"), "b");

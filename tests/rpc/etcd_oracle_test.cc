@@ -15,6 +15,7 @@
 
 #include "src/base/strings.h"
 #include "src/oracle/next_timestamps.h"
+#include "src/rpc/channel.h"
 #include "src/rpc/etcd/etcd_client.h"
 #include "tests/rpc/etcd_process.h"
 #include "tests/testing/status_matchers.h"
@@ -302,6 +303,34 @@ TEST_F(EtcdOracleTest, WhenTheRecordIsLostOrPutBackTheLeaderIsGivenTimeToNotice)
     clock.boot_ahead += 13 * 60 * kSecond;
     EXPECT_GT(Get(second.get()), last);
   }
+}
+
+TEST_F(EtcdOracleTest, TheLeaderLetsEtcdForget) {
+  const std::string key = prefix_ + "key";
+  std::atomic<int> heard = 0;
+  const EtcdWatch watch(client_.get(), key, [&](const etcd::KeyValue&) { ++heard; });
+  const auto put = [&] {
+    EtcdTxn txn;
+    txn.ThenPut(key, "value");
+    return client_->Commit(txn, std::chrono::seconds(60)).value().revision;
+  };
+  EtcdOracleOptions options = Options("one");
+  options.history = milliseconds(200);
+  const std::unique_ptr<Oracle> oracle = OpenEtcdOracle(options).value();
+  etcd::RangeRequest long_ago;
+  long_ago.set_key(key);
+  long_ago.set_revision(put());
+  const auto stub = etcd::KV::NewStub(OpenChannel(Etcd().endpoint(), TlsFiles()).value());
+  EXPECT_TRUE(Soon([&] {
+    etcd::RangeResponse response;
+    return absl::IsOutOfRange(Call(*stub, &etcd::KV::Stub::Range, std::chrono::seconds(60), long_ago, &response));
+  }));
+  heard = 0;
+  EXPECT_TRUE(Soon([&] {
+    put();
+    return heard > 0;
+  })) << "a watch goes on";
+  Get(oracle.get());
 }
 
 TEST_F(EtcdOracleTest, ItBeginsWhenEtcdComes) {

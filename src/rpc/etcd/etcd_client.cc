@@ -179,6 +179,16 @@ absl::StatusOr<EtcdClient::TxnResult> EtcdClient::Commit(const EtcdTxn& txn, Dur
   return result;
 }
 
+absl::Status EtcdClient::Compact(int64_t revision, Duration timeout) {
+  etcd::CompactionRequest request;
+  request.set_revision(revision);
+  etcd::CompactionResponse response;
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
+    return Call(*endpoint.kv, &etcd::KV::Stub::Compact, at_most, request, &response);
+  });
+  return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
+}
+
 absl::StatusOr<Duration> EtcdClient::Grant(int64_t lease, Duration ttl, Duration timeout) {
   etcd::LeaseGrantRequest request;
   request.set_id(lease);

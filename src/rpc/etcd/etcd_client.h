@@ -76,6 +76,9 @@ class EtcdClient {
   };
   absl::StatusOr<TxnResult> Commit(const EtcdTxn& txn, Duration timeout);
 
+  // Makes etcd forget how all keys, of whomever, were before that revision. That it has already is no error.
+  absl::Status Compact(int64_t revision, Duration timeout);
+
   // Each returns how long the lease lasts, counted from before the call: whole seconds, perhaps more than was asked for.
   // A lease of that number that is there already is renewed.
   absl::StatusOr<Duration> Grant(int64_t lease, Duration ttl, Duration timeout);

@@ -9,9 +9,10 @@
 // SESSIONS  The number of a session's lease is its id, a timestamp of the oracle. etcd ends a lease that was not renewed for
 //           `session_ttl`, and all keys on it. A session that was taken for dead, because the process or etcd stood still,
 //           begins to live again when it can be renewed; what it led and claimed is gone.
-// HINTS     Are put by a thread of their own, many at once, and lost when too many wait. A process with a listener watches
-//           the others' keys. Each put is a revision of etcd, which keeps them all until it compacts: it should run with
-//           --auto-compaction-retention.
+// HINTS     Are put by a thread of their own, many at once, and lost when too many wait: a process puts 64 KiB a second at most,
+//           because etcd keeps every put until it compacts, and is of no use to anybody once it is full. The oracle that
+//           leads makes it compact (src/rpc/etcd/etcd_oracle.h); an etcd without one should run with
+//           --auto-compaction-retention. A process with a listener watches the others' keys.
 // THREADS   One for each session, one that sends hints, and one that hears them from the first listener on.
 
 #ifndef PERCOLATOR_RPC_ETCD_ETCD_COORDINATOR_H_

@@ -1,5 +1,6 @@
 #include "src/rpc/etcd/etcd_hints.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -11,13 +12,22 @@
 namespace percolator {
 namespace {
 
-// Between two puts: each costs etcd a sync of its disk.
+// Between two puts at least: each costs etcd a sync of its disk.
 constexpr Duration kHintPause = std::chrono::milliseconds(5);
-// What waits at most, and so the largest value: etcd refuses requests of 1.5 MiB.
-constexpr size_t kMostBytes = 256 << 10;
+// What waits at most, and so the largest value. A hint about the longest names fits.
+constexpr size_t kMostBytes = 32 << 10;
+// Of one process. etcd keeps all of it for a while, and when it is full it takes no writes from anybody.
+constexpr size_t kBytesPerSecond = 64 << 10;
 constexpr Duration kTimeout = std::chrono::seconds(1);
 // How long the last hints of a process that is gone stay in etcd. They are of no use to anybody.
 constexpr Duration kLease = std::chrono::seconds(30);
+
+// Until the next put, after one of so many bytes.
+Duration PauseAfter(size_t bytes) {
+  const Duration worth(std::chrono::microseconds(std::chrono::seconds(1)).count() * static_cast<int64_t>(bytes) /
+                       static_cast<int64_t>(kBytesPerSecond));
+  return std::max(kHintPause, worth);
+}
 
 void AppendCell(std::string* out, const CellName& cell) {
   AppendOrderedString(out, cell.table);
@@ -62,17 +72,29 @@ void EtcdHints::Send(const CellName& cell) {
 }
 
 void EtcdHints::Run() {
-  for (;;) {
-    std::string hints;
-    {
-      MutexLock lock(&mutex_);
-      while (waiting_.empty() && !ending_) changed_->Wait(&mutex_);
-      if (ending_) return;
-      hints = std::exchange(waiting_, std::string());
-    }
+  for (Duration pause(0);;) {
+    const std::string hints = TakeAfter(pause);
+    if (hints.empty()) return;
     Put(hints);
-    Runtime::Real()->Sleep(kHintPause);
+    pause = PauseAfter(hints.size());
   }
+}
+
+std::string EtcdHints::TakeAfter(Duration pause) {
+  Runtime* const runtime = Runtime::Real();
+  const Duration end = runtime->Elapsed() + pause;
+  MutexLock lock(&mutex_);
+  while (!ending_) {
+    const Duration left = end - runtime->Elapsed();
+    if (left > Duration::zero()) {
+      changed_->WaitFor(&mutex_, left);
+    } else if (waiting_.empty()) {
+      changed_->Wait(&mutex_);
+    } else {
+      return std::exchange(waiting_, std::string());
+    }
+  }
+  return {};
 }
 
 // The lease is not renewed but made anew, and the key put on it, now and then.

@@ -32,6 +32,8 @@ class EtcdHints {
 
  private:
   void Run();
+  // The hints that wait, once there are any, but not before `pause` has passed. Empty: it is to end.
+  std::string TakeAfter(Duration pause);
   // Puts hints, all at once.
   void Put(const std::string& hints);
   void Hear(const etcd::KeyValue& put);

@@ -88,6 +88,7 @@ class EtcdOracle final : public ElectedOracle {
   Duration Renew();
   Duration Overtaken(const std::optional<etcd::KeyValue>& found);
   void GiveUpLead();
+  void LetEtcdForget();
   absl::StatusOr<EtcdClient::TxnResult> Write(int64_t over, uint64_t bound, uint64_t incarnation);
   // The record as it was just read. Absent: it can't be read.
   std::optional<Record> Note(const etcd::KeyValue& found);
@@ -121,6 +122,10 @@ class EtcdOracle final : public ElectedOracle {
   uint64_t seen_since_ = 0;     // when I had read that
   uint64_t highest_bound_ = 0;  // ever seen
   uint64_t longest_lease_;      // ever seen, in microseconds; at first my own
+
+  // Until when etcd is told to forget the next time, and when that is due.
+  int64_t old_revision_ = 0;
+  uint64_t forget_at_ = 0;
 
   std::thread thread_;  // last: it uses the rest
 };
@@ -286,10 +291,21 @@ Duration EtcdOracle::Renew() {
   if (!written.ok()) return AfterAnError();
   if (!written->succeeded) return Overtaken(written->otherwise.front());
   revision_ = written->revision;
-  MutexLock lock(&mutex_);
-  leads_until_ = sent + LeaseMicros();
-  bound_ = bound;
+  {
+    MutexLock lock(&mutex_);
+    leads_until_ = sent + LeaseMicros();
+    bound_ = bound;
+  }
+  LetEtcdForget();
   return WhileLeading();
+}
+
+// It takes a part of the time until the next renewal at most. If it fails, it is done the next time.
+void EtcdOracle::LetEtcdForget() {
+  if (options_.history == Duration::zero() || Now() < forget_at_) return;
+  if (old_revision_ != 0) client_->Compact(old_revision_, RequestTimeout() / 4).IgnoreError();
+  old_revision_ = revision_;
+  forget_at_ = Now() + static_cast<uint64_t>(options_.history.count());
 }
 
 // Either by another, or by a write of one's own that seemed to have failed. The latter does not make the lease longer: who

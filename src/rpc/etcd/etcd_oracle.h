@@ -38,6 +38,11 @@
 //         a virtual machine that is stopped together with that clock. The time of day is only where timestamps come from:
 //         set back, they go on from the last; set forward, they jump with it.
 //
+// SPACE       etcd keeps what every key has ever been until it is told to forget, and takes no more writes when it is full
+//             (2 GiB, by default): then nobody could lead. Hints, in the same etcd, are written all the time. So the leader
+//             tells etcd once in `history` to forget what was before the last time. That is for all keys: who shares
+//             the etcd and reads how keys were, or watches them from an old revision on, finds no more than that.
+//
 // etcd's own leases are not used here. etcd decides by its members' clocks that a lease is over, and some of its versions,
 // Debian's among them, may take back a lease that is being renewed when a member is slow (etcd-io/etcd#12528, #15247). Here
 // etcd has to do no more than to order the writes of one key. And a lease may be shorter than a second.
@@ -63,6 +68,8 @@ struct EtcdOracleOptions {
   Duration lease = std::chrono::seconds(2);
   // The bound is raised to so much above the clock, or above the last timestamp.
   Duration window = std::chrono::seconds(3);
+  // For how long etcd remembers at least how its keys were. Zero: until somebody else makes it forget.
+  Duration history = std::chrono::minutes(1);
   Clock* clock = Clock::Real();
   // Called by the oracle's own thread when another one leads than before: its name, and whether it is this one. Empty:
   // nobody leads.
