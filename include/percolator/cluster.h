@@ -15,8 +15,10 @@
 //                                percolator://HOST:PORT?ca=FILE, and if the server wants to know its clients &cert=FILE&key=FILE
 //     bigtable:projects/P/instances/I?oracle=HOST:PORT,HOST:PORT&coord=HOST:PORT
 //                                many machines: data in Bigtable, one or more `percolator oracle` and etcd beside it;
-//                                &app_profile=NAME; &endpoint=HOST:PORT for another server than Google's; &ca, &cert and &key
-//                                are those of the oracles and etcd
+//                                &app_profile=NAME; &endpoint=https://HOST:PORT for another server than Google's, http:// for
+//                                plain text, and without either plain text on this machine; &ca=FILE, which may hold
+//                                several authorities, &cert=FILE and &key=FILE are for the oracles, for etcd and for an
+//                                endpoint with https://
 
 #ifndef PERCOLATOR_CLUSTER_H_
 #define PERCOLATOR_CLUSTER_H_

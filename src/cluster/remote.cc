@@ -64,6 +64,35 @@ absl::Status ReadInstance(std::string_view place, BigtableStoreOptions* bigtable
   return absl::OkStatus();
 }
 
+// Whether what is sent there stays on this machine.
+bool IsNear(std::string_view target) {
+  if (target.starts_with("unix:")) return true;
+  const std::string_view host = target.substr(0, target.rfind(':'));
+  if (host == "localhost" || host == "[::1]") return true;
+  // An address, and not a name that begins like one.
+  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+// https://HOST:PORT, http://HOST:PORT, or HOST:PORT, which is the same as the latter on this machine and refused elsewhere: as a
+// server, a client speaks plain text beyond its machine only if it is told to.
+absl::Status ReadEndpoint(const Address& address, BigtableStoreOptions* bigtable) {
+  const std::string setting = Setting(address, "endpoint");
+  std::string_view endpoint = setting;
+  if (ConsumePrefix(&endpoint, "https://")) {
+    bigtable->tls = TlsOf(address);
+    if (bigtable->tls.ca.empty()) {
+      return absl::InvalidArgumentError("endpoint=https://HOST:PORT needs ca=FILE, the authority of its certificate");
+    }
+  } else if (!ConsumePrefix(&endpoint, "http://") && !endpoint.empty() && !IsNear(endpoint)) {
+    return absl::InvalidArgumentError(
+        StrCat("what is sent to ", endpoint,
+               " would be plain text that others can hear: it is endpoint=https://HOST:PORT with ca=FILE, or, if that "
+               "is wanted, endpoint=http://HOST:PORT"));
+  }
+  bigtable->endpoint = endpoint;
+  return absl::OkStatus();
+}
+
 // What may be the matter with a connection that was refused with that text; empty: the text says it.
 std::string_view Guess(std::string_view text, bool tls) {
   const auto says = [text](std::string_view part) { return text.find(part) != std::string_view::npos; };
@@ -119,7 +148,7 @@ absl::StatusOr<OwnedParts> OpenBigtable(const Address& address, const ClusterOpt
   }
   const TlsFiles tls = TlsOf(address);
   bigtable.app_profile = Setting(address, "app_profile");
-  bigtable.endpoint = Setting(address, "endpoint");
+  if (absl::Status s = ReadEndpoint(address, &bigtable); !s.ok()) return s;
   bigtable.timeout = RequestTimeout(options);
   bigtable.limits = options.store.limits;
   OwnedParts parts;

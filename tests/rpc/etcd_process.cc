@@ -12,6 +12,8 @@
 #include <fstream>
 #include <iostream>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "src/base/strings.h"
 #include "src/rpc/etcd/etcd_client.h"
@@ -25,8 +27,6 @@ constexpr std::chrono::seconds kPatience(60);
 // Below those that Linux gives to connections and to whoever listens on port 0: nobody gets one while its process is dead.
 constexpr int kFirstPort = 12'000;
 constexpr int kLastPort = 32'000;
-
-std::string Url(int port) { return StrCat("http://127.0.0.1:", port); }
 
 }  // namespace
 
@@ -50,7 +50,7 @@ std::string EtcdProcess::WhyNot() {
   return access(kProgram, X_OK) == 0 ? "" : StrCat("there is no ", kProgram, ": install etcd-server");
 }
 
-EtcdProcess::EtcdProcess() {
+EtcdProcess::EtcdProcess(TlsFiles tls) : tls_(std::move(tls)) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     port_ = FreePort();
     peer_port_ = FreePort();
@@ -66,13 +66,28 @@ void EtcdProcess::Start() {
   std::abort();
 }
 
+std::string EtcdProcess::Url() const { return StrCat(tls_.empty() ? "http" : "https", "://", endpoint()); }
+
 bool EtcdProcess::TryStart() {
-  process_ = std::make_unique<ChildProcess>(std::vector<std::string>{
-      kProgram, "--name=test", "--data-dir=" + dir_.path() + "/data", "--listen-client-urls=" + Url(port_),
-      "--advertise-client-urls=" + Url(port_), "--listen-peer-urls=" + Url(peer_port_),
-      "--initial-advertise-peer-urls=" + Url(peer_port_), "--initial-cluster=test=" + Url(peer_port_),
-      "--heartbeat-interval=10", "--election-timeout=100", "--logger=zap", "--log-level=error",
-      "--log-outputs=" + dir_.path() + "/log"});
+  const std::string peer_url = StrCat("http://127.0.0.1:", peer_port_);
+  std::vector<std::string> command = {kProgram,
+                                      "--name=test",
+                                      "--data-dir=" + dir_.path() + "/data",
+                                      "--listen-client-urls=" + Url(),
+                                      "--advertise-client-urls=" + Url(),
+                                      "--listen-peer-urls=" + peer_url,
+                                      "--initial-advertise-peer-urls=" + peer_url,
+                                      "--initial-cluster=test=" + peer_url,
+                                      "--heartbeat-interval=10",
+                                      "--election-timeout=100",
+                                      "--logger=zap",
+                                      "--log-level=error",
+                                      "--log-outputs=" + dir_.path() + "/log"};
+  if (!tls_.empty()) {
+    command.push_back("--cert-file=" + tls_.cert);
+    command.push_back("--key-file=" + tls_.key);
+  }
+  process_ = std::make_unique<ChildProcess>(command);
   const auto end = std::chrono::steady_clock::now() + kPatience;
   for (std::chrono::milliseconds timeout(300); !HasEnded() && std::chrono::steady_clock::now() < end; timeout *= 2) {
     if (Answers(timeout)) return true;
@@ -92,7 +107,7 @@ void EtcdProcess::Continue() const { kill(process_->pid(), SIGCONT); }
 void EtcdProcess::Kill() { process_ = nullptr; }
 
 bool EtcdProcess::Answers(std::chrono::milliseconds timeout) const {
-  const absl::StatusOr<std::unique_ptr<EtcdClient>> client = EtcdClient::Open({endpoint()}, TlsFiles());
+  const absl::StatusOr<std::unique_ptr<EtcdClient>> client = EtcdClient::Open({endpoint()}, ClientTls());
   return client.ok() && (*client)->Get("health", timeout).ok();
 }
 
@@ -102,6 +117,7 @@ EtcdOptions EtcdProcess::Options(const std::string& prefix) const {
   EtcdOptions options;
   options.endpoints = {endpoint()};
   options.prefix = prefix;
+  options.tls = ClientTls();
   return options;
 }
 

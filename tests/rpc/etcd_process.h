@@ -22,8 +22,9 @@ class EtcdProcess {
   // Why there can be none on this machine; empty: there can.
   static std::string WhyNot();
 
-  // Answers when this returns. Ends the program if it does not.
-  EtcdProcess();
+  // Answers when this returns. Ends the program if it does not. With a certificate and its key it speaks TLS; `ca` is what the
+  // certificate is signed by.
+  explicit EtcdProcess(TlsFiles tls = {});
 
   std::string endpoint() const;
   // Of this etcd, with keys of their own.
@@ -40,6 +41,11 @@ class EtcdProcess {
   bool HasEnded() const;
   bool Answers(std::chrono::milliseconds timeout) const;
 
+  std::string Url() const;
+  // For a client of it.
+  TlsFiles ClientTls() const { return {tls_.ca, {}, {}}; }
+
+  const TlsFiles tls_;
   TempDir dir_;
   int port_ = 0;
   int peer_port_ = 0;

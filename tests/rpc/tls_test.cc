@@ -12,6 +12,7 @@
 #include "percolator/server.h"
 #include "src/base/strings.h"
 #include "tests/rpc/certificates.h"
+#include "tests/rpc/etcd_process.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -147,6 +148,33 @@ TEST_F(TlsTest, FilesThatDoNotFitAreSaidSo) {
   options.tls = {.ca = {}, .cert = made_.Cert("server"), .key = made_.Key("client")};
   EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("certificate and key")));
   ExpectServed(Address("ca"));
+}
+
+// The server is Bigtable and the oracle in one.
+TEST_F(TlsTest, BigtableOraclesAndEtcdMayAllSpeakTls) {
+  if (!EtcdProcess::WhyNot().empty()) GTEST_SKIP() << EtcdProcess::WhyNot();
+  Start("server");
+  const EtcdProcess etcd({made_.Cert("ca"), made_.Cert("server"), made_.Key("server")});
+  const std::string server = StrCat("127.0.0.1:", server_->port());
+  const auto address = [&](const std::string& endpoint) {
+    return StrCat("bigtable:projects/p/instances/i?oracle=", server, "&coord=", etcd.endpoint(), "&endpoint=", endpoint,
+                  "&ca=", made_.Cert("ca"));
+  };
+  ExpectServed(address("https://" + server));
+  const ClusterOptions impatient{.call_timeout = std::chrono::seconds(1)};
+  EXPECT_THAT(Cluster::Open(address(server), impatient), StatusIs(absl::StatusCode::kUnavailable)) << "plain text";
+}
+
+TEST_F(TlsTest, PlainTextToAnEndpointThatIsFarHasToBeWanted) {
+  const auto open = [&](const std::string& settings) {
+    return Cluster::Open("bigtable:projects/p/instances/i?oracle=127.0.0.1:1&coord=127.0.0.1:1&endpoint=" + settings)
+        .status();
+  };
+  EXPECT_THAT(open("db.example:1"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("plain text")));
+  EXPECT_THAT(open("127.example.org:1"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("plain text")));
+  EXPECT_THAT(open("https://db.example:1"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("ca=FILE")));
+  EXPECT_THAT(open("https://db.example:1&ca=/nowhere/ca.pem"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/nowhere/ca.pem")));
 }
 
 }  // namespace
