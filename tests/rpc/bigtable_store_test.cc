@@ -275,6 +275,15 @@ TEST_F(BigtableScanTest, APageThatNeverBeganIsTriedAgain) {
   EXPECT_EQ(fake_.reads()[1].rows().row_ranges(0).end_key_open(), "x");
 }
 
+TEST_F(BigtableScanTest, ABorderIsNeverLongerThanAKey) {
+  const std::string longest(StoreLimits().row_key_bytes, 'k');
+  const std::string other(StoreLimits().row_key_bytes, 'm');
+  ASSERT_THAT(Scan({RowRange::After(longest).start, RowRange::After(other).start}), IsOk());
+  ASSERT_THAT(fake_.reads(), SizeIs(1));
+  EXPECT_EQ(fake_.reads()[0].rows().row_ranges(0).start_key_open(), longest);
+  EXPECT_EQ(fake_.reads()[0].rows().row_ranges(0).end_key_closed(), other);
+}
+
 TEST_F(BigtableScanTest, WhatWasScannedIsProgressToo) {
   FakeBigtable::ReadRowsResponse scanned;
   scanned.set_last_scanned_row_key("m");

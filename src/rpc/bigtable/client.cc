@@ -62,6 +62,30 @@ size_t BytesOf(const std::string& key, const std::vector<Cell>& cells) {
   return bytes;
 }
 
+// Whether it is the first key behind another one, which is then left in it.
+bool ConsumeSuccessor(std::string* key) {
+  if (key->size() < 2 || key->back() != '\0') return false;
+  key->pop_back();
+  return true;
+}
+
+// A border may be no longer than a key, and the first key behind the longest is: that one is named by the one before.
+pb::RowRange WireRows(RowRange range) {
+  pb::RowRange wire;
+  if (ConsumeSuccessor(&range.start)) {
+    wire.set_start_key_open(std::move(range.start));
+  } else if (!range.start.empty()) {
+    wire.set_start_key_closed(std::move(range.start));
+  }
+  if (!range.limit.has_value()) return wire;
+  if (ConsumeSuccessor(&*range.limit)) {
+    wire.set_end_key_closed(*std::move(range.limit));
+  } else {
+    wire.set_end_key_open(*std::move(range.limit));
+  }
+  return wire;
+}
+
 }  // namespace
 
 absl::Status StoreStatusOf(const grpc::Status& status) {
@@ -238,9 +262,7 @@ absl::StatusOr<ScanPage> BigtableClient::Scan(const std::string& table, const Ro
   request.set_app_profile_id(app_profile_);
   *request.mutable_filter() = filter;
   request.set_rows_limit(static_cast<int64_t>(row_limit));
-  pb::RowRange* rows = request.mutable_rows()->add_row_ranges();
-  if (!range.start.empty()) rows->set_start_key_closed(range.start);
-  if (range.limit.has_value()) rows->set_end_key_open(*range.limit);
+  *request.mutable_rows()->add_row_ranges() = WireRows(range);
   ScanPage page;
   for (Attempts attempts(data_channel_.get(), timeout_);;) {
     size_t page_bytes = 0;
