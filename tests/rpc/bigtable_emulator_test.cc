@@ -1,4 +1,4 @@
-// The store in Bigtable on Google's emulator: what the conformance suite does not ask. Many columns in one row, several
+// The store in Bigtable on Google's emulator and on our own server: what the conformance suite does not ask. Many columns in one row, several
 // processes on one instance, and what a crash leaves of a table.
 
 #include <chrono>
@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "percolator/server.h"
 #include "src/base/strings.h"
 #include "src/rpc/bigtable/bigtable_store.h"
 #include "src/rpc/bigtable/catalog.h"
@@ -26,20 +27,34 @@ using ::testing::IsEmpty;
 constexpr auto kNone = Condition::Quantifier::kNone;
 constexpr auto kAll = Condition::Quantifier::kAll;
 
-class BigtableEmulatorTest : public ::testing::Test {
+class BigtableInstanceTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    absl::StatusOr<std::unique_ptr<Emulator>> emulator = Emulator::Start();
-    if (!emulator.ok()) GTEST_SKIP() << emulator.status();
-    emulator_ = *std::move(emulator);
+    if (const absl::Status started = Start(); !started.ok()) GTEST_SKIP() << started;
     options_.project = "p";
     options_.instance = "i";
-    options_.endpoint = emulator_->target();
     options_.safe_point_age = std::chrono::milliseconds(50);
     store_ = OpenBigtableStore(options_).value();
     other_ = OpenBigtableStore(options_).value();
     client_ = BigtableClient::Open(options_).value();
     catalog_ = std::make_unique<Catalog>(client_.get());
+  }
+
+  absl::Status Start() {
+    if (GetParam()) {
+      server_ = Server::Start({.listen = "127.0.0.1:0"}).value();
+      options_.endpoint = StrCat("127.0.0.1:", server_->port());
+      return absl::OkStatus();
+    }
+    absl::StatusOr<std::unique_ptr<Emulator>> emulator = Emulator::Start();
+    if (!emulator.ok()) return emulator.status();
+    emulator_ = *std::move(emulator);
+    options_.endpoint = emulator_->target();
+    return absl::OkStatus();
+  }
+  void End() {
+    emulator_.reset();
+    server_.reset();
   }
 
   static bool Applied(Store* store, const RowMutation& mutation) {
@@ -59,6 +74,7 @@ class BigtableEmulatorTest : public ::testing::Test {
 
   BigtableStoreOptions options_;
   std::unique_ptr<Emulator> emulator_;
+  std::unique_ptr<Server> server_;
   std::unique_ptr<Store> store_, other_;  // as of two processes
   std::unique_ptr<BigtableClient> client_;
   std::unique_ptr<Catalog> catalog_;
@@ -66,7 +82,7 @@ class BigtableEmulatorTest : public ::testing::Test {
 
 // So many that the condition is a pattern: see src/rpc/bigtable/filters.h. (A thousand are possible; but the emulator
 // compiles the pattern anew for every cell.)
-TEST_F(BigtableEmulatorTest, HundredsOfColumnsOfARowArePrewrittenAndCommitted) {
+TEST_P(BigtableInstanceTest, HundredsOfColumnsOfARowArePrewrittenAndCommitted) {
   constexpr int kColumns = 250;
   ASSERT_THAT(store_->CreateTable({"t", ""}), IsOk());
   const auto column = [](int i) { return absl::StrFormat("a.column-%04d", i); };
@@ -114,7 +130,7 @@ TEST_F(BigtableEmulatorTest, HundredsOfColumnsOfARowArePrewrittenAndCommitted) {
   for (int i = 0; i < kColumns; ++i) EXPECT_EQ(rows->front().cells[i].column, column(i));
 }
 
-TEST_F(BigtableEmulatorTest, ATableDroppedAndMadeByOthersIsTheNewOne) {
+TEST_P(BigtableInstanceTest, ATableDroppedAndMadeByOthersIsTheNewOne) {
   ASSERT_THAT(store_->CreateTable({"t", "first"}), IsOk());
   ASSERT_TRUE(Applied(other_.get(), Set("t")));
   ASSERT_THAT(store_->DropTable("t"), IsOk());
@@ -128,7 +144,7 @@ TEST_F(BigtableEmulatorTest, ATableDroppedAndMadeByOthersIsTheNewOne) {
   EXPECT_THAT(*other_->ListTables(), ElementsAre(TableInfo{"t", "third"}));
 }
 
-TEST_F(BigtableEmulatorTest, TablesOfOthersAreNotOurs) {
+TEST_P(BigtableInstanceTest, TablesOfOthersAreNotOurs) {
   ASSERT_THAT(client_->CreateTable("theirs"), IsOk());
   EXPECT_THAT(*store_->ListTables(), IsEmpty());
   EXPECT_EQ(Read(store_.get(), "theirs"), "NOT_FOUND");
@@ -137,7 +153,7 @@ TEST_F(BigtableEmulatorTest, TablesOfOthersAreNotOurs) {
   EXPECT_THAT(client_->DeleteTable("theirs"), IsOk());
 }
 
-TEST_F(BigtableEmulatorTest, ATableThatACrashLeftUnfinishedIsFinished) {
+TEST_P(BigtableInstanceTest, ATableThatACrashLeftUnfinishedIsFinished) {
   ASSERT_THAT(client_->CreateTable(TableIdOf("t", 1)), IsOk());  // and then the process died
   EXPECT_THAT(*store_->ListTables(), IsEmpty());
   EXPECT_THAT(store_->DropTable("t"), StatusIs(absl::StatusCode::kNotFound));
@@ -147,7 +163,7 @@ TEST_F(BigtableEmulatorTest, ATableThatACrashLeftUnfinishedIsFinished) {
 }
 
 // What DropTable writes to the catalog, without the rest of it.
-TEST_F(BigtableEmulatorTest, WhatACrashLeftOfADroppedTableIsDeleted) {
+TEST_P(BigtableInstanceTest, WhatACrashLeftOfADroppedTableIsDeleted) {
   for (const bool create : {false, true}) {
     const std::string name = create ? "created" : "dropped";
     ASSERT_THAT(store_->CreateTable({name, ""}), IsOk());
@@ -171,7 +187,7 @@ TEST_F(BigtableEmulatorTest, WhatACrashLeftOfADroppedTableIsDeleted) {
   }
 }
 
-TEST_F(BigtableEmulatorTest, LongNamesAreShortenedAndToldApart) {
+TEST_P(BigtableInstanceTest, LongNamesAreShortenedAndToldApart) {
   const std::string stem(63, 'n');
   for (const std::string& name :
        {stem + "a", stem + "b", std::string("-x"), std::string(38, 'y'), std::string(39, 'y')}) {
@@ -183,7 +199,7 @@ TEST_F(BigtableEmulatorTest, LongNamesAreShortenedAndToldApart) {
   }
 }
 
-TEST_F(BigtableEmulatorTest, ASafePointOfOthersCountsOnceItIsRaised) {
+TEST_P(BigtableInstanceTest, ASafePointOfOthersCountsOnceItIsRaised) {
   ASSERT_THAT(store_->CreateTable({"t", ""}), IsOk());
   const auto lock_at = [&](uint64_t ts) {
     return other_->Mutate({{"t", "r", {}, {Mutation::Set(Family::kLock, "c", Timestamp(ts), "")}}})[0].status();
@@ -197,12 +213,15 @@ TEST_F(BigtableEmulatorTest, ASafePointOfOthersCountsOnceItIsRaised) {
   EXPECT_THAT(store_->RaiseSafePoint(kLastWireTimestamp.Next()), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(BigtableEmulatorTest, AServerThatIsNotThereIsUnavailable) {
+TEST_P(BigtableInstanceTest, AServerThatIsNotThereIsUnavailable) {
   ASSERT_THAT(store_->CreateTable({"t", ""}), IsOk());
-  emulator_.reset();
+  End();
   EXPECT_THAT(store_->Mutate({Set("t")})[0], StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_EQ(Read(store_.get(), "t"), "UNAVAILABLE");
 }
+
+INSTANTIATE_TEST_SUITE_P(Places, BigtableInstanceTest, ::testing::Bool(),
+                         [](const auto& param_info) { return param_info.param ? "serve" : "emulator"; });
 
 }  // namespace
 }  // namespace percolator

@@ -297,6 +297,42 @@ TEST_F(BigtableServiceTest, PredicatesOfPercolatorAreDecidedByTheStore) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+TEST_F(BigtableServiceTest, APredicateMayNameColumnsInAPattern) {
+  ASSERT_THAT(store_->Mutate({{"n", "r", {}, {Mutation::Set(Family::kLock, "a.b", Timestamp(5), "")}}}).front(),
+              IsOk());
+  ASSERT_THAT(store_->Mutate({{"n", "r", {}, {Mutation::Set(Family::kLock, "c", Timestamp(5), "")}}}).front(), IsOk());
+  // Whether true_mutations, which do nothing, would be applied.
+  const auto matches = [&](const std::string& pattern, const std::string& families, int offset = -1) {
+    const std::string names = StrCat("filters { column_qualifier_regex_filter: '", pattern, "' } ");
+    std::string filter = StrCat("chain { ", names, "filters { ", families, " } }");
+    if (offset >= 0) {
+      filter = StrCat("chain { filters { ", filter, " } filters { cells_per_row_offset_filter: ", offset, " } }");
+    }
+    return client_.CheckAndMutate(
+        StrCat("table_name: '", TestTable("n"), "' row_key: 'r' predicate_filter { ", filter,
+               " } true_mutations { delete_from_column { family_name: 'data' column_qualifier: 'x' } }"));
+  };
+  const std::string lock = "column_range_filter { family_name: 'lock' }";
+  const std::string write = "column_range_filter { family_name: 'write' }";
+  const std::string from_6 = "filters { timestamp_range_filter { start_timestamp_micros: 6000 } }";
+  EXPECT_THAT(matches("x|a\\\\.b", lock), IsText(true));
+  EXPECT_THAT(matches("x|aXb|a\\\\.|b|", lock), IsText(false));
+  EXPECT_THAT(matches("a\\\\.b", write), IsText(false));
+  EXPECT_THAT(matches("a\\\\.b", StrCat("interleave { filters { ", lock, " } filters { ", write, " } }")),
+              IsText(true));
+  EXPECT_THAT(matches("a\\\\.b", StrCat("chain { filters { ", lock, " } ", from_6, " }")), IsText(false));
+
+  const std::string one_lock = StrCat("chain { filters { ", lock, " } filters { cells_per_column_limit_filter: 1 } }");
+  EXPECT_THAT(matches("c|a\\\\.b", one_lock, 1), IsText(true));
+  EXPECT_THAT(matches("c|d", one_lock, 1), IsText(false));
+  EXPECT_THAT(matches("c|d", one_lock, 0), StatusIs(kUnimplemented)) << "one of the two";
+  EXPECT_THAT(matches("c|c", one_lock, 1), StatusIs(kUnimplemented)) << "it is one column, and never two cells";
+  EXPECT_THAT(matches("c|d", lock, 1), StatusIs(kUnimplemented)) << "two versions of one, or two";
+  for (const char* pattern : {"a.b", "(c)", "c*", "[c]", "^c", "\\\\w", "\\\\x63", "\\377"}) {
+    EXPECT_THAT(matches(pattern, lock), StatusIs(kUnimplemented)) << pattern;
+  }
+}
+
 TEST_F(BigtableServiceTest, ALockBelowTheSafePointIsTheStoresToRefuse) {
   ASSERT_THAT(store_->RaiseSafePoint(Timestamp(10)), IsOk());
   EXPECT_THAT(

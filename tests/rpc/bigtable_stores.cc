@@ -86,16 +86,13 @@ StoreKind Kind(std::string name, const EmulatorOr& (*emulator)(), uint64_t last_
 
 // The built emulator is older and knows no time after the year 9999, less one for the end of a range.
 StoreKind Serve() {
-  std::map<std::string, std::string> cannot = Cannot();
-  cannot.emplace("TheLargestRowKeyColumnAndValueAreStored",
-                 "its condition has to be a pattern, which our server does not take for tables of Percolator");
   return {.name = "serve",
           .make = [] { return std::make_unique<ServePlace>(); },
           .keeps_content = true,
           .takes_limits = true,
           .mutates_together = false,
           .last_timestamp = kLast,
-          .cannot = std::move(cannot)};
+          .cannot = Cannot()};
 }
 
 const bool kBigtableRegistered =

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "src/base/clock.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
@@ -187,27 +188,84 @@ std::set<std::string> ColumnsOf(const Row& row) {
 
 // --- Predicates that the store decides
 
-std::optional<CellRange> ToCellRange(const BigtableTable& table, const bt::RowFilter& filter, bool needs_limit) {
-  std::vector<Selector> selectors;
-  if (!ToSelectors(table, filter, &selectors) || selectors.size() != 1) return std::nullopt;
-  Selector& selector = selectors.front();
-  if (!selector.column.has_value() || selector.newest > 1 || (needs_limit && selector.newest != 1)) return std::nullopt;
-  return CellRange{selector.family, *std::move(selector.column), selector.range};
+constexpr size_t kMostCells = 20'000;  // of one condition: patterns and interleaves multiply
+
+// The filters of an interleave; any other filter is an interleave of itself.
+std::vector<const bt::RowFilter*> Branches(const bt::RowFilter& filter) {
+  if (!filter.has_interleave()) return {&filter};
+  std::vector<const bt::RowFilter*> branches;
+  for (const bt::RowFilter& branch : filter.interleave().filters()) branches.push_back(&branch);
+  return branches;
 }
 
-// One cell, or an interleave of some.
+// Whether the byte, behind a backslash or not, stands for itself in a pattern and for nothing else.
+bool IsLiteral(char c, bool escaped) {
+  if (!absl::ascii_isascii(static_cast<unsigned char>(c))) return false;
+  const bool is_plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '\0';
+  return is_plain != escaped;
+}
+
+// The names that a pattern matches if it is nothing but names, with "|" between them: how the store in Bigtable asks for many
+// columns at once (src/rpc/bigtable/filters.cc). Absent: it is another pattern.
+std::optional<std::set<std::string>> NamesIn(std::string_view pattern) {
+  std::set<std::string> names;
+  std::string name;
+  while (!pattern.empty()) {
+    if (ConsumePrefix(&pattern, "|")) {
+      names.insert(std::exchange(name, std::string()));
+      continue;
+    }
+    const bool escaped = ConsumePrefix(&pattern, "\\");
+    if (pattern.empty() || !IsLiteral(pattern.front(), escaped)) return std::nullopt;
+    name.push_back(pattern.front());
+    pattern.remove_prefix(1);
+  }
+  names.insert(std::move(name));
+  return names;
+}
+
+// A family or a column, with its limit if that is needed.
+std::optional<Selector> ToSelector(const BigtableTable& table, const bt::RowFilter& filter, bool needs_limit) {
+  std::vector<Selector> selectors;
+  if (!ToSelectors(table, filter, &selectors) || selectors.size() != 1) return std::nullopt;
+  if (selectors[0].newest > 1 || (needs_limit && selectors[0].newest != 1)) return std::nullopt;
+  return std::move(selectors[0]);
+}
+
+bool AddCell(const BigtableTable& table, const bt::RowFilter& filter, bool needs_limit, std::vector<CellRange>* cells) {
+  std::optional<Selector> selector = ToSelector(table, filter, needs_limit);
+  if (!selector.has_value() || !selector->column.has_value()) return false;
+  cells->push_back({selector->family, *std::move(selector->column), selector->range});
+  return true;
+}
+
+// chain{names, families}: every one of the columns in every one of the families.
+bool AddPattern(const BigtableTable& table, const bt::RowFilter& filter, bool needs_limit,
+                std::vector<CellRange>* cells) {
+  if (filter.chain().filters_size() != 2 || !filter.chain().filters(0).has_column_qualifier_regex_filter())
+    return false;
+  const std::optional<std::set<std::string>> names = NamesIn(filter.chain().filters(0).column_qualifier_regex_filter());
+  if (!names.has_value()) return false;
+  for (const bt::RowFilter* family : Branches(filter.chain().filters(1))) {
+    const std::optional<Selector> selector = ToSelector(table, *family, needs_limit);
+    if (!selector.has_value() || selector->column.has_value()) return false;
+    if (cells->size() + names->size() > kMostCells) return false;
+    for (const std::string& name : *names) {
+      if (name.size() > kQualifierBytes) return false;
+      cells->push_back({selector->family, name, selector->range});
+    }
+  }
+  return true;
+}
+
+// Cells and patterns, one or an interleave of some.
 std::optional<std::vector<CellRange>> ToCellRanges(const BigtableTable& table, const bt::RowFilter& filter,
                                                    bool needs_limit) {
   std::vector<CellRange> cells;
-  const auto add = [&](const bt::RowFilter& branch) {
-    std::optional<CellRange> cell = ToCellRange(table, branch, needs_limit);
-    if (!cell.has_value()) return false;
-    cells.push_back(*std::move(cell));
-    return true;
-  };
-  if (!filter.has_interleave()) return add(filter) ? std::optional(std::move(cells)) : std::nullopt;
-  for (const bt::RowFilter& branch : filter.interleave().filters()) {
-    if (!add(branch)) return std::nullopt;
+  for (const bt::RowFilter* branch : Branches(filter)) {
+    if (!AddCell(table, *branch, needs_limit, &cells) && !AddPattern(table, *branch, needs_limit, &cells)) {
+      return std::nullopt;
+    }
   }
   return cells;
 }
@@ -218,10 +276,9 @@ std::optional<Condition> ToCondition(const BigtableTable& table, const bt::RowFi
     return Condition{Condition::Quantifier::kAny, *std::move(cells)};
   }
   if (filter.chain().filters_size() != 2) return std::nullopt;
-  const bt::RowFilter& each = filter.chain().filters(0);
   const bt::RowFilter& skip = filter.chain().filters(1);
-  if (!each.has_interleave() || !skip.has_cells_per_row_offset_filter()) return std::nullopt;
-  std::optional<std::vector<CellRange>> cells = ToCellRanges(table, each, true);
+  if (!skip.has_cells_per_row_offset_filter()) return std::nullopt;
+  std::optional<std::vector<CellRange>> cells = ToCellRanges(table, filter.chain().filters(0), true);
   if (!cells.has_value() || std::ssize(*cells) - 1 != skip.cells_per_row_offset_filter()) return std::nullopt;
   return Condition{Condition::Quantifier::kAll, *std::move(cells)};
 }

@@ -14,6 +14,9 @@
 //       CELL, or interleave{CELL ...}                               any of the cells exists
 //       chain{interleave{N CELLs}, cells_per_row_offset N-1}        all of them exist; each CELL has its limit of 1, and only
 //                                                                   true_mutations are given
+//     Many CELLs may be one chain{column_qualifier_regex, FAMILY or interleave{FAMILY ...}}, in which FAMILY is as CELL, but
+//     a column_range of a whole family, and the pattern has names and "|" only: letters, digits, "_" and zero bytes as they
+//     are, the rest of ASCII behind backslashes.
 //
 // The rest is kUnimplemented.
 //
