@@ -3,6 +3,7 @@
 #include "src/rpc/bigtable/bigtable_store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -416,6 +417,24 @@ TEST_F(BigtableStoreTest, TheSafePointIsAskedForOncePerWhile) {
   Open(options);
   for (int i = 0; i < 5; ++i) ASSERT_THAT(store_->SafePoint(), IsOk());
   EXPECT_EQ(RpcsOf(*store_).read_rows, 1u);
+}
+
+TEST_F(BigtableStoreTest, TheSafePointIsAskedForAgainAfterTheMachineHasSlept) {
+  class SleptClock final : public Clock {
+   public:
+    uint64_t WallMicros() override { return Clock::Real()->WallMicros(); }
+    uint64_t BootMicros() override { return Clock::Real()->BootMicros() + slept; }
+    std::atomic<uint64_t> slept{0};
+  } clock;
+  BigtableStoreOptions options = Options();
+  options.safe_point_age = std::chrono::hours(1);
+  options.clock = &clock;
+  Open(options);
+  ASSERT_THAT(store_->SafePoint(), IsOk());
+  clock.slept = 3'600'000'000;
+  ASSERT_THAT(store_->SafePoint(), IsOk());
+  EXPECT_EQ(RpcsOf(*store_).read_rows, 2u);
+  store_.reset();
 }
 
 TEST_F(BigtableStoreTest, RequestsAreCounted) {

@@ -438,6 +438,25 @@ TEST(StoreServiceTest, NothingIsDoneForAClientThatIsGone) {
   EXPECT_THAT(rows->front().cells, ::testing::IsEmpty());
   listening->server->Shutdown();
   listening->server->Wait();
+
+TEST_F(ServerTest, ASessionDoesNotTakeItselfForAliveAfterTheMachineHasSlept) {
+  class SleptClock final : public Clock {
+   public:
+    uint64_t WallMicros() override { return Clock::Real()->WallMicros(); }
+    uint64_t BootMicros() override { return Clock::Real()->BootMicros() + slept; }
+    std::atomic<uint64_t> slept{0};
+  } clock;
+  session_ttl_ = std::chrono::hours(1);  // it is not renewed during the test
+  Start();
+  const auto channel = OpenChannel(StrCat("127.0.0.1:", server_->port()), {});
+  ASSERT_THAT(channel, IsOk());
+  RemoteCoordinator coordinator(*channel, kSoon, &clock);
+  const std::unique_ptr<Session> session = coordinator.OpenSession().value();
+  EXPECT_TRUE(session->alive());
+  clock.slept = 3'600'000'000;
+  EXPECT_FALSE(session->alive());
+  EXPECT_THAT(session->ReportOldestSnapshot(Timestamp(1)), IsOk());
+  EXPECT_TRUE(session->alive()) << "it was heard again";
 }
 
 TEST_F(ServerTest, WhatCantBeServedSaysWhy) {

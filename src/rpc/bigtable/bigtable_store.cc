@@ -129,7 +129,7 @@ class BigtableStore final : public Store {
       : limits_(options.limits),
         client_(std::move(client)),
         catalog_(client_.get()),
-        gate_(&catalog_, options.safe_point_age),
+        gate_(&catalog_, options.safe_point_age, options.clock),
         parallel_(kThreads) {}
 
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;

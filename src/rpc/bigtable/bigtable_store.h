@@ -33,6 +33,7 @@
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
 #include "percolator/store.h"
+#include "src/base/clock.h"
 
 namespace percolator {
 
@@ -48,6 +49,7 @@ struct BigtableStoreOptions {
   // Of one call with its repetitions; creating or dropping a table may take a minute.
   Duration timeout = std::chrono::seconds(10);
   Duration safe_point_age = std::chrono::seconds(1);
+  Clock* clock = Clock::Real();
   StoreLimits limits;
 };
 

@@ -21,14 +21,16 @@ Timestamp OldestLock(const RowMutation& mutation) {
 
 }  // namespace
 
-SafePointGate::SafePointGate(Catalog* catalog, Duration age)
-    : catalog_(catalog), age_(age), runtime_(Runtime::Real()), passed_(runtime_->NewWaitQueue()) {}
+SafePointGate::SafePointGate(Catalog* catalog, Duration age, Clock* clock)
+    : catalog_(catalog), age_(age), clock_(clock), runtime_(Runtime::Real()), passed_(runtime_->NewWaitQueue()) {}
+
+Duration SafePointGate::Now() const { return Duration(static_cast<int64_t>(clock_->BootMicros())); }
 
 void SafePointGate::Learn(Timestamp ts) { known_ = std::max(known_, ts); }
 
 absl::StatusOr<Timestamp> SafePointGate::Get() {
   for (int i = 0; i < kMostQuestions; ++i) {
-    const Duration now = runtime_->Elapsed();
+    const Duration now = Now();
     {
       MutexLock lock(&mutex_);
       // One asks ahead of time, so that not all have to at once.
@@ -43,7 +45,7 @@ absl::StatusOr<Timestamp> SafePointGate::Get() {
       Learn(*ts);
       asked_ = std::max(asked_.value_or(now), now);
     }
-    if (!IsOld(runtime_->Elapsed())) return known_;  // an answer may be old when it comes
+    if (!IsOld(Now())) return known_;  // an answer may be old when it comes
     if (!ts.ok()) return ts.status();
   }
   return absl::UnavailableError("Bigtable is too slow to tell the safe point in time");

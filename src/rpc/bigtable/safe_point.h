@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
 #include "percolator/store.h"
+#include "src/base/clock.h"
 #include "src/base/mutex.h"
 #include "src/base/runtime.h"
 #include "src/rpc/bigtable/catalog.h"
@@ -19,8 +20,9 @@ namespace percolator {
 
 class SafePointGate {
  public:
-  // `age`: how old what is known of the safe point may be at most.
-  SafePointGate(Catalog* catalog, Duration age);
+  // `age`: how old what is known of the safe point may be at most, by a clock that goes on while the machine sleeps: meanwhile
+  // others do not wait.
+  SafePointGate(Catalog* catalog, Duration age, Clock* clock);
 
   // As it was at most `age` ago.
   absl::StatusOr<Timestamp> Get();
@@ -47,11 +49,13 @@ class SafePointGate {
 
  private:
   void Learn(Timestamp ts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Duration Now() const;
   // Whether what is known was asked for too long before `now`.
   bool IsOld(Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Catalog* const catalog_;
   const Duration age_;
+  Clock* const clock_;
   Runtime* const runtime_;
   Mutex mutex_;
   std::optional<Duration> asked_ ABSL_GUARDED_BY(mutex_);  // when what is known was asked for

@@ -20,7 +20,7 @@ constexpr Duration kFarewell = std::chrono::seconds(1);
 
 class RemoteCoordinator::RemoteSession final : public Session {
  public:
-  RemoteSession(RemoteCoordinator* coordinator, SessionId id, Duration ttl, Duration heard)
+  RemoteSession(RemoteCoordinator* coordinator, SessionId id, Duration ttl, uint64_t heard)
       : coordinator_(coordinator),
         id_(id),
         changed_(coordinator->runtime_->NewWaitQueue()),
@@ -50,7 +50,7 @@ class RemoteCoordinator::RemoteSession final : public Session {
 
   bool alive() const override {
     MutexLock lock(&mutex_);
-    return coordinator_->runtime_->Elapsed() - heard_ < ttl_;
+    return coordinator_->clock_->BootMicros() < heard_ + static_cast<uint64_t>(ttl_.count());
   }
 
   absl::Status ReportOldestSnapshot(Timestamp oldest) override {
@@ -64,7 +64,7 @@ class RemoteCoordinator::RemoteSession final : public Session {
  private:
   // The session lives from when the request was sent: it can't have arrived earlier.
   absl::Status SendOne() {
-    const Duration sent = coordinator_->runtime_->Elapsed();
+    const uint64_t sent = coordinator_->clock_->BootMicros();
     v1::KeepAliveRequest request;
     request.set_session(id_);
     Duration timeout;
@@ -99,15 +99,16 @@ class RemoteCoordinator::RemoteSession final : public Session {
   const std::unique_ptr<WaitQueue> changed_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   Duration ttl_ ABSL_GUARDED_BY(mutex_);
-  Duration heard_ ABSL_GUARDED_BY(mutex_);
+  uint64_t heard_ ABSL_GUARDED_BY(mutex_);  // by Clock::BootMicros: the server's time goes on while this machine sleeps
   Timestamp oldest_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 
-RemoteCoordinator::RemoteCoordinator(std::shared_ptr<grpc::Channel> channel, Duration timeout)
+RemoteCoordinator::RemoteCoordinator(std::shared_ptr<grpc::Channel> channel, Duration timeout, Clock* clock)
     : channel_(std::move(channel)),
       stub_(v1::Coordination::NewStub(channel_)),
       timeout_(timeout),
+      clock_(clock),
       sender_(runtime_->Random()),
       listener_(runtime_),
       changed_(runtime_->NewWaitQueue()),
@@ -124,7 +125,7 @@ RemoteCoordinator::~RemoteCoordinator() {
 }
 
 absl::StatusOr<std::unique_ptr<Session>> RemoteCoordinator::OpenSession() {
-  const Duration sent = runtime_->Elapsed();
+  const uint64_t sent = clock_->BootMicros();
   v1::OpenSessionResponse response;
   const absl::Status status =
       Call(*stub_, &CoordinationStub::OpenSession, timeout_, v1::OpenSessionRequest(), &response);

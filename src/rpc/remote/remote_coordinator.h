@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "percolator/coordinator.h"
 #include "percolator/options.h"
+#include "src/base/clock.h"
 #include "src/base/mutex.h"
 #include "src/base/runtime.h"
 #include "src/coord/listener_slot.h"
@@ -28,7 +29,7 @@ namespace percolator {
 class RemoteCoordinator : public Coordinator {
  public:
   // `timeout` is that of one request.
-  RemoteCoordinator(std::shared_ptr<grpc::Channel> channel, Duration timeout);
+  RemoteCoordinator(std::shared_ptr<grpc::Channel> channel, Duration timeout, Clock* clock = Clock::Real());
   ~RemoteCoordinator() override;
 
   absl::StatusOr<std::unique_ptr<Session>> OpenSession() override;
@@ -53,6 +54,7 @@ class RemoteCoordinator : public Coordinator {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Coordination::Stub> stub_;
   const Duration timeout_;
+  Clock* const clock_;
   Runtime* const runtime_ = Runtime::Real();
   const uint64_t sender_;
   ListenerSlot listener_;
