@@ -459,6 +459,48 @@ TEST_F(ServerTest, ASessionDoesNotTakeItselfForAliveAfterTheMachineHasSlept) {
   EXPECT_TRUE(session->alive()) << "it was heard again";
 }
 
+// A server that takes its time, and is told all the time that a session lives.
+class SlowCoordination final : public v1::Coordination::Service {
+ public:
+  grpc::Status OpenSession(grpc::ServerContext*, const v1::OpenSessionRequest*,
+                           v1::OpenSessionResponse* response) override {
+    response->set_session(1);
+    response->set_ttl_ms(40);
+    return grpc::Status::OK;
+  }
+  grpc::Status KeepAlive(grpc::ServerContext*, const v1::KeepAliveRequest* request,
+                         v1::KeepAliveResponse* response) override {
+    most_at_once = std::max(most_at_once.load(), ++at_once_);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    oldest = request->oldest_snapshot();
+    --at_once_;
+    response->set_ttl_ms(40);
+    return grpc::Status::OK;
+  }
+
+  std::atomic<uint64_t> oldest{0};
+  std::atomic<int> most_at_once{0};
+
+ private:
+  std::atomic<int> at_once_{0};
+};
+
+TEST(RemoteSessionTest, ReportsArriveInTheirOrder) {
+  SlowCoordination service;
+  const Listening listening = Listen({.address = "127.0.0.1:0"}, {&service}).value();
+  {
+    RemoteCoordinator coordinator(OpenChannel(StrCat("127.0.0.1:", listening.port), {}).value(), kSoon);
+    const std::unique_ptr<Session> session = coordinator.OpenSession().value();
+    for (uint64_t i = 1; i <= 200; ++i) {
+      if (!session->ReportOldestSnapshot(Timestamp(i)).ok())
+        continue;  // the machine is too busy for such a short session
+      EXPECT_EQ(service.oldest, i);
+    }
+  }
+  EXPECT_EQ(service.most_at_once, 1);
+  listening.server->Shutdown();
+}
+
 TEST_F(ServerTest, WhatCantBeServedSaysWhy) {
   Start();
   ServerOptions options = Options(StrCat("127.0.0.1:", server_->port()));

@@ -62,8 +62,10 @@ class RemoteCoordinator::RemoteSession final : public Session {
   }
 
  private:
-  // The session lives from when the request was sent: it can't have arrived earlier.
-  absl::Status SendOne() {
+  // The session lives from when the request was sent: it can't have arrived earlier. One at a time: else what was reported
+  // before could arrive after what is reported now, and garbage that a snapshot needs be collected.
+  absl::Status SendOne() ABSL_LOCKS_EXCLUDED(talking_) {
+    MutexLock talking(&talking_);
     const uint64_t sent = coordinator_->clock_->BootMicros();
     v1::KeepAliveRequest request;
     request.set_session(id_);
@@ -95,6 +97,7 @@ class RemoteCoordinator::RemoteSession final : public Session {
 
   RemoteCoordinator* const coordinator_;
   const SessionId id_;
+  Mutex talking_;  // held while the server is told something
   mutable Mutex mutex_;
   const std::unique_ptr<WaitQueue> changed_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
