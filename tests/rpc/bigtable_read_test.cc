@@ -5,13 +5,16 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "src/base/strings.h"
+#include "src/rpc/bigtable/row_parser.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -225,6 +228,71 @@ TEST_P(PlanTest, TheStoreDoesWhatTheFilterSays) {
 
 INSTANTIATE_TEST_SUITE_P(Tables, PlanTest, ::testing::Bool(),
                          [](const auto& param_info) { return param_info.param ? "Native" : "Foreign"; });
+
+// --- How far the server has come
+
+class RowReaderTest : public ::testing::Test {
+ protected:
+  RowReaderTest() : store_(NewMemoryStore({.scan_work = 10})), tables_(store_.get()) {
+    v1::BigtableSchema schema;
+    for (const char* family : {"data", "lock", "write", "notify"}) (*schema.mutable_families())[family];
+    EXPECT_THAT(tables_.Create("t", schema), IsOk());
+    request_.set_table_name("projects/p/instances/i/tables/t");
+    for (int i = 0; i < 500; ++i) WriteRow(i % 50 == 0);
+  }
+
+  // A row with a key that may be next to another, which matches or not.
+  void WriteRow(bool matches) {
+    static constexpr std::string_view kBytes(
+        "\0\x01"
+        "a\xfe\xff",
+        5);
+    std::string key(1, kBytes[1 + random_() % 4]);
+    for (size_t length = random_() % 5; key.size() < length;) key.push_back(kBytes[random_() % 5]);
+    const Family family = matches ? Family::kLock : Family::kData;
+    ASSERT_THAT(store_->Mutate({{"t", key, {}, {Mutation::Set(family, "c", Timestamp(1), "v")}}}).front(), IsOk());
+    if (matches) matching_.insert(key);
+  }
+
+  // Reads everything, and checks after every message that exactly the rows up to what the client takes for done have come.
+  // How many messages had no row.
+  int ReadAll() {
+    const absl::StatusOr<std::unique_ptr<RowReader>> reader = RowReader::Open(store_.get(), &tables_, request_);
+    EXPECT_THAT(reader, IsOk());
+    RowParser parser;
+    std::set<std::string> came;
+    int without = 0;
+    while (!(*reader)->AtEnd()) {
+      absl::StatusOr<std::vector<bt::ReadRowsResponse>> messages = (*reader)->Next();
+      EXPECT_THAT(messages, IsOk());
+      for (bt::ReadRowsResponse& message : *messages) {
+        if (message.chunks().empty()) ++without;
+        std::vector<WireRow> rows;
+        EXPECT_THAT(parser.Consume(&message, &rows), IsOk());
+        for (const WireRow& row : rows) came.insert(row.key);
+        EXPECT_EQ(came, std::set<std::string>(matching_.begin(), matching_.upper_bound(parser.done())));
+      }
+    }
+    EXPECT_EQ(came, matching_);
+    return without;
+  }
+
+  const std::unique_ptr<Store> store_;
+  BigtableTables tables_;
+  bt::ReadRowsRequest request_;
+  std::set<std::string> matching_;
+  std::mt19937_64 random_{11};
+};
+
+TEST_F(RowReaderTest, WhereTheStoreFindsNothingProgressIsTold) {
+  request_.mutable_filter()->mutable_column_range_filter()->set_family_name("lock");
+  EXPECT_GT(ReadAll(), 5);
+}
+
+TEST_F(RowReaderTest, WhereTheFilterLeavesNothingProgressIsTold) {
+  request_.mutable_filter()->set_family_name_regex_filter("lo.k");
+  EXPECT_GT(ReadAll(), 5);
+}
 
 }  // namespace
 }  // namespace percolator

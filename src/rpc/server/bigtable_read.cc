@@ -24,6 +24,17 @@ std::string Successor(std::string key) {
   return key;
 }
 
+// A key below this one, and not far. Empty: there is none.
+std::string Below(std::string key) {
+  if (key.empty()) return key;
+  const auto last = static_cast<unsigned char>(key.back());
+  key.pop_back();
+  if (last == 0) return key;
+  key.push_back(static_cast<char>(last - 1));
+  if (key.size() < kRowKeyBytes) key.push_back('\xff');
+  return key;
+}
+
 bool IsSingle(const RowRange& range) {
   return range.limit.has_value() && range.limit->size() == range.start.size() + 1 && range.limit->back() == '\0' &&
          range.limit->starts_with(range.start);
@@ -317,12 +328,23 @@ absl::StatusOr<std::vector<bt::ReadRowsResponse>> RowReader::Next() {
     if (!cells.ok()) return cells.status();
     if (cells->empty()) continue;
     chunker.Add(row.key, *cells);
+    told_ = row.key;
     if (left_ > 0 && --left_ == 0) {
       next_ = ranges_.size();
       break;
     }
   }
-  return chunker.Take();
+  std::vector<bt::ReadRowsResponse> messages = chunker.Take();
+  if (messages.empty() && !AtEnd()) TellProgress(&messages);
+  return messages;
+}
+
+// Everything that was asked for below the start of what is left is done.
+void RowReader::TellProgress(std::vector<bt::ReadRowsResponse>* messages) {
+  std::string scanned = Below(ranges_[next_].start);
+  if (scanned <= told_) return;
+  told_ = std::move(scanned);
+  messages->emplace_back().set_last_scanned_row_key(told_);
 }
 
 }  // namespace percolator

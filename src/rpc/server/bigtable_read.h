@@ -11,6 +11,9 @@
 // last says that the row is complete. A value of more than kPieceBytes is cut into pieces. A message has whole rows, as many
 // as fit into kMessageBytes, or one that is larger: Google's client for Go takes a message that ends within a row for a
 // broken stream. So a client that is to read large rows must accept large messages, as Google's clients do in production.
+//
+// A page in which nothing matched is a message too, which says how far the server has come: so a client whose time is over can go
+// on from there, however few rows match.
 
 #ifndef PERCOLATOR_RPC_SERVER_BIGTABLE_READ_H_
 #define PERCOLATOR_RPC_SERVER_BIGTABLE_READ_H_
@@ -74,7 +77,7 @@ class RowReader {
   static absl::StatusOr<std::unique_ptr<RowReader>> Open(Store* store, BigtableTables* tables,
                                                          const google::bigtable::v2::ReadRowsRequest& request);
 
-  // The next messages; possibly none, before the end.
+  // The next messages; possibly none.
   absl::StatusOr<std::vector<google::bigtable::v2::ReadRowsResponse>> Next();
   bool AtEnd() const { return next_ == ranges_.size(); }
 
@@ -85,13 +88,15 @@ class RowReader {
   size_t PageRows() const;
   absl::StatusOr<std::vector<Row>> ReadKeys();
   absl::StatusOr<std::vector<Row>> ScanRange();
+  void TellProgress(std::vector<google::bigtable::v2::ReadRowsResponse>* messages);
 
   Store* const store_;
   const std::shared_ptr<const BigtableTable> table_;
   const ReadPlan plan_;
   std::vector<RowRange> ranges_;
-  size_t next_ = 0;  // of the ranges, the first that is not done
-  int64_t left_;     // rows that may still come; negative: any number
+  size_t next_ = 0;   // of the ranges, the first that is not done
+  int64_t left_;      // rows that may still come; negative: any number
+  std::string told_;  // the last key in an answer: of a row, or how far the server has come
 };
 
 }  // namespace percolator
