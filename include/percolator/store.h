@@ -33,7 +33,7 @@
 //           kUnavailable, kDeadlineExceeded
 //                                a remote store could not be reached in time
 //
-// For a mutation, the first four and kOutOfRange say that it was certainly not applied. After any other error it may have been
+// For a mutation, the first four, kOutOfRange, and kUnimplemented of a remote store, say that it was certainly not applied. After any other error it may have been
 // applied, or may still be: the caller must read to find out.
 
 #ifndef PERCOLATOR_STORE_H_

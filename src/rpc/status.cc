@@ -3,6 +3,12 @@
 #include <string>
 
 namespace percolator {
+namespace {
+
+// grpcpp/impl/client_unary_call.h
+constexpr char kNoAnswer[] = "No message returned for unary request";
+
+}  // namespace
 
 absl::Status FromGrpc(const grpc::Status& status) {
   switch (status.error_code()) {
@@ -11,9 +17,13 @@ absl::Status FromGrpc(const grpc::Status& status) {
     case grpc::StatusCode::INTERNAL:
     case grpc::StatusCode::ABORTED:
       return absl::UnavailableError(status.error_message());
+    case grpc::StatusCode::UNIMPLEMENTED:
+      if (status.error_message() == kNoAnswer) return absl::UnavailableError(status.error_message());
+      break;
     default:
-      return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};
+      break;
   }
+  return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {

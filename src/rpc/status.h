@@ -4,8 +4,10 @@
 // kUnavailable here: with us, kAborted is a conflict and kUnknown the outcome of a commit.
 //
 // For a mutation it matters which errors say that it was not applied (percolator/store.h): kNotFound, kAlreadyExists,
-// kInvalidArgument, kFailedPrecondition and kOutOfRange. gRPC itself never makes one of these, so whoever receives one knows
-// that it is the server's word.
+// kInvalidArgument, kFailedPrecondition, kOutOfRange and kUnimplemented. gRPC itself never makes one of the first five, so
+// whoever receives one knows that it is the server's word. UNIMPLEMENTED it does make: of a server that does not know the
+// method, which is as certain; and, on this side, of a call that ended well but without an answer, which something between
+// us and the server may have kept. That one is kUnavailable.
 
 #ifndef PERCOLATOR_RPC_STATUS_H_
 #define PERCOLATOR_RPC_STATUS_H_

@@ -1,11 +1,18 @@
 // The bytes of percolator.v1, as docs/format.md says, and messages of strangers that mean nothing.
 
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <memory>
 #include <string>
 
 #include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
+#include "src/rpc/channel.h"
 #include "src/rpc/convert.h"
-#include "src/rpc/proto/percolator.pb.h"
+#include "src/rpc/proto/percolator.grpc.pb.h"
 #include "src/rpc/status.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
@@ -126,6 +133,32 @@ TEST(WireFormatTest, ErrorsOfTheWayAreNoWordOfTheServer) {
     const absl::Status status(code, "why");
     EXPECT_EQ(FromGrpc(ToGrpc(status)), status);
   }
+}
+
+TEST(WireFormatTest, ACallWithoutAnAnswerMayHaveBeenCarriedOut) {
+  // A server that ends every call well, and says nothing.
+  class Silence final : public grpc::ServerGenericBidiReactor {
+   public:
+    Silence() { Finish(grpc::Status::OK); }
+    void OnDone() override { delete this; }
+  };
+  class Silent final : public grpc::CallbackGenericService {
+   public:
+    grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* /*context*/) override {
+      return new Silence;
+    }
+  } silent;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterCallbackGenericService(&silent);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  const auto stub = v1::Oracle::NewStub(OpenChannel("127.0.0.1:" + std::to_string(port), {}).value());
+  v1::GetTimestampsResponse response;
+  EXPECT_THAT(
+      Call(*stub, &v1::Oracle::Stub::GetTimestamps, std::chrono::seconds(60), v1::GetTimestampsRequest(), &response),
+      StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, ""}), StatusIs(absl::StatusCode::kUnimplemented));
 }
 
 }  // namespace
