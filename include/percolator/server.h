@@ -38,7 +38,8 @@ struct ServerOptions {
   // How many sessions there may be, and listeners for hints: each process has one of both. What exceeds it is refused with
   // kUnavailable.
   size_t sessions = 10'000;
-  // What a request may be at most: enough for the largest mutation of a row, with StoreLimits as they are by default.
+  // What a request may be at most: enough for the largest mutation of a row, with StoreLimits as they are by default. Less
+  // than 2 GiB, as answers.
   size_t request_bytes = size_t{80} << 20;
   // What an answer may be at most.
   size_t answer_bytes = size_t{256} << 20;

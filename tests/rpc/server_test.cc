@@ -523,6 +523,11 @@ TEST_F(ServerTest, WhatCantBeServedSaysWhy) {
   options.waiting_requests = 0;
   EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
   options.waiting_requests = 1;
+  for (const size_t bytes : {size_t{0}, size_t{2} << 30, size_t{4} << 30}) {
+    options.request_bytes = bytes;
+    EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("request_bytes")));
+  }
+  options.request_bytes = ServerOptions().request_bytes;
   options.tls.cert = "/nowhere/cert";
   EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
   options.tls.key = "/nowhere/key";

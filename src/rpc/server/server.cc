@@ -1,6 +1,7 @@
 #include "percolator/server.h"
 
 #include <chrono>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,10 @@ absl::Status CheckOptions(const ServerOptions& options) {
   if (options.waiting_requests < 1) return absl::InvalidArgumentError("at least one request must be able to wait");
   if (options.session_ttl < std::chrono::milliseconds(10)) {
     return absl::InvalidArgumentError("session_ttl must be at least 10 milliseconds");
+  }
+  for (const size_t bytes : {options.request_bytes, options.answer_bytes}) {
+    if (bytes >= 1 && bytes <= std::numeric_limits<int>::max()) continue;  // an int, to gRPC
+    return absl::InvalidArgumentError("request_bytes and answer_bytes must be at least 1, and less than 2 GiB");
   }
   return absl::OkStatus();
 }
