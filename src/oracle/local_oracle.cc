@@ -21,11 +21,11 @@ absl::StatusOr<std::unique_ptr<LocalOracle>> LocalOracle::Create(const std::stri
 
 // O3.
 LocalOracle::LocalOracle(std::unique_ptr<BoundFile> file, const LocalOracleOptions& options)
-    : options_(options), file_(std::move(file)), next_(file_->bound()) {}
+    : options_(options), file_(std::move(file)), timestamps_(options.clock), next_(file_->bound()) {}
 
 absl::StatusOr<Timestamp> LocalOracle::GetTimestamps(uint32_t count) {
   MutexLock lock(&mutex_);
-  const absl::StatusOr<uint64_t> first = FirstOfNext(next_, count, options_.clock);
+  const absl::StatusOr<uint64_t> first = timestamps_.First(next_, count);
   if (!first.ok()) return first.status();
   const uint64_t end = *first + count;
   if (end > file_->bound()) {
@@ -44,7 +44,7 @@ std::optional<absl::StatusOr<Timestamp>> LocalOracle::TryGetTimestamps(uint32_t 
 }
 
 std::optional<absl::StatusOr<Timestamp>> LocalOracle::NextBelowBound(uint32_t count) {
-  const absl::StatusOr<uint64_t> first = FirstOfNext(next_, count, options_.clock);
+  const absl::StatusOr<uint64_t> first = timestamps_.First(next_, count);
   if (!first.ok()) return first.status();
   const uint64_t end = *first + count;
   if (end > file_->bound()) return std::nullopt;

@@ -57,6 +57,7 @@ class LocalOracle : public Oracle {
 
   Mutex mutex_;
   const std::unique_ptr<BoundFile> file_ ABSL_PT_GUARDED_BY(mutex_);
+  NextTimestamps timestamps_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ ABSL_GUARDED_BY(mutex_);  // everything below has been handed out, or never will be
 };
 

@@ -26,7 +26,9 @@ namespace {
 class FakeClock : public Clock {
  public:
   uint64_t WallMicros() override { return now; }
+  uint64_t BootMicros() override { return boot; }
   uint64_t now = 1'000'000;
+  uint64_t boot = 77;
 };
 
 class LocalOracleTest : public ::testing::Test {
@@ -72,6 +74,31 @@ TEST_F(LocalOracleTest, GrowsWhenTheClockIsSetBack) {
   oracle.reset();
   oracle = Reopen();
   EXPECT_GT(oracle->GetTimestamp().value(), before.Next());
+}
+
+// T14: locks get old, and garbage too, whatever happens to the clock.
+TEST_F(LocalOracleTest, DoesNotStandStillWhenTheClockIsSetBack) {
+  constexpr uint64_t kSecond = 1'000'000;
+  constexpr uint64_t kHour = 3600 * kSecond;
+  clock_.now = 2 * kHour;
+  auto oracle = Create();
+  const uint64_t before = oracle->GetTimestamp()->value();
+  clock_.now = kHour;
+  uint64_t last = oracle->GetTimestamp()->value();
+  EXPECT_EQ(last, before + 1);
+  for (int i = 0; i < 7200; ++i) {
+    clock_.now += kSecond;
+    clock_.boot += kSecond;
+    const uint64_t ts = oracle->GetTimestamp()->value();
+    EXPECT_GE(ts, last + 1);
+    if (i < 7000) {
+      EXPECT_NEAR(static_cast<double>(ts - last), kSecond / 2, 2) << i;
+    }
+    last = ts;
+  }
+  // The clock has caught up, and is followed again.
+  clock_.now += kSecond;
+  EXPECT_EQ(oracle->GetTimestamp()->value(), clock_.now);
 }
 
 TEST_F(LocalOracleTest, ManyAreInARow) {

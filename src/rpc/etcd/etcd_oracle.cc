@@ -110,8 +110,9 @@ class EtcdOracle final : public ElectedOracle {
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool leads_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t leads_until_ ABSL_GUARDED_BY(mutex_) = 0;  // by the clock of Now
-  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;         // everything below has been handed out, or never will be
-  uint64_t bound_ ABSL_GUARDED_BY(mutex_) = 0;        // in etcd
+  NextTimestamps timestamps_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;   // everything below has been handed out, or never will be
+  uint64_t bound_ ABSL_GUARDED_BY(mutex_) = 0;  // in etcd
   bool wants_more_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t wanted_end_ ABSL_GUARDED_BY(mutex_) = 0;  // of a request that the bound was too low for
   std::string leader_ ABSL_GUARDED_BY(mutex_);       // its name
@@ -136,6 +137,7 @@ EtcdOracle::EtcdOracle(EtcdOracleOptions options, std::unique_ptr<EtcdClient> cl
       key_(StrCat(options_.etcd.prefix, "oracle")),
       incarnation_(Runtime::Real()->Random() | 1),
       changed_(Runtime::Real()->NewWaitQueue()),
+      timestamps_(options_.clock),
       longest_lease_(LeaseMicros()),
       thread_([this] { Run(); }) {}
 
@@ -166,7 +168,7 @@ absl::Status EtcdOracle::Hindered(std::string_view text) const {
 absl::StatusOr<Timestamp> EtcdOracle::GetTimestamps(uint32_t count) {
   MutexLock lock(&mutex_);
   if (absl::Status s = CheckLeads(); !s.ok()) return s;
-  const absl::StatusOr<uint64_t> first = FirstOfNext(next_, count, options_.clock);
+  const absl::StatusOr<uint64_t> first = timestamps_.First(next_, count);
   if (!first.ok()) return first.status();
   const uint64_t end = *first + count;
   if (end > bound_) {  // O2

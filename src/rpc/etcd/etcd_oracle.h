@@ -36,7 +36,7 @@
 // CLOCKS  Only how long the lease takes is measured, on both sides with a clock that nobody can set and that goes on while
 //         the machine sleeps (Clock::BootMicros); the rates of two machines may differ by a quarter. It would be wrong on
 //         a virtual machine that is stopped together with that clock. The time of day is only where timestamps come from:
-//         set back, they go on from the last; set forward, they jump with it.
+//         set back, they go on from the last, at half the pace (next_timestamps.h); set forward, they jump with it.
 //
 // SPACE       etcd keeps what every key has ever been until it is told to forget, and takes no more writes when it is full
 //             (2 GiB, by default): then nobody could lead. Hints, in the same etcd, are written all the time. So the leader
