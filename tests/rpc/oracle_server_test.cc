@@ -10,6 +10,7 @@
 
 #include "percolator/server.h"
 #include "src/rpc/remote/remote_oracle.h"
+#include "src/rpc/server/executor.h"
 #include "src/rpc/server/listen.h"
 #include "src/rpc/server/oracle_service.h"
 #include "tests/rpc/etcd_process.h"
@@ -109,7 +110,8 @@ class SettableOracle final : public Oracle {
 
 TEST(RemoteOracleTest, AnOracleThatWentBackIsNotBelieved) {
   SettableOracle behind;
-  OracleService service(&behind);
+  Executor executor(1, 10);
+  OracleService service(&behind, &executor);
   const Listening listening = Listen({.address = "127.0.0.1:0"}, {&service}).value();
   const std::unique_ptr<RemoteOracle> oracle =
       RemoteOracle::Open({"127.0.0.1:" + std::to_string(listening.port)}, TlsFiles(), std::chrono::seconds(60)).value();
