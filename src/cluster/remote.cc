@@ -67,10 +67,9 @@ absl::Status ReadInstance(std::string_view place, BigtableStoreOptions* bigtable
 // Whether what is sent there stays on this machine.
 bool IsNear(std::string_view target) {
   if (target.starts_with("unix:")) return true;
-  const std::string_view host = target.substr(0, target.rfind(':'));
-  if (host == "localhost" || host == "[::1]") return true;
-  // An address, and not a name that begins like one.
-  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+  std::string_view host = target.substr(0, target.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return IsLoopback(host);
 }
 
 // https://HOST:PORT, http://HOST:PORT, or HOST:PORT, which is the same as the latter on this machine and refused elsewhere: as a

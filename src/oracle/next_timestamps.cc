@@ -28,7 +28,7 @@ absl::StatusOr<uint64_t> NextTimestamps::First(uint64_t next, uint32_t count) {
 
 uint64_t NextTimestamps::Time(uint64_t next) {
   const uint64_t wall = clock_->WallMicros();
-  if (wall + kFarBehindMicros >= next) {
+  if (next <= wall || next - wall <= kFarBehindMicros) {
     set_back_.reset();
     return wall;
   }

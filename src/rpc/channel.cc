@@ -43,6 +43,17 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(const TlsF
 
 }  // namespace
 
+bool IsLoopback(std::string_view host) {
+  if (host == "localhost" || host == "::1") return true;
+  // An address, and not a name that begins like one.
+  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::string HostAndPort(const std::string& host, int port) {
+  const bool colons = host.find(':') != std::string::npos;
+  return StrCat(colons ? StrCat("[", host, "]") : host, ":", port);
+}
+
 absl::StatusOr<PemContents> ReadPemFiles(const TlsFiles& files) {
   PemContents contents;
   if (absl::Status s = ReadFile(files.ca, &contents.ca); !s.ok()) return s;

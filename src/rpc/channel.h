@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +26,11 @@ struct PemContents {
   std::string key;
 };
 absl::StatusOr<PemContents> ReadPemFiles(const TlsFiles& files);
+
+// Whether what is sent to this host, without a port or brackets, stays on this machine.
+bool IsLoopback(std::string_view host);
+// HOST:PORT, with brackets around a host that has colons itself (IPv6).
+std::string HostAndPort(const std::string& host, int port);
 
 // A connection that is made when it is first used, and again, soon, whenever it breaks. Messages may have any size: what is
 // too large is the server's to say. kInvalidArgument: a file of `tls` can't be read. With an empty TlsFiles it is plain

@@ -510,8 +510,11 @@ TEST_F(ServerTest, WhatCantBeServedSaysWhy) {
   options.data = dir_.path() + "/data";
   EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kFailedPrecondition)) << "its data is in use";
   options.data = "";
+  for (const char* reached_by_others : {"0.0.0.0:0", "127.example.org:0"}) {
+    options.listen = reached_by_others;
+    EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("plain text")));
+  }
   options.listen = "0.0.0.0:0";
-  EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("plain text")));
   options.plaintext_for_all = true;
   EXPECT_THAT(Server::Start(options), IsOk());
   options.listen = "nonsense";

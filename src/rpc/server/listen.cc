@@ -28,8 +28,6 @@ absl::StatusOr<std::string> HostOf(const std::string& address) {
   return host;
 }
 
-bool IsLoopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
-
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const TlsFiles& tls) {
   if (tls.empty()) return grpc::InsecureServerCredentials();
   if (tls.cert.empty() || tls.key.empty()) {

@@ -1,7 +1,6 @@
 #include <utility>
 
 #include "percolator/server.h"
-#include "src/base/strings.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/etcd/etcd_oracle.h"
 #include "src/rpc/server/executor.h"
@@ -76,7 +75,7 @@ absl::StatusOr<std::unique_ptr<OracleServer>> OracleServer::Start(const OracleSe
   return std::unique_ptr<OracleServer>(new OracleServer(std::move(impl)));
 }
 
-std::string OracleServer::address() const { return StrCat(impl_->listening().host, ":", port()); }
+std::string OracleServer::address() const { return HostAndPort(impl_->listening().host, port()); }
 
 int OracleServer::port() const { return impl_->listening().port; }
 

@@ -98,11 +98,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
-std::string Server::address() const {
-  const std::string& host = impl_->listening().host;
-  const bool colons = host.find(':') != std::string::npos;  // of IPv6: brackets tell them from that of the port
-  return StrCat("percolator://", colons ? StrCat("[", host, "]") : host, ":", port());
-}
+std::string Server::address() const { return StrCat("percolator://", HostAndPort(impl_->listening().host, port())); }
 
 int Server::port() const { return impl_->listening().port; }
 
