@@ -188,7 +188,7 @@ std::set<std::string> ColumnsOf(const Row& row) {
 
 // --- Predicates that the store decides
 
-constexpr size_t kMostCells = 20'000;  // of one condition: patterns and interleaves multiply
+constexpr size_t kMostConditionCells = 20'000;  // of one condition: patterns and interleaves multiply
 
 // The filters of an interleave; any other filter is an interleave of itself.
 std::vector<const bt::RowFilter*> Branches(const bt::RowFilter& filter) {
@@ -249,7 +249,7 @@ bool AddPattern(const BigtableTable& table, const bt::RowFilter& filter, bool ne
   for (const bt::RowFilter* family : Branches(filter.chain().filters(1))) {
     const std::optional<Selector> selector = ToSelector(table, *family, needs_limit);
     if (!selector.has_value() || selector->column.has_value()) return false;
-    if (cells->size() + names->size() > kMostCells) return false;
+    if (cells->size() + names->size() > kMostConditionCells) return false;
     for (const std::string& name : *names) {
       if (name.size() > kQualifierBytes) return false;
       cells->push_back({selector->family, name, selector->range});
