@@ -176,16 +176,16 @@ absl::StatusOr<Scanner::Sweep> Scanner::SweepOnce(bool all_tables, bool may_tele
           ScanMarks(&engine_->env, piece.table, &piece.rows, kPage, &done);
       if (absl::IsNotFound(marks.status())) break;  // it was dropped
       if (!marks.ok()) return marks.status();
-      const absl::StatusOr<Handled> handled = Handle(*marks, may_teleport);
+      const absl::StatusOr<Handled> handled = Handle(*marks);
       if (!handled.ok()) return handled.status();
       found = found || handled->found;
-      if (handled->met_other && may_teleport) return Sweep::kTeleport;
+      if (may_teleport && 2 * handled->met_others > marks->size()) return Sweep::kTeleport;
     }
   }
   return found ? Sweep::kFound : Sweep::kNothing;
 }
 
-absl::StatusOr<Scanner::Handled> Scanner::Handle(const std::vector<FoundMark>& marks, bool may_teleport) {
+absl::StatusOr<Scanner::Handled> Scanner::Handle(const std::vector<FoundMark>& marks) {
   Handled handled;
   if (absl::Status s = HandlePending(marks); !s.ok()) return s;
   bool reloaded = false;
@@ -201,25 +201,22 @@ absl::StatusOr<Scanner::Handled> Scanner::Handle(const std::vector<FoundMark>& m
     if (interest == Dispatch::Interest::kNobody) {
       if (absl::Status s = RemoveMarks(&engine_->env, cell, mark.timestamp); !s.ok()) return s;
       handled.found = true;
-    } else if (interest == Dispatch::Interest::kOurs && !OfferCell(cell, &handled) && may_teleport) {
-      return handled;
+    } else if (interest == Dispatch::Interest::kOurs) {
+      OfferCell(cell, &handled);
     }
   }
   return handled;
 }
 
-bool Scanner::OfferCell(const CellName& cell, Handled* handled) {
-  if (dispatch_->Has(cell)) return true;
+void Scanner::OfferCell(const CellName& cell, Handled* handled) {
+  if (dispatch_->Has(cell)) return;
   if (options_.claims && !steps_.claim(cell)) {
-    handled->met_other = true;
-    return false;
-  }
-  if (dispatch_->Offer(cell, options_.claims)) {
+    ++handled->met_others;
+  } else if (dispatch_->Offer(cell, options_.claims)) {
     handled->found = true;
   } else if (options_.claims) {
     steps_.release(cell);
   }
-  return true;
 }
 
 // Ages are told by the oracle's time: clocks of processes differ. What is settled does not count as found: its owner may be
@@ -251,7 +248,7 @@ absl::StatusOr<std::optional<FoundMark>> Scanner::LookEverywhere() {
       if (!marks.ok()) return marks.status();
       if (marks->empty()) continue;
       if (!example.has_value()) example = marks->front();
-      const absl::StatusOr<Handled> handled = Handle(*marks, /*may_teleport=*/false);
+      const absl::StatusOr<Handled> handled = Handle(*marks);
       if (!handled.ok()) return handled.status();
       break;
     }

@@ -6,8 +6,9 @@
 //     a final mark of an observed column      the row is claimed, the cell offered to dispatch
 //     ... of a column that nobody observes    removed. The observers are read again first, after the mark: one that was
 //                                             added since is promised only what changes later, or is backfilled
-//     ... of which the row is claimed         another worker is there: the scanner teleports to another random place, so
-//                                             that workers do not run behind one another (section 2.4 of the paper)
+//     ... of which the row is claimed         another worker is there: it is passed by. If that is most of a page, the scanner
+//                                             teleports to another random place, so that workers do not run behind one
+//                                             another (section 2.4 of the paper). For every single one it would take longer
 //     a pending mark older than the lease     its writer is dead or slow: its lock is resolved
 //     a younger one                           left alone
 //
@@ -17,6 +18,7 @@
 #ifndef PERCOLATOR_OBSERVE_SCANNER_H_
 #define PERCOLATOR_OBSERVE_SCANNER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -77,18 +79,17 @@ class Scanner {
     kFull,      // dispatch can't take up more, or is paused
   };
   struct Handled {
-    bool found = false;      // something new
-    bool met_other = false;  // a row that another worker has claimed
+    bool found = false;     // something new
+    size_t met_others = 0;  // cells whose rows other workers have claimed
   };
 
   void Loop();
   absl::StatusOr<Sweep> SweepOnce(bool all_tables, bool may_teleport);
   absl::StatusOr<std::vector<ScanPiece>> Pieces(bool all_tables);
   absl::StatusOr<std::set<std::string>> AllTables();
-  absl::StatusOr<Handled> Handle(const std::vector<FoundMark>& marks, bool may_teleport);
+  absl::StatusOr<Handled> Handle(const std::vector<FoundMark>& marks);
   absl::Status HandlePending(const std::vector<FoundMark>& marks);
-  // False: another worker has claimed the row.
-  bool OfferCell(const CellName& cell, Handled* handled);
+  void OfferCell(const CellName& cell, Handled* handled);
   bool IsStopping() const;
   void WaitFor(Duration at_most);
 
