@@ -149,6 +149,7 @@ class Run {
   uint64_t files_ = 0;
   std::atomic<bool> loading_{false};    // for the first time
   std::atomic<bool> following_{false};  // a change is being loaded
+  absl::Status trouble_;                // of the thread that follows: what kept it from doing so, last
 
   // In this order: each uses those before it, and is gone before them.
   std::unique_ptr<WebIndex> index_;
@@ -251,9 +252,12 @@ absl::Status Run::Follow() {
 
 bool Run::FollowChange(const std::string& path) {
   const absl::Status done = path.empty() ? index_->Update().status() : index_->crawl().Refresh(path);
-  if (!done.ok()) {
-    line_.Say("can't follow a change of " + Printable(path) + ", and try again: " + std::string(done.message()));
+  // It is tried again every second: a folder that is not mounted for an hour is worth one line.
+  if (!done.ok() && done != trouble_) {
+    line_.Say("can't follow a change of " + (path.empty() ? "the folder" : Printable(path)) + ": " +
+              std::string(done.message()) + "; trying again");
   }
+  trouble_ = done;
   return done.ok();
 }
 

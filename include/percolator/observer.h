@@ -98,7 +98,7 @@ struct WorkerOptions {
   // dies in between does not call it. What it throws is ignored.
   std::function<void(std::string_view observer, const Notification& notification, Timestamp commit_ts)> on_commit;
   // For measuring what they are worth: run observers as soon as a commit tells of a change; keep out of each other's way by
-  // claims; go elsewhere on meeting another worker.
+  // claims; go elsewhere when most of what is found is another worker's.
   bool hints = true;
   bool claims = true;
   bool teleport = true;

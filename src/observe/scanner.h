@@ -75,7 +75,7 @@ class Scanner {
   enum class Sweep : uint8_t {
     kNothing,  // was found
     kFound,
-    kTeleport,  // another worker was met
+    kTeleport,  // most of a page was claimed by other workers
     kFull,      // dispatch can't take up more, or is paused
   };
   struct Handled {
