@@ -121,7 +121,8 @@ struct [[nodiscard]] CommitResult {
   enum class Outcome : uint8_t {
     kCommitted,  // durable, and seen by every transaction that starts from now on
     kAborted,    // never seen by anyone, now or later
-    kUnknown,    // one of the two: the primary's row could not be reached. Cluster::Resolve will tell which
+    kUnknown,    // one of the two: the primary's row could not be reached (Cluster::Resolve tells which later), or the
+                 // client was paused for longer than the retention and garbage collection has taken the answer
   };
   Outcome outcome = Outcome::kUnknown;
   Timestamp start_ts;

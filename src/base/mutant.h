@@ -66,7 +66,10 @@ namespace percolator {
   M(WeakMarkAfterCommit, "weak notifications are written after the commit")                       \
   M(WeakMarkAtStart, "a weak notification has the start timestamp of its transaction")            \
   M(GcDropsNotifiedDelete, "a deletion that is not yet observed is collected")                    \
-  M(GcDropsAck, "acknowledgements are collected")
+  M(GcDropsAck, "acknowledgements are collected")                                                 \
+  M(AbsenceIsAbort, "a missing record proves an abort also below the safe point")                 \
+  M(TooOldIsAbort, "a commit that the safe point refused counts as aborted")                      \
+  M(MissingVerdictIsAbort, "a verdict that is missing below the safe point is taken for an abort")
 
 enum class Mutant {
   kNone,

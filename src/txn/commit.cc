@@ -19,6 +19,28 @@ absl::Status RolledBackByOthers(const CellName& primary, Timestamp start_ts) {
   return ConflictError({.kind = Conflict::Kind::kRolledBack, .cell = primary, .start_ts = start_ts});
 }
 
+// Whether `why`, the answer to a request to commit, proves that no copy of the request was applied and that none ever will be.
+bool IsFinalAbort(Environment& env, Timestamp start_ts, const absl::Status& why) {
+  if (const std::optional<Conflict> conflict = ConflictOf(why)) {
+    switch (conflict->kind) {
+      case Conflict::Kind::kRolledBack:
+        return true;
+      case Conflict::Kind::kLocked:
+        return false;  // the lock may go away, and then a late copy would be applied
+      case Conflict::Kind::kNewerWrite: {
+        // G7: the newer write refuses every later copy. An earlier copy left a record, which was not found; that proves
+        // something only above the safe point. The safe point is read after the row was.
+        if (MutantOn(Mutant::kAbsenceIsAbort)) return true;
+        const absl::StatusOr<Timestamp> safe_point = env.store->SafePointOfReads();
+        return safe_point.ok() && start_ts > *safe_point;
+      }
+    }
+  }
+  // G7: the safe point may have passed between two copies of the request, and the record of the first may be collected. A store
+  // that has stopped may have applied an earlier copy.
+  return CertainlyNotApplied(why) && !absl::IsFailedPrecondition(why) && !absl::IsOutOfRange(why);
+}
+
 }  // namespace
 
 CommitResult FromVerdict(const Verdict& verdict, const CellName& primary, Timestamp start_ts) {
@@ -114,17 +136,15 @@ CommitResult CommitPrimary(Environment& env, const Writes& writes, Timestamp com
 }
 
 CommitResult GiveUpCommit(Environment& env, const Writes& writes, const absl::Status& why, const Deadline& deadline) {
-  const std::optional<Conflict> conflict = ConflictOf(why);
-  const bool for_ever = conflict.has_value() ? conflict->kind != Conflict::Kind::kLocked
-                                             : CertainlyNotApplied(why) && !absl::IsFailedPrecondition(why);
-  if (for_ever && !absl::IsOutOfRange(why)) return AbortedBy(writes.primary(), writes.start_ts, why);
+  if (IsFinalAbort(env, writes.start_ts, why)) return AbortedBy(writes.primary(), writes.start_ts, why);
   const absl::StatusOr<Verdict> verdict = DecideOwnInTime(env, writes.primary(), writes.start_ts, deadline);
   if (verdict.ok() && verdict->kind == Verdict::Kind::kCommitted) {
     return CommittedAt(writes.primary(), writes.start_ts, verdict->commit_ts);
   }
   // A store that takes no writes any more takes neither the marker nor a duplicate.
   const bool stopped = absl::IsFailedPrecondition(why) && absl::IsFailedPrecondition(verdict.status());
-  if (verdict.ok() || stopped || for_ever) return AbortedBy(writes.primary(), writes.start_ts, why);
+  const bool too_old = absl::IsOutOfRange(why) && MutantOn(Mutant::kTooOldIsAbort);
+  if (verdict.ok() || stopped || too_old) return AbortedBy(writes.primary(), writes.start_ts, why);
   return UnknownBecause(writes.primary(), writes.start_ts, verdict.status());
 }
 

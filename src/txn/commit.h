@@ -18,9 +18,9 @@ namespace percolator {
 // Commits the primary's row at commit_ts. Does not roll back: see RollBackOwn.
 CommitResult CommitPrimary(Environment& env, const Writes& writes, Timestamp commit_ts, const Deadline& deadline);
 
-// Aborts because of `why`, an answer that says nothing was applied. A newer write stands in the way forever, and so does
-// the safe point. Anything else may go away, and then a late duplicate of the request would be applied after all (T10,
-// T11): a marker stops it. So the outcome may also be committed, or unknown.
+// Ends a commit because of `why`, an answer that says that this request was not applied. A copy of the request may have been
+// applied before, or may be applied later (T10, T11). So the transaction is aborted only if `why` excludes both (G7). Otherwise
+// a marker at the primary decides; the outcome may then also be committed, or unknown.
 CommitResult GiveUpCommit(Environment& env, const Writes& writes, const absl::Status& why, const Deadline& deadline);
 
 // What commits the rows of the secondaries, once the primary is.

@@ -402,9 +402,21 @@ CommitResult TransactionCore::CommitWrites(const Writes& writes) {
   if (writes.rows.empty()) return CommitMarksAlone(writes);
   const bool in_one_step = engine_->env.options.commit_in_one_step && engine_->env.store->CanMutateTogether();
   if (!in_one_step) return CommitInTwoPhases(writes);
+  if (absl::Status s = CheckAge(); !s.ok()) return AbortedBy(writes.primary(), start_ts_, std::move(s));
   CommitResult result = CommitInOneStep(engine_->env, writes, CallDeadline());
   marks_removed_ = writes.removal.has_value() && result.committed();
   return result;
+}
+
+// G7: once a one-step commit is sent, a refusal because of the safe point leaves its outcome unknown. Before that it is an abort.
+// So a transaction that is old enough to be refused asks first.
+absl::Status TransactionCore::CheckAge() {
+  Environment& env = engine_->env;
+  if (env.runtime->Elapsed() - started_ < env.options.gc_retention / 2) return absl::OkStatus();
+  const absl::StatusOr<Timestamp> safe_point = env.store->SafePoint();
+  if (!safe_point.ok() || start_ts_ > *safe_point) return absl::OkStatus();  // the store decides
+  return absl::OutOfRangeError(StrCat("the transaction that started at ", start_ts_.ToString(),
+                                      " is older than the safe point, ", safe_point->ToString(), ": start a new one"));
 }
 
 // Nothing can conflict with it. If it fails, marks may be there all the same: they cost a run that finds nothing new (N6).

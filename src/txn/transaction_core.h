@@ -108,6 +108,7 @@ class TransactionCore {
   absl::StatusOr<Writes> BuildWrites();
   absl::Status FindVerified(std::map<CellName, Timestamp>* verified);
   CommitResult CommitWrites(const Writes& writes);
+  absl::Status CheckAge();
   CommitResult CommitInTwoPhases(const Writes& writes);
   CommitResult CommitMarksAlone(const Writes& writes);
   CommitResult CommitAndTell(const Writes& writes);

@@ -127,6 +127,16 @@ bool ClientStore::LosesAnswer() {
   return std::exchange(network_->lose_answer, false);
 }
 
+template <typename Answer>
+Answer ClientStore::SendCopies(const std::function<Answer()>& send) {
+  const Network::Copy copy = std::exchange(network_->copy, Network::Copy::kNone);
+  Answer answer = send();
+  if (copy == Network::Copy::kSoon) answer = send();
+  MaybeStop(Moment::kAfter);
+  if (copy == Network::Copy::kLate) answer = send();
+  return answer;
+}
+
 absl::StatusOr<std::vector<Row>> ClientStore::Read(const std::vector<RowRead>& reads) {
   if (!Reachable()) return NoAnswer();
   return store_->Read(reads);
@@ -143,11 +153,14 @@ std::vector<absl::StatusOr<MutateResult>> ClientStore::Mutate(const std::vector<
   MaybeStop(Moment::kBefore);
   if (LosesRequest()) return lost;
   sent_.emplace_back(mutations);
-  std::vector<absl::StatusOr<MutateResult>> results = store_->Mutate(mutations);
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (results[i].ok() && *results[i] == MutateResult::kApplied) NoteDeeds(mutations[i]);
-  }
-  MaybeStop(Moment::kAfter);
+  using Results = std::vector<absl::StatusOr<MutateResult>>;
+  const Results results = SendCopies<Results>([&] {
+    Results applied = store_->Mutate(mutations);
+    for (size_t i = 0; i < applied.size(); ++i) {
+      if (applied[i].ok() && *applied[i] == MutateResult::kApplied) NoteDeeds(mutations[i]);
+    }
+    return applied;
+  });
   return LosesAnswer() ? lost : results;
 }
 
@@ -156,8 +169,7 @@ absl::StatusOr<JointResult> ClientStore::MutateTogether(const JointMutation& mut
   MaybeStop(Moment::kBefore);
   if (LosesRequest()) return NoAnswer();
   sent_.emplace_back(mutation);
-  absl::StatusOr<JointResult> result = store_->MutateTogether(mutation, oracle);
-  MaybeStop(Moment::kAfter);
+  const auto result = SendCopies<absl::StatusOr<JointResult>>([&] { return store_->MutateTogether(mutation, oracle); });
   if (LosesAnswer()) return NoAnswer();
   return result;
 }

@@ -5,6 +5,7 @@
 #define PERCOLATOR_TESTS_HISTORIES_PARTS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,6 +61,11 @@ struct Network {
   bool lose_request = false;     // the next mutation does not arrive
   bool lose_answer = false;      // the next mutation arrives, its answer does not
   bool lose_connection = false;  // and from then on it is down
+
+  // The next mutation arrives twice, and the client hears the second answer. The second copy arrives right after the first, or
+  // when a client that stops after the first goes on.
+  enum class Copy : uint8_t { kNone, kSoon, kLate };
+  Copy copy = Copy::kNone;
 };
 
 // A verdict that a client carried out.
@@ -120,6 +126,9 @@ class ClientStore final : public Store {
   // Whether a mutation gets lost; whether its answer does.
   bool LosesRequest();
   bool LosesAnswer();
+  // Sends a mutation, and its copy if it has one; stops in between or afterwards. Returns the last answer.
+  template <typename Answer>
+  Answer SendCopies(const std::function<Answer()>& send);
 
   Store* const store_;
   Network* const network_;

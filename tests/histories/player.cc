@@ -66,6 +66,7 @@ const std::map<std::string_view, Player::Verb>& Player::Verbs() {
       {"sleep", {&Player::Sleep, 1, 1}},
       {"gc", {&Player::CollectGarbage, 0, 0}},
       {"lose", {&Player::Lose, 1, 1}},
+      {"duplicate", {&Player::Duplicate, 1, 1}},
       {"disconnect", {&Player::Disconnect, 0, 0}},
       {"connect", {&Player::Connect, 0, 0}},
       {"restart", {&Player::Restart, 0, 0}},
@@ -273,6 +274,7 @@ std::string Player::ErrorText(const absl::Status& status) {
         return "rolled back";
     }
   }
+  if (UnknownCommitOf(status).has_value()) return "unknown";
   if (IsSnapshotTooOld(status)) return "older than the safe point";
   if (absl::IsDeadlineExceeded(status)) return "locked, waited in vain";
   if (absl::IsUnavailable(status)) return "the store does not answer";

@@ -136,6 +136,7 @@ class Player {
   Answer Sleep(const Words& words);
   Answer CollectGarbage(const Words& words);
   Answer Lose(const Words& words);
+  Answer Duplicate(const Words& words);
   Answer Disconnect(const Words& words);
   Answer Connect(const Words& words);
   Answer Restart(const Words& words);

@@ -168,6 +168,12 @@ Player::Answer Player::Lose(const Words& words) {
   return "";
 }
 
+Player::Answer Player::Duplicate(const Words& words) {
+  if (words[0] != "soon" && words[0] != "late") return Mistake("not soon or late");
+  network_.copy = words[0] == "soon" ? Network::Copy::kSoon : Network::Copy::kLate;
+  return "";
+}
+
 Player::Answer Player::Disconnect(const Words& /*words*/) {
   network_.down = true;
   return "";
