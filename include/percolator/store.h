@@ -27,7 +27,7 @@
 //           kInvalidArgument     a limit exceeded, or a malformed request
 //           kFailedPrecondition  the store is closed, or takes no more writes since an earlier I/O error (the
 //                                text says which, and what to do); reads go on where they can
-//           kResourceExhausted   the disk is full
+//           kResourceExhausted   the disk is full, or nearly (RocksStoreOptions::reserve_bytes)
 //           kDataLoss            stored bytes are corrupt, or an I/O error hit this very operation
 //           kOutOfRange          a lock at or below the safe point
 //           kUnavailable, kDeadlineExceeded
@@ -304,6 +304,9 @@ struct RocksStoreOptions {
   size_t version_cache_bytes = size_t{64} << 20;
   // Memory for writes not yet on disk in sorted form, per large family.
   size_t write_buffer_bytes = size_t{64} << 20;
+  // Space that stays free on the disk; of a small disk, a twentieth of its size. If less is free, mutations that only add something
+  // fail with kResourceExhausted and are certainly not applied, until there is space again. Zero: no reserve.
+  uint64_t reserve_bytes = uint64_t{256} << 20;
   StoreLimits limits;
   // False: a directory that is missing or empty is kNotFound, and nothing is created.
   bool create_if_missing = true;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/status/status.h"
 #include "src/base/mutant.h"
 #include "src/txn/commit.h"
 #include "src/txn/mark.h"
@@ -40,7 +41,10 @@ CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadl
     const absl::StatusOr<JointResult> result = env.store->MutateTogether(mutation, env.oracle);
     if (result.ok() && result->applied) return CommittedAt(writes.primary(), writes.start_ts, result->timestamp);
     if (!result.ok()) {
-      if (CertainlyNotApplied(result.status())) return GiveUpCommit(env, writes, result.status(), deadline);
+      // A full disk is not a conflict: running the transaction again would not help.
+      if (CertainlyNotApplied(result.status()) || absl::IsResourceExhausted(result.status())) {
+        return GiveUpCommit(env, writes, result.status(), deadline);
+      }
       // It may have been applied, or may still be. The primary's row tells; if it says nothing yet, a marker there
       // decides.
       return ResolveOutcome(env, writes.primary(), writes.start_ts, deadline);

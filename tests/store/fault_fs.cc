@@ -244,6 +244,11 @@ void FaultFs::Heal() {
   fault_.reset();
 }
 
+void FaultFs::SetFreeSpace(std::optional<uint64_t> bytes) {
+  MutexLock lock(&mutex_);
+  free_space_ = bytes;
+}
+
 uint64_t FaultFs::Selected() const {
   MutexLock lock(&mutex_);
   return selected_;
@@ -426,6 +431,10 @@ IOStatus FaultFs::GetFreeSpace(const std::string& path, const IOOptions& options
   if (IOStatus status = CheckPower(epoch_); !status.ok()) return status;
   if (FaultActive() && fault_->persistent && fault_->kind == Fault::Kind::kNoSpace) {
     *free = 0;
+    return IOStatus::OK();
+  }
+  if (free_space_.has_value()) {
+    *free = *free_space_;
     return IOStatus::OK();
   }
   return target()->GetFreeSpace(path, options, free, dbg);

@@ -81,6 +81,8 @@ class FaultFs : public rocksdb::FileSystemWrapper {
   void Inject(const Fault& fault);
   // Ends the fault. What it failed stays failed.
   void Heal();
+  // From now on this much is free, as GetFreeSpace has it; absent: as much as there is. Writes succeed all the same.
+  void SetFreeSpace(std::optional<uint64_t> bytes);
   // Of the fault injected last: operations it selected, and operations it failed.
   uint64_t Selected() const;
   uint64_t Failed() const;
@@ -179,6 +181,7 @@ class FaultFs : public rocksdb::FileSystemWrapper {
   std::map<std::string, std::vector<NameChange>> name_changes_ ABSL_GUARDED_BY(mutex_);  // by directory
 
   std::optional<Fault> fault_ ABSL_GUARDED_BY(mutex_);
+  std::optional<uint64_t> free_space_ ABSL_GUARDED_BY(mutex_);
   uint64_t selected_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -53,6 +53,7 @@ RocksStoreOptions Options(Durability durability, size_t write_buffer_bytes) {
   options.durability = durability;
   options.write_buffer_bytes = write_buffer_bytes;
   options.block_cache_bytes = 1 << 20;
+  options.reserve_bytes = 0;  // the tests of full disks want to hit the end
   return options;
 }
 
@@ -454,6 +455,71 @@ TEST_F(FaultTest, RowOfAFailedWriteIsReadWholeOrNotAtAll) {
     fs_->Heal();
   }
   EXPECT_GE(failed, 10);
+}
+
+// ---- The reserve
+
+class ReserveTest : public FaultTest {
+ protected:
+  static constexpr uint64_t kReserve = 1 << 20;
+
+  void SetUp() override {
+    RocksStoreOptions options = Options(Durability::kNoSync, kLargeBuffer);
+    options.reserve_bytes = kReserve;
+    absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
+    ASSERT_THAT(store, IsOk());
+    store_ = *std::move(store);
+    ASSERT_THAT(store_->CreateTable({"t", ""}), IsOk());
+    ASSERT_THAT(Set("a"), IsOk());
+  }
+
+  absl::Status Set(const std::string& row) {
+    return store_->Mutate({{"t", row, {}, {Mutation::Set(Family::kLock, "c", Timestamp(1), "value")}}})[0].status();
+  }
+  absl::Status SetTogether(const std::string& row) {
+    const Mutation set = Mutation::Set(Family::kWrite, "c", JointMutation::AtCommit(), "value");
+    return store_->MutateTogether({oracle_.GetTimestamp().value(), {{"t", row, {}, {set}}}}, &oracle_).status();
+  }
+  bool Exists(const std::string& row) {
+    return !store_->Read({{"t", row, {{.family = Family::kLock}, {.family = Family::kWrite}}}})->front().cells.empty();
+  }
+  // Until the store has looked how much is free.
+  void WriteUntilRefused() {
+    absl::Status status;
+    for (int i = 0; i < 1000 && status.ok(); ++i) status = Set("b");
+    ASSERT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
+    EXPECT_THAT(Message(status), HasSubstr("make space"));
+  }
+
+  CountingOracle oracle_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(ReserveTest, WhatOnlyAddsIsRefusedUntilThereIsSpaceAgain) {
+  fs_->SetFreeSpace(kReserve - 1);
+  WriteUntilRefused();
+  EXPECT_THAT(Set("new"), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(SetTogether("new"), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(store_->CreateTable({"another", ""}), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_FALSE(Exists("new"));
+  EXPECT_TRUE(Exists("a"));
+  EXPECT_THAT(store_->Scan({.table = "t", .rows = RowRange::All(), .selectors = {{.family = Family::kWrite}}}), IsOk());
+  fs_->SetFreeSpace(kReserve);
+  EXPECT_THAT(Set("new"), IsOk());
+  EXPECT_THAT(SetTogether("new"), IsOk());
+  EXPECT_THAT(store_->Close(), IsOk());
+}
+
+TEST_F(ReserveTest, WhatWasBegunIsFinished) {
+  fs_->SetFreeSpace(0);
+  WriteUntilRefused();
+  const RowMutation commit{"t",
+                           "a",
+                           {Condition::Quantifier::kAll, {{Family::kLock, "c", TimestampRange::Exactly(Timestamp(1))}}},
+                           {Mutation::Set(Family::kWrite, "c", Timestamp(2), "record"),
+                            Mutation::Erase(Family::kLock, "c", TimestampRange::Exactly(Timestamp(1)))}};
+  EXPECT_THAT(store_->Mutate({commit})[0], IsOkAndHolds(MutateResult::kApplied));
+  EXPECT_THAT(store_->RaiseSafePoint(Timestamp(3)), IsOk());
 }
 
 // ---- Joint mutations that fail

@@ -97,6 +97,15 @@ TEST_F(OneStepTest, ARefusalBecauseOfTheSafePointLeavesTheOutcomeUnknown) {
   EXPECT_EQ(Cells("Bob"), "");
 }
 
+// A full disk is not a conflict: running the transaction again would not help.
+TEST_F(OneStepTest, AFullDiskIsAnAbortThatSaysSo) {
+  me_.wire().FailAt(1, {.kind = Kind::kRefused, .error = absl::ResourceExhaustedError("full")});
+  const CommitResult result = TryCommit(Begin(7, {Put("Bob", "3")}));
+  ExpectOutcome(result, Outcome::kAborted);
+  EXPECT_THAT(result.status, StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(Cells("Bob"), "rollback@7");
+}
+
 // --- Answers that are lost (C7 in one step, T10).
 
 TEST_F(OneStepTest, ALostReplyIsFoundOut) {

@@ -85,7 +85,9 @@ void RocksStore::ApplyGroup(absl::Span<Entry> group, size_t bytes) {
   rocksdb::WriteBatch batch(bytes);
   const absl::Status may_write = MayWrite();
   for (Entry& entry : group) {
-    const absl::StatusOr<bool> holds = may_write.ok() ? Holds(&entry, &reader) : may_write;
+    absl::Status may_apply = may_write;
+    if (may_apply.ok() && SpaceGuard::OnlyAdds(*entry.mutation)) may_apply = space_->Take(BytesIn(*entry.mutation));
+    const absl::StatusOr<bool> holds = may_apply.ok() ? Holds(&entry, &reader) : may_apply;
     if (!holds.ok()) {
       *entry.result = holds.status();
     } else if (*holds) {

@@ -118,6 +118,7 @@ RocksStore::~RocksStore() { Close().IgnoreError(); }
 
 absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
   env_ = rocksdb::NewCompositeEnv(std::make_shared<NoLockFile>(env->GetFileSystem()));
+  space_.emplace(env->GetFileSystem(), folder_->dir(), options_.reserve_bytes);
   rocksdb::DBOptions db_options = MakeDbOptions(options_, folder_->message_log_path(), env_.get());
   db_options.listeners.push_back(std::make_shared<Listener>(this));
   rocksdb::DB* db = nullptr;
@@ -164,6 +165,7 @@ absl::Status RocksStore::CreateTable(const TableInfo& info) {
   if (catalog_.Find(info.name) != nullptr) return TableExists(info.name);
   if (catalog_.Full()) return absl::ResourceExhaustedError("every id for a table has been used");
   if (absl::Status s = MayWrite(); !s.ok()) return s;
+  if (absl::Status s = space_->Take(info.schema.size()); !s.ok()) return s;
   rocksdb::WriteBatch batch;
   std::unique_ptr<Table> table = catalog_.StageCreate(info, &batch);
   if (absl::Status s = Write(&batch, /*sync=*/true); !s.ok()) return s;

@@ -41,6 +41,7 @@
 #include "src/store/rocks/newest_sketch.h"
 #include "src/store/rocks/point_reader.h"
 #include "src/store/rocks/scan_cursor.h"
+#include "src/store/rocks/space_guard.h"
 #include "src/store/rocks/version_cache.h"
 
 namespace percolator {
@@ -153,6 +154,7 @@ class RocksStore : public Store {
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // default, then by Family
   std::optional<NewestSketch> sketch_;
+  std::optional<SpaceGuard> space_;
 
   Catalog catalog_;
   LatchTable latches_;

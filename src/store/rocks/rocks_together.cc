@@ -85,6 +85,7 @@ absl::Status RocksStore::MakeJoint(const JointMutation& mutation, Oracle* oracle
 bool RocksStore::HoldTogether(Joint* joint) {
   PointReader reader(&pools_);
   absl::Status status = MayWrite();
+  status.Update(space_->Take(joint->bytes));
   status.Update(CheckSafePoint(*joint->mutation, catalog_.safe_point()));
   for (size_t i = 0; i < joint->rows.size() && status.ok(); ++i) {
     const absl::StatusOr<bool> holds = Holds(&joint->rows[i], &reader);

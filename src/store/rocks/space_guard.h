@@ -1,0 +1,48 @@
+// SpaceGuard: refuses writes while there is still space to finish what was begun.
+//
+// A write that fails because the disk is full leaves its outcome open and stops the store (docs/decisions/0004). So the store keeps
+// a reserve: when less is free, it refuses mutations that only add something. They are certainly not applied. Commits and
+// rollbacks of locked rows, garbage collection, flushes and compactions use the reserve. When space returns, the store accepts
+// all mutations again.
+
+#ifndef PERCOLATOR_STORE_ROCKS_SPACE_GUARD_H_
+#define PERCOLATOR_STORE_ROCKS_SPACE_GUARD_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "percolator/store.h"
+#include "rocksdb/file_system.h"
+
+namespace percolator {
+
+// Thread-safe.
+class SpaceGuard {
+ public:
+  // Keeps `reserve_bytes` free on the disk of `folder`; of a small disk, a twentieth of its size. Zero: refuses nothing.
+  SpaceGuard(std::shared_ptr<rocksdb::FileSystem> files, std::string folder, uint64_t reserve_bytes);
+
+  // Returns kResourceExhausted if less than the reserve is free. Asks the file system once for each mebibyte that is written, once
+  // for 256 small writes, and before every write while the disk is full.
+  absl::Status Take(size_t bytes);
+
+  // Whether a mutation only adds something, so that it may be refused.
+  static bool OnlyAdds(const RowMutation& mutation);
+
+ private:
+  absl::Status Look();
+
+  const std::shared_ptr<rocksdb::FileSystem> files_;
+  const std::string folder_;
+  const uint64_t reserve_;
+  std::atomic<int64_t> until_look_{0};  // bytes
+  std::atomic<bool> full_{false};
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_STORE_ROCKS_SPACE_GUARD_H_
