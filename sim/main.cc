@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ struct Arguments {
   uint64_t first = 1;
   uint64_t seeds = 1'000;
   double minutes = 0;
+  bool fresh = false;
+  std::string record;
   size_t jobs = 1;
   std::string workload;
   bool check_determinism = false;
@@ -61,13 +64,23 @@ Scenario ScenarioOf(const Arguments& arguments, uint64_t seed) {
   return scenario;
 }
 
-RunnerOptions OptionsOf(const Arguments& arguments) {
+// Fresh seeds begin beyond all that are named anywhere, and are still short enough to be typed.
+uint64_t FreshSeed() {
+  constexpr uint64_t kLeast = 2'000'000'000;
+  constexpr uint64_t kChoices = 1'000'000'000'000'000;
+  std::random_device device;
+  return kLeast + ((uint64_t{device()} << 32) | device()) % kChoices;
+}
+
+RunnerOptions OptionsOf(const Arguments& arguments, const std::string& program) {
   return {.first = arguments.first,
           .seeds = arguments.seeds,
           .time = Duration(static_cast<int64_t>(arguments.minutes * 60e6)),
           .jobs = arguments.jobs,
           .twice = arguments.check_determinism,
           .until_failure = false,
+          .program = program,
+          .record = arguments.record,
           .scenario = [&arguments](uint64_t seed) { return ScenarioOf(arguments, seed); }};
 }
 
@@ -103,13 +116,13 @@ void List() {
 }
 
 // Each until it is caught, or for all the seeds. A line for each, as in the table of docs/testing.md.
-int RunMutants(const Arguments& arguments) {
+int RunMutants(const Arguments& arguments, const std::string& program) {
   int caught = 0;
   int survived = 0;
   for (const MutantName& m : AllMutants()) {
     if (arguments.mutant != "all" && m.name != arguments.mutant) continue;
     SwitchOn(m.name);
-    RunnerOptions options = OptionsOf(arguments);
+    RunnerOptions options = OptionsOf(arguments, program);
     options.until_failure = true;
     const Summary summary = RunSeeds(options);
     const std::optional<SeedResult>& failure = summary.first_failure;
@@ -125,7 +138,7 @@ int RunMutants(const Arguments& arguments) {
 }
 
 int RunAll(const Arguments& arguments, const std::string& program) {
-  const Summary summary = RunSeeds(OptionsOf(arguments));
+  const Summary summary = RunSeeds(OptionsOf(arguments, program));
   if (summary.first_failure.has_value()) {
     ExplainResult(ScenarioOf(arguments, summary.first_failure->seed), *summary.first_failure, program);
   }
@@ -149,6 +162,9 @@ int Main(int argc, char** argv) {
   app.add_option("--first", arguments.first, "the first seed")->capture_default_str();
   app.add_option("--seeds", arguments.seeds, "how many seeds")->capture_default_str();
   app.add_option("--minutes", arguments.minutes, "as many seeds as fit into so many minutes");
+  app.add_flag("--fresh", arguments.fresh, "draw the first seed at random, and say which")
+      ->excludes(app.get_option("--first"));
+  app.add_option("--record", arguments.record, "add a line to this file for each seed that fails");
   app.add_option("--jobs", arguments.jobs, "processes")->capture_default_str();
   app.add_option("--workload", arguments.workload, "this workload, whatever the seed says");
   app.add_flag("--check-determinism", arguments.check_determinism, "run each seed twice and compare");
@@ -174,8 +190,13 @@ int Main(int argc, char** argv) {
     List();
     return 0;
   }
+  if (arguments.fresh) {
+    arguments.first = FreshSeed();
+    std::printf("first seed %" PRIu64 "\n", arguments.first);
+    std::fflush(stdout);
+  }
   if (arguments.seed.has_value()) return RunOne(arguments, argv[0]);
-  return arguments.mutant.empty() ? RunAll(arguments, argv[0]) : RunMutants(arguments);
+  return arguments.mutant.empty() ? RunAll(arguments, argv[0]) : RunMutants(arguments, argv[0]);
 }
 
 }  // namespace

@@ -83,6 +83,25 @@ struct Worker {
   std::string half;      // of a message
 };
 
+std::string CommandOf(const Scenario& scenario, const std::string& program) {
+  std::string command = StrCat(program, " --seed=", scenario.plan.seed, " --workload=", scenario.plan.workload);
+  if (scenario.only_history) command += " --only-history";
+  for (const std::string& change : scenario.changes) command += StrCat(" ", change);
+  std::string list;
+  for (const std::string& rate : scenario.rates_off) list += StrCat(list.empty() ? "" : ",", rate);
+  if (!list.empty()) command += StrCat(" --off=", list);
+  list.clear();
+  for (const FaultId& fault : scenario.suppressed) list += StrCat(list.empty() ? "" : ",", ToText(fault));
+  if (!list.empty()) command += StrCat(" --suppress=", list);
+  return command;
+}
+
+// What is known of a failure, in one line.
+std::string FailureLine(const SeedResult& result, const Scenario& scenario, const std::string& program) {
+  return StrCat("seed ", result.seed, " fails: ", result.checker, "; workload ", scenario.plan.workload,
+                "; again: ", CommandOf(scenario, program), "\n");
+}
+
 class Runner {
  public:
   explicit Runner(const RunnerOptions& options)
@@ -195,12 +214,22 @@ class Runner {
     if (result.checker.empty()) return;
     ++summary_.failures;
     if (!options_.until_failure) {
-      std::printf("seed %" PRIu64 " fails: %s\n", result.seed, result.checker.c_str());
+      const std::string line = FailureLine(result, options_.scenario(result.seed), options_.program);
+      std::fputs(line.c_str(), stdout);
       std::fflush(stdout);
+      Record(line);
     }
     if (!summary_.first_failure.has_value() || result.seed < summary_.first_failure->seed) {
       summary_.first_failure = result;
     }
+  }
+
+  void Record(const std::string& line) {
+    if (options_.record.empty()) return;
+    std::FILE* const file = std::fopen(options_.record.c_str(), "a");
+    const bool written = file != nullptr && std::fputs(line.c_str(), file) >= 0;
+    const bool closed = file != nullptr && std::fclose(file) == 0;
+    if (!written || !closed) std::fprintf(stderr, "percsim: can't write to %s\n", options_.record.c_str());
   }
 
   // By itself, when all its seeds are done; else the seed it was at has killed it, and another one goes on.
@@ -217,19 +246,6 @@ class Runner {
   std::vector<Worker> workers_;
   Summary summary_;
 };
-
-std::string CommandOf(const Scenario& scenario, const std::string& program) {
-  std::string command = StrCat(program, " --seed=", scenario.plan.seed, " --workload=", scenario.plan.workload);
-  if (scenario.only_history) command += " --only-history";
-  for (const std::string& change : scenario.changes) command += StrCat(" ", change);
-  std::string list;
-  for (const std::string& rate : scenario.rates_off) list += StrCat(list.empty() ? "" : ",", rate);
-  if (!list.empty()) command += StrCat(" --off=", list);
-  list.clear();
-  for (const FaultId& fault : scenario.suppressed) list += StrCat(list.empty() ? "" : ",", ToText(fault));
-  if (!list.empty()) command += StrCat(" --suppress=", list);
-  return command;
-}
 
 }  // namespace
 

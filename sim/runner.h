@@ -22,8 +22,10 @@ struct RunnerOptions {
   uint64_t seeds = 1'000;
   Duration time{0};  // not zero: as many seeds as fit into it
   size_t jobs = 1;
-  bool twice = false;          // each seed, and compares
-  bool until_failure = false;  // in silence, and the smallest seed that fails
+  bool twice = false;               // each seed, and compares
+  bool until_failure = false;       // in silence, and the smallest seed that fails
+  std::string program = "percsim";  // in the commands that show failures again
+  std::string record;               // a file to which a line is added for each failure; empty: none
   // What to run for a seed.
   std::function<Scenario(uint64_t seed)> scenario;
 };
