@@ -1,9 +1,10 @@
 #include "sim/fiber.h"
 
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +34,62 @@
 #endif
 #ifdef PERCOLATOR_SIM_TSAN
 #include <sanitizer/tsan_interface.h>
+#endif
+
+// With shadow stacks a switch has more to do than the one below knows of.
+#if defined(__x86_64__) && !defined(__SHSTK__) && !defined(PERCOLATOR_SIM_UCONTEXT)
+#define PERCOLATOR_SIM_OWN_SWITCH
+#else
+#include <ucontext.h>
+#endif
+
+#ifdef PERCOLATOR_SIM_OWN_SWITCH
+extern "C" {
+// Keeps the registers that a call must preserve on the stack that is left, stores where in `*from`, and takes those of the
+// other stack from `to`. Nobody changes signal masks or the modes of floating point here, so these are not switched: the
+// two system calls of swapcontext are for them.
+void percolator_sim_switch(void** from, void* to);
+// Where a new stack begins: calls r13 with r12.
+void percolator_sim_begin();
+}
+// clang-format off
+asm(R"(
+  .text
+  .p2align 4
+  .globl percolator_sim_switch
+  .hidden percolator_sim_switch
+  .type percolator_sim_switch, @function
+percolator_sim_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+  .size percolator_sim_switch, .-percolator_sim_switch
+
+  .globl percolator_sim_begin
+  .hidden percolator_sim_begin
+  .type percolator_sim_begin, @function
+percolator_sim_begin:
+  .cfi_startproc
+  .cfi_undefined rip
+  movq %r12, %rdi
+  call *%r13
+  ud2
+  .cfi_endproc
+  .size percolator_sim_begin, .-percolator_sim_begin
+)");
+// clang-format on
 #endif
 
 namespace percolator::sim {
@@ -87,6 +144,62 @@ class StackPool {
   std::vector<Stack> free_ ABSL_GUARDED_BY(mutex_);
 };
 
+// What is left of a stack while another one runs, and how to go on with it.
+#ifdef PERCOLATOR_SIM_OWN_SWITCH
+class Left {
+ public:
+  // Of a new stack: calls `body`, which never returns.
+  void Prepare(const Stack& stack, void (*body)(void*), void* argument) {
+    auto* const end = reinterpret_cast<void**>(stack.bottom + stack.size);
+    // r15, r14, r13, r12, rbx, rbp, and where to return to. That leaves the stack aligned as it has to be before a call.
+    const std::array<void*, 7> words = {nullptr,
+                                        nullptr,
+                                        reinterpret_cast<void*>(body),
+                                        argument,
+                                        nullptr,
+                                        nullptr,
+                                        reinterpret_cast<void*>(&percolator_sim_begin)};
+    at_ = end - words.size();
+    std::copy(words.begin(), words.end(), static_cast<void**>(at_));
+  }
+  // Leaves the stack that runs in `*from`.
+  void GoOn(Left* from) { percolator_sim_switch(&from->at_, at_); }
+
+ private:
+  void* at_ = nullptr;
+};
+#else
+class Left {
+ public:
+  void Prepare(const Stack& stack, void (*body)(void*), void* argument) {
+    if (getcontext(&context_) != 0) Fail("getcontext");
+    context_.uc_stack.ss_sp = stack.bottom;
+    context_.uc_stack.ss_size = stack.size;
+    context_.uc_link = nullptr;
+    body_ = body;
+    argument_ = argument;
+    // makecontext passes ints: the pointer goes in two halves.
+    const uint64_t self = reinterpret_cast<uintptr_t>(this);
+    makecontext(&context_, reinterpret_cast<void (*)()>(&Begin), 2, static_cast<unsigned int>(self >> 32),
+                static_cast<unsigned int>(self));
+  }
+  void GoOn(Left* from) {
+    if (swapcontext(&from->context_, &context_) != 0) Fail("swapcontext");
+  }
+
+ private:
+  static void Begin(unsigned int high, unsigned int low) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): see makecontext above.
+    auto* const self = reinterpret_cast<Left*>(static_cast<uintptr_t>((uint64_t{high} << 32) | low));
+    self->body_(self->argument_);
+  }
+
+  ucontext_t context_;
+  void (*body_)(void*) = nullptr;
+  void* argument_ = nullptr;
+};
+#endif
+
 }  // namespace
 
 // The two contexts to switch between, and what the sanitizers want to know of them.
@@ -115,7 +228,7 @@ struct Fiber::Context {
     void* fake_stack = nullptr;
     __sanitizer_start_switch_fiber(&fake_stack, stack.bottom, stack.size);
 #endif
-    if (swapcontext(&resumer, &inside) != 0) Fail("swapcontext");
+    inside.GoOn(&resumer);
 #ifdef PERCOLATOR_SIM_ASAN
     __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
 #endif
@@ -137,13 +250,13 @@ struct Fiber::Context {
 #ifdef PERCOLATOR_SIM_ASAN
     __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack, resumer_bottom, resumer_size);
 #endif
-    if (swapcontext(&inside, &resumer) != 0) Fail("swapcontext");
+    resumer.GoOn(&inside);
     ArriveInside(fake_stack);
   }
 
   const Stack stack;
-  ucontext_t inside;
-  ucontext_t resumer;
+  Left inside;
+  Left resumer;
 #ifdef PERCOLATOR_SIM_ASAN
   const void* resumer_bottom = nullptr;
   size_t resumer_size = 0;
@@ -155,22 +268,11 @@ struct Fiber::Context {
 };
 
 Fiber::Fiber(std::function<void()> body) : body_(std::move(body)), context_(std::make_unique<Context>()) {
-  if (getcontext(&context_->inside) != 0) Fail("getcontext");
-  context_->inside.uc_stack.ss_sp = context_->stack.bottom;
-  context_->inside.uc_stack.ss_size = context_->stack.size;
-  context_->inside.uc_link = nullptr;
-  // makecontext passes ints: the pointer goes in two halves.
-  const uint64_t self = reinterpret_cast<uintptr_t>(this);
-  makecontext(&context_->inside, reinterpret_cast<void (*)()>(&Fiber::Enter), 2, static_cast<unsigned int>(self >> 32),
-              static_cast<unsigned int>(self));
+  context_->inside.Prepare(
+      context_->stack, [](void* self) { static_cast<Fiber*>(self)->Run(); }, this);
 }
 
 Fiber::~Fiber() = default;
-
-void Fiber::Enter(unsigned int high, unsigned int low) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): see makecontext above.
-  reinterpret_cast<Fiber*>(static_cast<uintptr_t>((uint64_t{high} << 32) | low))->Run();
-}
 
 void Fiber::Run() {
   context_->ArriveInside(nullptr);
