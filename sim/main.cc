@@ -73,15 +73,16 @@ uint64_t FreshSeed() {
 }
 
 RunnerOptions OptionsOf(const Arguments& arguments, const std::string& program) {
-  return {.first = arguments.first,
-          .seeds = arguments.seeds,
-          .time = Duration(static_cast<int64_t>(arguments.minutes * 60e6)),
-          .jobs = arguments.jobs,
-          .twice = arguments.check_determinism,
-          .until_failure = false,
-          .program = program,
-          .record = arguments.record,
-          .scenario = [&arguments](uint64_t seed) { return ScenarioOf(arguments, seed); }};
+  return {
+      .first = arguments.first,
+      .seeds = arguments.seeds,
+      .time = Duration(static_cast<int64_t>(arguments.minutes * 60e6)),
+      .jobs = arguments.jobs,
+      .twice = arguments.check_determinism,
+      .until_failure = false,
+      .record = arguments.record,
+      .scenario = [&arguments](uint64_t seed) { return ScenarioOf(arguments, seed); },
+      .about = [&arguments, program](uint64_t seed) { return AboutScenario(ScenarioOf(arguments, seed), program); }};
 }
 
 // What is wrong with names on the command line; empty: nothing.

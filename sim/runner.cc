@@ -96,12 +96,6 @@ std::string CommandOf(const Scenario& scenario, const std::string& program) {
   return command;
 }
 
-// What is known of a failure, in one line.
-std::string FailureLine(const SeedResult& result, const Scenario& scenario, const std::string& program) {
-  return StrCat("seed ", result.seed, " fails: ", result.checker, "; workload ", scenario.plan.workload,
-                "; again: ", CommandOf(scenario, program), "\n");
-}
-
 class Runner {
  public:
   explicit Runner(const RunnerOptions& options)
@@ -214,7 +208,8 @@ class Runner {
     if (result.checker.empty()) return;
     ++summary_.failures;
     if (!options_.until_failure) {
-      const std::string line = FailureLine(result, options_.scenario(result.seed), options_.program);
+      const std::string about = options_.about == nullptr ? "" : StrCat("; ", options_.about(result.seed));
+      const std::string line = StrCat("seed ", result.seed, " fails: ", result.checker, about, "\n");
       std::fputs(line.c_str(), stdout);
       std::fflush(stdout);
       Record(line);
@@ -248,6 +243,10 @@ class Runner {
 };
 
 }  // namespace
+
+std::string AboutScenario(const Scenario& scenario, const std::string& program) {
+  return StrCat("workload ", scenario.plan.workload, "; again: ", CommandOf(scenario, program));
+}
 
 Summary RunSeeds(const RunnerOptions& options) { return Runner(options).Run(); }
 

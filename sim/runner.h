@@ -22,12 +22,13 @@ struct RunnerOptions {
   uint64_t seeds = 1'000;
   Duration time{0};  // not zero: as many seeds as fit into it
   size_t jobs = 1;
-  bool twice = false;               // each seed, and compares
-  bool until_failure = false;       // in silence, and the smallest seed that fails
-  std::string program = "percsim";  // in the commands that show failures again
-  std::string record;               // a file to which a line is added for each failure; empty: none
+  bool twice = false;          // each seed, and compares
+  bool until_failure = false;  // in silence, and the smallest seed that fails
+  std::string record;          // a file to which a line is added for each failure; empty: none
   // What to run for a seed.
   std::function<Scenario(uint64_t seed)> scenario;
+  // What the line about a seed that fails says besides; may be null.
+  std::function<std::string(uint64_t seed)> about = nullptr;
 };
 
 // What one seed came to.
@@ -52,6 +53,8 @@ Summary RunSeeds(const RunnerOptions& options);
 // Lines of the trace that are shown of a failure.
 inline constexpr size_t kTraceLines = 60;
 
+// "workload bank; again: percsim --seed=7 --workload=bank".
+std::string AboutScenario(const Scenario& scenario, const std::string& program);
 // Prints all there is to say of a seed that failed.
 void ExplainResult(const Scenario& scenario, const SeedResult& result, const std::string& program);
 // Runs the scenario in this process, with a trace, and prints all there is to say of it. Returns whether it failed.
