@@ -578,17 +578,16 @@ void Invariants::CheckNothingToObserve() {
 void Invariants::OnRead(const ServedRead& read) {
   if (silent_) return;
   reads_.Add(read.read, read.row);
-  CountMet(*read.origin.process, read.read.selectors, read.row);
 }
 
 void Invariants::OnScan(const ServedScan& scan) {
   if (silent_) return;
   reads_.Add(scan.request, scan.end, scan.rows);
-  for (const Row& row : scan.rows) CountMet(*scan.origin.process, scan.request.selectors, row);
 }
 
 // Only the reads of snapshots: those of a resolver see the lock too.
-void Invariants::CountMet(const Process& process, const std::vector<Selector>& selectors, const Row& row) {
+void Invariants::OnHeard(const Process& process, const std::vector<Selector>& selectors, const Row& row) {
+  if (silent_) return;
   const auto is_of_snapshot = [](const Selector& selector) {
     return selector.family == Family::kLock && selector.range.from == Timestamp() && selector.newest == 1 &&
            selector.range.until != Timestamp::Infinity();

@@ -17,8 +17,9 @@
 //   T10  Who was told "committed" is committed at that time, who was told "aborted" never is.
 //   T11  A lock that is gone does not come back, nor does one come after the verdict.
 //   T13  All locks of a transaction name the same primary.
-//   T14  A process that reads does not meet the same lock again and again, after its transaction was decided or its owner's
-//        lease has passed. In the end no lock is left.
+//   T14  A process that reads does not hear of the same lock again and again, after its transaction was decided or its
+//        owner's lease has passed. (What it asked for in one call it hears all together, or not at all.) In the end no lock
+//        is left.
 //   T15  In the end the store holds what was applied.
 //   G1   Nothing above P is collected, and what a snapshot at P sees stays as it was.
 //   G2   P passes no snapshot that was reported before P was chosen. A verdict is collected only if no lock needs it.
@@ -101,6 +102,7 @@ class Invariants final : public StoreWatcher, public OracleWatcher, public Coord
   void OnMutation(const RowChange& change) override;
   void OnRead(const ServedRead& read) override;
   void OnScan(const ServedScan& scan) override;
+  void OnHeard(const Process& process, const std::vector<Selector>& selectors, const Row& row) override;
   void OnSafePoint(Duration time, Timestamp safe_point) override;
   void OnTimestamps(Duration time, Timestamp first, uint32_t count) override;
   void OnOldestSnapshot(SessionId session, Timestamp oldest) override;
@@ -194,7 +196,6 @@ class Invariants final : public StoreWatcher, public OracleWatcher, public Coord
   void CheckWeak();
   void CheckNothingToObserve();
 
-  void CountMet(const Process& process, const std::vector<Selector>& selectors, const Row& row);
   bool IsOver(const MetLock& met) const;
 
   std::optional<Order> DrawnAt(Timestamp ts) const;

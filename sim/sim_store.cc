@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<Row>> SimStore::Read(const std::vector<RowRead>& read
   BatchPassages passages(kernel_, *process_, Duplicates::kNever);
   for (size_t i = 0; i < copies.size(); ++i) {
     call.Send(i, passages.Next(), server_,
-              [server = server_, process = process_, read = std::move(copies[i])](Responder<Answer> reply) {
+              [server = server_, process = process_, read = copies[i]](Responder<Answer> reply) {
                 const Origin origin{process, reply.of_duplicate()};
                 server->Read(origin, read, std::move(reply));
               });
@@ -88,6 +88,7 @@ absl::StatusOr<std::vector<Row>> SimStore::Read(const std::vector<RowRead>& read
     if (!answer->ok()) return answer->status();
     rows.push_back(**std::move(answer));
   }
+  for (size_t i = 0; i < rows.size(); ++i) server_->Heard(*process_, copies[i]->selectors, rows[i]);
   return rows;
 }
 
@@ -101,7 +102,11 @@ absl::StatusOr<ScanPage> SimStore::Scan(const ScanRequest& request) {
               server->Scan(origin, copy, std::move(reply));
             });
   std::optional<Answer> answer = std::move(call.Wait().front());
-  return answer.has_value() ? *std::move(answer) : NoAnswer(CallKind::kScan);
+  if (!answer.has_value()) return NoAnswer(CallKind::kScan);
+  if (answer->ok()) {
+    for (const Row& row : (*answer)->rows) server_->Heard(*process_, request.selectors, row);
+  }
+  return *std::move(answer);
 }
 
 std::vector<DrawnResult> SimStore::SendMutations(const std::vector<RowMutation>& mutations, bool draw) {

@@ -75,6 +75,8 @@ class StoreWatcher {
   virtual void OnMutation(const RowChange& /*change*/) {}
   virtual void OnRead(const ServedRead& /*read*/) {}
   virtual void OnScan(const ServedScan& /*scan*/) {}
+  // The answer has reached the process that asked: all rows of its read or scan have.
+  virtual void OnHeard(const Process& /*process*/, const std::vector<Selector>& /*selectors*/, const Row& /*row*/) {}
   // As it is after a call that may have raised it.
   virtual void OnSafePoint(Duration /*time*/, Timestamp /*safe_point*/) {}
 };
@@ -88,6 +90,10 @@ class StoreServer final : public Server {
   Store* disk() { return disk_.get(); }
   // May be null; must outlive this.
   void SetWatcher(StoreWatcher* watcher) { watcher_ = watcher; }
+  // For SimStore: a process hears of a row that it asked for.
+  void Heard(const Process& process, const std::vector<Selector>& selectors, const Row& row) {
+    if (watcher_ != nullptr) watcher_->OnHeard(process, selectors, row);
+  }
   // Whether any row is closed now.
   bool any_closed() const { return !closed_.empty(); }
 

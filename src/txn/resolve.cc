@@ -218,7 +218,7 @@ absl::StatusOr<bool> ResolveLocks(Environment& env, const std::vector<MetLock>& 
     if (!verdict.ok()) return verdict.status();
     verdicts[met.start_ts] = *verdict;
   }
-  bool all = true;
+  absl::StatusOr<bool> all = true;
   std::set<std::tuple<std::string_view, std::string_view, Timestamp>> settled;
   std::vector<RowMutation> mutations;
   for (const MetLock& met : locks) {
@@ -229,7 +229,11 @@ absl::StatusOr<bool> ResolveLocks(Environment& env, const std::vector<MetLock>& 
     }
     if (!settled.emplace(met.cell.table, met.cell.row, met.start_ts).second) continue;
     absl::StatusOr<std::optional<RowMutation>> mutation = SettleRow(env, met.cell, met.start_ts, verdict);
-    if (!mutation.ok()) return mutation.status();
+    if (!mutation.ok()) {
+      // What was read so far is carried out: who tries again has less to do, however many locks there are.
+      all = mutation.status();
+      break;
+    }
     if (mutation->has_value()) mutations.push_back(**std::move(mutation));
   }
   if (mutations.empty()) return all;

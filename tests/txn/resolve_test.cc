@@ -245,6 +245,22 @@ TEST_F(ResolveTest, OneThatLivesDoesNotStopTheOthers) {
   EXPECT_EQ(Cells("Eve"), "write@9 put 2 from 8");
 }
 
+// However many rows are locked and however often something gets lost, each try gets further.
+TEST_F(ResolveTest, WhatWasReadBeforeAFailureIsSettled) {
+  const Writes t = Begin(7, {Put("Bob", "3"), Put("Ann", "1"), Put("Eve", "2"), Put("Joe", "9")});
+  MustPrewrite(t);
+  MustCommitPrimary(t, 8);
+  const std::vector<MetLock> met = {Met("Ann", 7), Met("Eve", 7), Met("Joe", 7)};
+  other_.wire().CountFromHere();
+  other_.wire().FailAt(4, {.kind = Kind::kLoseReply});  // the primary, Ann, Eve, Joe
+  EXPECT_THAT(Resolve(met), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(Cells("Ann"), "write@8 put 1 from 7");
+  EXPECT_EQ(Cells("Eve"), "write@8 put 2 from 7");
+  EXPECT_EQ(Cells("Joe"), "lock@7 put 9 of Bob");
+  EXPECT_TRUE(Resolve(met).value());
+  EXPECT_THAT(Locks(), IsEmpty());
+}
+
 // --- Who is alive (T14).
 
 TEST_F(ResolveTest, ASessionThatEndedIsDeadAtOnce) {
