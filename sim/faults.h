@@ -73,6 +73,8 @@ struct Faults {
   // Of sessions; World's users take it for ClusterOptions::lock_lease too.
   Duration lease{200'000};
   Duration pause_max{400'000};
+  // ClusterOptions::gc_retention of World's users.
+  Duration retention{400'000};
   Duration down_max{20'000};
   // The sessions of a process that dies end at once, not after the lease.
   bool crash_ends_session = false;

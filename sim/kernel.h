@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "sim/chance.h"
+#include "sim/coverage.h"
 #include "sim/faults.h"
 #include "sim/scheduler.h"
 #include "sim/trace.h"
@@ -21,6 +22,8 @@ struct Kernel {
   Chance chance;
   Trace trace;
   Scheduler scheduler;
+  StepFinder steps;
+  CoveredPairs covered;
 };
 
 }  // namespace percolator::sim

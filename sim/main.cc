@@ -31,6 +31,7 @@ struct Arguments {
   bool trace = false;
   bool shrink = false;
   bool only_history = false;
+  bool coverage = false;
   bool list = false;
   std::string mutant;
   std::vector<std::string> off;
@@ -143,7 +144,7 @@ int RunAll(const Arguments& arguments, const std::string& program) {
   if (summary.first_failure.has_value()) {
     ExplainResult(ScenarioOf(arguments, summary.first_failure->seed), *summary.first_failure, program);
   }
-  Print(summary);
+  Print(summary, arguments.coverage);
   return summary.failures == 0 && summary.seeds > 0 ? 0 : 1;
 }
 
@@ -172,6 +173,7 @@ int Main(int argc, char** argv) {
   app.add_flag("--trace", arguments.trace, "with --seed: everything that happens, not only the end");
   app.add_flag("--shrink", arguments.shrink, "with --seed: find a smaller run that fails alike");
   app.add_flag("--only-history", arguments.only_history, "judge by what clients saw alone");
+  app.add_flag("--coverage", arguments.coverage, "how many seeds had each pair of a fault and a step of the protocol");
   app.add_flag("--list", arguments.list, "name the workloads and the mutants");
   app.add_option("--mutant", arguments.mutant, "with this bug switched on, until it is caught; all: each of them");
   app.add_option("--off", arguments.off, "kinds of faults that do not happen")->delimiter(',');

@@ -7,10 +7,11 @@
 namespace percolator::sim {
 namespace {
 
-Duration Latency(Kernel* kernel, ActorId actor, Site length, Site slow, double slow_rate) {
+Duration Latency(Kernel* kernel, ActorId actor, Site length, Site slow, double slow_rate, bool* is_slow) {
   const Faults& faults = kernel->faults;
   Duration latency = kernel->chance.Between(actor, length, faults.latency_min, faults.latency_max);
-  if (kernel->chance.Happens(actor, slow, slow_rate)) {
+  *is_slow = kernel->chance.Happens(actor, slow, slow_rate);
+  if (*is_slow) {
     latency += kernel->chance.Between(actor, Site::kSlowLength, Duration(0), faults.slow_max);
   }
   return latency;
@@ -18,25 +19,34 @@ Duration Latency(Kernel* kernel, ActorId actor, Site length, Site slow, double s
 
 }  // namespace
 
-Passage DrawPassage(Kernel* kernel, const Process& from, Duplicates duplicates) {
+Passage DrawPassage(Kernel* kernel, const Process& from, Duplicates duplicates, Steps steps) {
   const Faults& faults = kernel->faults;
   const ActorId actor = from.id();
   Chance& chance = kernel->chance;
-  Passage passage;
+  Passage passage{.steps = steps};
   passage.request_lost = chance.Happens(actor, Site::kRequestLost, faults.rates.request_lost);
   passage.reply_lost = chance.Happens(actor, Site::kReplyLost, faults.rates.reply_lost);
-  passage.there = Latency(kernel, actor, Site::kThere, Site::kSlowRequest, faults.rates.slow_request);
-  passage.back = Latency(kernel, actor, Site::kBack, Site::kSlowReply, faults.rates.slow_reply);
+  passage.there =
+      Latency(kernel, actor, Site::kThere, Site::kSlowRequest, faults.rates.slow_request, &passage.slow_there);
+  passage.back = Latency(kernel, actor, Site::kBack, Site::kSlowReply, faults.rates.slow_reply, &passage.slow_back);
   if (duplicates == Duplicates::kPossible && chance.Happens(actor, Site::kDuplicate, faults.rates.duplicate)) {
     passage.again = chance.Between(actor, Site::kDuplicateDelay, faults.latency_min, faults.duplicate_max);
   }
   return passage;
 }
 
-Passage DrawQuietPassage(Kernel* kernel, const Process& from) {
+void CountMishaps(const Passage& passage, CoveredPairs* covered) {
+  if (passage.request_lost) covered->Add(passage.steps, Mishap::kRequestLost);
+  if (passage.reply_lost) covered->Add(passage.steps, Mishap::kReplyLost);
+  if (passage.slow_there) covered->Add(passage.steps, Mishap::kSlowRequest);
+  if (passage.slow_back) covered->Add(passage.steps, Mishap::kSlowReply);
+  if (passage.again.has_value()) covered->Add(passage.steps, Mishap::kDuplicate);
+}
+
+Passage DrawQuietPassage(Kernel* kernel, const Process& from, Steps steps) {
   const Faults& faults = kernel->faults;
   const ActorId actor = from.id();
-  Passage passage;
+  Passage passage{.steps = steps};
   passage.request_lost = kernel->chance.Happens(actor, Site::kRequestLost, faults.rates.table_lost);
   passage.reply_lost = kernel->chance.Happens(actor, Site::kReplyLost, faults.rates.table_lost);
   passage.there = kernel->chance.Between(actor, Site::kThere, faults.latency_min, faults.latency_max);
@@ -81,7 +91,7 @@ void CallBase::NobodyThere(std::shared_ptr<CallBase> self, const Server& server,
 }
 
 void CallBase::Await() {
-  process->AfterSend(kind);
+  process->AfterSend(kind, steps);
   if (open > 0 && !process->crashed()) {
     waiter = kernel->scheduler.Here();
     process->AwaitAnswer(CallName(kind), deadline);

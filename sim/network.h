@@ -31,8 +31,11 @@ namespace percolator::sim {
 
 // What will happen to a message.
 struct Passage {
+  Steps steps = 0;  // what the message says
   bool request_lost = false;
   bool reply_lost = false;
+  bool slow_there = false;
+  bool slow_back = false;
   Duration there{0};
   Duration back{0};
   std::optional<Duration> again;  // when it arrives a second time, from its sending
@@ -41,9 +44,11 @@ struct Passage {
 // Whether a message may arrive twice: what changes nothing is not sent twice, that would only cost time.
 enum class Duplicates : uint8_t { kNever, kPossible };
 
-Passage DrawPassage(Kernel* kernel, const Process& from, Duplicates duplicates);
+Passage DrawPassage(Kernel* kernel, const Process& from, Duplicates duplicates, Steps steps = 0);
 // For calls about tables: late at times, and lost with Faults::Rates::table_lost only.
-Passage DrawQuietPassage(Kernel* kernel, const Process& from);
+Passage DrawQuietPassage(Kernel* kernel, const Process& from, Steps steps = 0);
+// A message with this passage is sent.
+void CountMishaps(const Passage& passage, CoveredPairs* covered);
 
 // A server as the network sees it: up, or down for a while because it restarts.
 class Server {
@@ -108,6 +113,7 @@ struct CallBase {
   const Duration deadline;
   size_t open;        // parts not settled
   bool over = false;  // the caller has stopped listening
+  Steps steps = 0;
   Scheduler::Parking waiter;
 };
 
@@ -150,6 +156,8 @@ class Call {
   Call(Kernel* kernel, Process* process, CallKind kind, size_t parts)
       : state_(std::make_shared<CallState<Answer>>(kernel, process, kind, parts)) {}
 
+  // What the call is about; each message says it of itself in its passage.
+  void About(Steps steps) { state_->steps = steps; }
   // Each part is sent once. `serve` is called when the message arrives: once, never or twice.
   void Send(size_t part, const Passage& passage, Server* server, Serve serve);
   // The answers that came, by part.
@@ -188,6 +196,7 @@ template <typename Answer>
 void Call<Answer>::Send(size_t part, const Passage& passage, Server* server, Serve serve) {
   Kernel* const kernel = state_->kernel;
   const ActorId actor = state_->process->id();
+  CountMishaps(passage, &kernel->covered);
   if (passage.again.has_value()) {
     kernel->scheduler.At(kernel->now() + *passage.again, actor, "again", [call = state_, serve, server] {
       if (!server->Arrive()) return;
@@ -202,12 +211,16 @@ void Call<Answer>::Send(size_t part, const Passage& passage, Server* server, Ser
   }
   kernel->scheduler.At(kernel->now() + passage.there, actor, "request",
                        [call = state_, part, passage, server, serve = std::move(serve)] {
+                         const uint64_t epoch = server->epoch();
+                         CoveredPairs& covered = call->kernel->covered;
                          if (!server->Arrive()) {
+                           if (server->epoch() != epoch) covered.Add(passage.steps, Mishap::kRestartBefore);
                            call->NobodyThere(call, *server, passage);
                            return;
                          }
                          serve(Responder<Answer>(call, part, passage, server));
                          server->Served();
+                         if (server->epoch() != epoch) covered.Add(passage.steps, Mishap::kRestartAfter);
                        });
 }
 

@@ -35,6 +35,7 @@ void RollCluster(Dice* dice, Plan* plan) {
   options.lock_lease = lease;
   options.call_timeout = dice->OneOf({lease * 2, lease * 20, Duration(std::chrono::seconds(30))});
   options.gc_retention = lease + dice->OneOf({Duration(1), lease, lease * 10});
+  plan->faults.retention = options.gc_retention;
   options.gc_period = dice->OneOf({Duration(0), lease / 2, lease * 4});
   options.background_commits = dice->OneOf<size_t>({0, 1, 3, 10'000});
   plan->one_step = dice->OneOf({Plan::OneStep::kAll, Plan::OneStep::kSome});

@@ -142,33 +142,44 @@ void Process::GhostStep(Duration duration) {
   kernel_->scheduler.ParkUntil(kernel_->now() + kGhostStep, "the end of a ghost");
 }
 
-bool Process::EnterCall(CallKind kind) {
+void Process::PauseFor(Steps steps, Mishap shortest) {
+  const Faults& faults = kernel_->faults;
+  const Duration length = kernel_->chance.Between(id_, Site::kPauseLength, Duration(0), faults.pause_max);
+  const size_t longer = length > faults.retention ? 2 : length > faults.lease ? 1 : 0;
+  if (!paused_) kernel_->covered.Add(steps, static_cast<Mishap>(static_cast<size_t>(shortest) + longer));
+  Pause(length);
+}
+
+bool Process::EnterCall(CallKind kind, Steps steps) {
   if (!crashed_) {
     const Faults::Rates& rates = kernel_->faults.rates;
     const double factor = FocusFactor(kind);
     Chance& chance = kernel_->chance;
     if (chance.Happens(id_, Site::kSessionLost, rates.session_lost)) {
+      kernel_->covered.Add(steps, Mishap::kSessionLost);
       for (ProcessListener* listener : listeners_) listener->OnSessionLost(this);
     }
-    if (chance.Happens(id_, Site::kPause, rates.pause * factor)) {
-      Pause(chance.Between(id_, Site::kPauseLength, Duration(0), kernel_->faults.pause_max));
-    }
+    if (chance.Happens(id_, Site::kPause, rates.pause * factor)) PauseFor(steps, Mishap::kPause);
     StopIfPaused();
-    if (chance.Happens(id_, Site::kCrash, rates.crash * factor)) Crash();
+    if (chance.Happens(id_, Site::kCrash, rates.crash * factor)) {
+      kernel_->covered.Add(steps, Mishap::kCrash);
+      Crash();
+    }
   }
   if (crashed_) GhostStep(Duration(0));
   return !crashed_;
 }
 
-void Process::AfterSend(CallKind kind) {
+void Process::AfterSend(CallKind kind, Steps steps) {
   const Faults::Rates& rates = kernel_->faults.rates;
   const double factor = FocusFactor(kind);
   Chance& chance = kernel_->chance;
-  if (chance.Happens(id_, Site::kPauseAfterSend, rates.pause_after_send * factor)) {
-    Pause(chance.Between(id_, Site::kPauseLength, Duration(0), kernel_->faults.pause_max));
-  }
+  if (chance.Happens(id_, Site::kPauseAfterSend, rates.pause_after_send * factor)) PauseFor(steps, Mishap::kWaitPause);
   StopIfPaused();
-  if (chance.Happens(id_, Site::kCrashAfterSend, rates.crash_after_send * factor)) Crash();
+  if (chance.Happens(id_, Site::kCrashAfterSend, rates.crash_after_send * factor)) {
+    kernel_->covered.Add(steps, Mishap::kWaitCrash);
+    Crash();
+  }
 }
 
 void Process::AwaitAnswer(std::string_view where, Duration deadline) {

@@ -61,10 +61,10 @@ class Process final : public Runtime {
   void Start(std::string_view task_name, std::function<void()> task);
 
   // The seam of a call, for SimStore, SimOracle and SimCoordinator: here it may be paused or die.
-  // False: it is dead, the call must fail. REQUIRES: in a fiber of this process.
-  bool EnterCall(CallKind kind);
+  // False: it is dead, the call must fail. `steps` is what the call is about. REQUIRES: in a fiber of this process.
+  bool EnterCall(CallKind kind, Steps steps = 0);
   // The request has left: again it may be paused or die.
-  void AfterSend(CallKind kind);
+  void AfterSend(CallKind kind, Steps steps = 0);
   // Waits to be woken by the answer, until then at most; `where` is a literal.
   void AwaitAnswer(std::string_view where, Duration deadline);
 
@@ -79,6 +79,8 @@ class Process final : public Runtime {
   class Queue;
 
   double FocusFactor(CallKind kind) const;
+  // Pauses for a time that is drawn. The mishap is that of a short pause, those of longer ones come after it.
+  void PauseFor(Steps steps, Mishap shortest);
   void StopIfPaused();
   void GhostStep(Duration duration);
   void Note(std::string_view what);

@@ -494,6 +494,7 @@ RunResult Run::Result() {
   counts_.events = world_.scheduler().events_run();
   counts_.processes = world_.clients().size();
   counts_.faults = world_.chance().happened().size();
+  counts_.covered = world_.kernel().covered;
   return {.failure = invariants_.violation(),
           .hash = world_.hash(),
           .counts = counts_,

@@ -24,6 +24,7 @@
 
 #include "percolator/cluster.h"
 #include "sim/chance.h"
+#include "sim/coverage.h"
 #include "sim/invariants.h"
 #include "sim/plan.h"
 
@@ -47,6 +48,7 @@ struct RunCounts {
   uint64_t runs = 0;         // of observers
   uint64_t write_skews = 0;  // GraphReport::write_skew_pivots
   ClusterStats cluster;
+  CoveredPairs covered;  // of one run; not added up
 
   void Add(const RunCounts& other);
 };

@@ -22,6 +22,9 @@ namespace {
 // A seed takes milliseconds. One that takes so long never gives way: the scheduler does not get to count its events.
 constexpr unsigned kSeedSeconds = 120;
 
+// Pairs of a step and a fault that are named in the summary.
+constexpr size_t kMissingShown = 20;
+
 // What is not a checker's finding.
 constexpr std::string_view kCrash = "crash";
 constexpr std::string_view kHang = "hang";
@@ -205,6 +208,7 @@ class Runner {
     ++summary_.seeds;
     summary_.hash += Mix(result.seed, result.hash);
     summary_.counts.Add(result.counts);
+    summary_.coverage.Add(result.counts.covered);
     if (result.checker.empty()) return;
     ++summary_.failures;
     if (!options_.until_failure) {
@@ -291,7 +295,8 @@ void ShrinkAndExplain(const Scenario& scenario, const std::string& program) {
   Explain(smaller, program, kTraceLines);
 }
 
-void Print(const Summary& summary) {
+void Print(const Summary& summary, bool table) {
+  if (table) summary.coverage.Print();
   const RunCounts& c = summary.counts;
   const double minutes = static_cast<double>(summary.took.count()) / 60e6;
   std::printf("transactions %" PRIu64 ": %" PRIu64 " committed, %" PRIu64 " failed, %" PRIu64
@@ -302,10 +307,18 @@ void Print(const Summary& summary) {
               "; cells prefetched %" PRIu64 ", used %" PRIu64 "\n",
               c.cluster.locks_met, c.cluster.rolled_forward, c.cluster.rolled_back, c.cluster.versions_collected,
               c.cluster.prefetched, c.cluster.prefetches_used);
-  std::printf("sim seeds=%" PRIu64 " failures=%" PRIu64 " per_minute=%.0f transactions=%" PRIu64 " hash=%016" PRIx64
-              "\n",
+  const std::vector<std::pair<Step, Mishap>> missing = summary.coverage.Missing();
+  const size_t pairs = summary.coverage.possible();
+  std::string list;
+  for (size_t i = 0; i < std::min(missing.size(), kMissingShown); ++i) {
+    list += StrCat(i == 0 ? "; missing: " : ", ", StepName(missing[i].first), "*", MishapName(missing[i].second));
+  }
+  if (missing.size() > kMissingShown) list += StrCat(" and ", missing.size() - kMissingShown, " more");
+  std::printf("coverage pairs=%zu of %zu%s\n", pairs - missing.size(), pairs, list.c_str());
+  std::printf("sim seeds=%" PRIu64 " failures=%" PRIu64 " per_minute=%.0f transactions=%" PRIu64
+              " coverage=%zu/%zu hash=%016" PRIx64 "\n",
               summary.seeds, summary.failures, minutes > 0 ? static_cast<double>(summary.seeds) / minutes : 0,
-              c.transactions, summary.hash);
+              c.transactions, pairs - missing.size(), pairs, summary.hash);
 }
 
 }  // namespace percolator::sim

@@ -45,6 +45,7 @@ struct Summary {
   uint64_t hash = 0;                        // of all seeds, in whatever order
   std::optional<SeedResult> first_failure;  // the smallest seed
   RunCounts counts;
+  CoverageTable coverage;
   Duration took{0};
 };
 
@@ -62,8 +63,8 @@ bool Explain(const Scenario& scenario, const std::string& program, size_t trace_
 // Finds a smaller scenario that fails by the same checker, and explains that.
 void ShrinkAndExplain(const Scenario& scenario, const std::string& program);
 
-// How much was done: a line for each kind of thing; and the last line, for programs.
-void Print(const Summary& summary);
+// How much was done: a line for each kind of thing; and the last line, for programs. `table`: with all of the coverage.
+void Print(const Summary& summary, bool table);
 
 }  // namespace percolator::sim
 

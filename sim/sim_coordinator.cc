@@ -156,10 +156,11 @@ class SimCoordinator::SimSession final : public Session {
   SessionId id() const override { return id_; }
   bool alive() const override { return !coordinator_->process_->crashed() && coordinator_->server_->IsAlive(id_); }
   absl::Status ReportOldestSnapshot(Timestamp oldest) override {
-    const std::optional<bool> answer = coordinator_->Ask<bool>([server = coordinator_->server_, id = id_, oldest] {
-      server->ReportOldest(id, oldest);
-      return server->IsAlive(id);
-    });
+    const std::optional<bool> answer =
+        coordinator_->Ask<bool>(Step::kReportSnapshot, [server = coordinator_->server_, id = id_, oldest] {
+          server->ReportOldest(id, oldest);
+          return server->IsAlive(id);
+        });
     if (!answer.has_value()) return NoAnswer();
     return *answer ? absl::OkStatus() : absl::FailedPreconditionError(StrCat("session ", id_, " has ended"));
   }
@@ -170,44 +171,47 @@ class SimCoordinator::SimSession final : public Session {
 };
 
 template <typename Answer>
-std::optional<Answer> SimCoordinator::Ask(std::function<Answer()> serve) {
-  if (!process_->EnterCall(CallKind::kCoordinator)) return std::nullopt;
+std::optional<Answer> SimCoordinator::Ask(Step step, std::function<Answer()> serve) {
+  const Steps steps = Only(step);
+  if (!process_->EnterCall(CallKind::kCoordinator, steps)) return std::nullopt;
   Call<Answer> call(kernel_, process_, CallKind::kCoordinator, 1);
-  call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kNever), server_,
+  call.About(steps);
+  call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kNever, steps), server_,
             [serve = std::move(serve)](Responder<Answer> reply) { reply(serve()); });
   return std::move(call.Wait().front());
 }
 
 absl::StatusOr<std::unique_ptr<Session>> SimCoordinator::OpenSession() {
   const std::optional<SessionId> id =
-      Ask<SessionId>([server = server_, process = process_] { return server->Open(process); });
+      Ask<SessionId>(Step::kOpenSession, [server = server_, process = process_] { return server->Open(process); });
   if (!id.has_value()) return NoAnswer();
   server_->Hold(*id);
   return std::make_unique<SimSession>(this, *id);
 }
 
 absl::StatusOr<bool> SimCoordinator::IsAlive(SessionId session) {
-  return OrNoAnswer(
-      Ask<bool>([server = server_, process = process_, session] { return server->Verdict(*process, session); }));
+  return OrNoAnswer(Ask<bool>(
+      Step::kIsAlive, [server = server_, process = process_, session] { return server->Verdict(*process, session); }));
 }
 
 absl::StatusOr<Timestamp> SimCoordinator::OldestSnapshot() {
-  return OrNoAnswer(Ask<Timestamp>([server = server_] { return server->Oldest(); }));
+  return OrNoAnswer(Ask<Timestamp>(Step::kOldestSnapshot, [server = server_] { return server->Oldest(); }));
 }
 
 absl::StatusOr<bool> SimCoordinator::Campaign(std::string_view role, const Session& session) {
-  return OrNoAnswer(Ask<bool>(
-      [server = server_, role = std::string(role), id = session.id()] { return server->Campaign(role, id); }));
+  return OrNoAnswer(Ask<bool>(Step::kCampaign, [server = server_, role = std::string(role), id = session.id()] {
+    return server->Campaign(role, id);
+  }));
 }
 
 absl::StatusOr<bool> SimCoordinator::Claim(std::string_view table, std::string_view row, const Session& session) {
-  return OrNoAnswer(Ask<bool>([server = server_, table = std::string(table), row = std::string(row),
-                               id = session.id()] { return server->Claim(table, row, id); }));
+  return OrNoAnswer(Ask<bool>(Step::kClaim, [server = server_, table = std::string(table), row = std::string(row),
+                                             id = session.id()] { return server->Claim(table, row, id); }));
 }
 
 absl::Status SimCoordinator::Release(std::string_view table, std::string_view row, const Session& session) {
-  const std::optional<bool> answer =
-      Ask<bool>([server = server_, table = std::string(table), row = std::string(row), id = session.id()] {
+  const std::optional<bool> answer = Ask<bool>(
+      Step::kClaim, [server = server_, table = std::string(table), row = std::string(row), id = session.id()] {
         server->Release(table, row, id);
         return true;
       });

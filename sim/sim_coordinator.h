@@ -94,7 +94,7 @@ class SimCoordinator final : public Coordinator {
 
   // One message; absent: no answer.
   template <typename Answer>
-  std::optional<Answer> Ask(std::function<Answer()> serve);
+  std::optional<Answer> Ask(Step step, std::function<Answer()> serve);
 
   Kernel* const kernel_;
   Process* const process_;

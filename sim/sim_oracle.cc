@@ -47,9 +47,11 @@ void OracleServer::OnRestart() {
 absl::StatusOr<Timestamp> SimOracle::GetTimestamps(uint32_t count) {
   const absl::Status no_answer = absl::UnavailableError("no answer from the oracle");
   if (count == 0 || count > kMaxCount) return absl::InvalidArgumentError(StrCat("asked for ", count, " timestamps"));
-  if (!process_->EnterCall(CallKind::kOracle)) return no_answer;
+  const Steps steps = Only(Step::kTimestamp);
+  if (!process_->EnterCall(CallKind::kOracle, steps)) return no_answer;
   Call<Timestamp> call(kernel_, process_, CallKind::kOracle, 1);
-  call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kPossible), server_,
+  call.About(steps);
+  call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kPossible, steps), server_,
             [kernel = kernel_, process = process_, server = server_, count](Responder<Timestamp> reply) {
               const Timestamp first = server->Draw(count);
               if (kernel->trace.on()) {

@@ -19,12 +19,11 @@ class BatchPassages {
   BatchPassages(Kernel* kernel, const Process& from, Duplicates duplicates)
       : kernel_(kernel), from_(from), duplicates_(duplicates), shared_(DrawPassage(kernel, from, duplicates)) {}
 
-  Passage Next() {
-    if (first_) {
-      first_ = false;
-      return shared_;
-    }
-    Passage passage = kernel_->faults.rows_travel_alone ? DrawPassage(kernel_, from_, duplicates_) : shared_;
+  // Of the next part, which says this.
+  Passage Next(Steps steps) {
+    Passage passage = first_ || !kernel_->faults.rows_travel_alone ? shared_ : DrawPassage(kernel_, from_, duplicates_);
+    passage.steps = steps;
+    if (std::exchange(first_, false)) return passage;
     passage.there += Apart();
     if (passage.again.has_value()) *passage.again += Apart();
     return passage;
@@ -46,6 +45,7 @@ class BatchPassages {
 struct RowGroup {
   std::shared_ptr<StoreServer::RowMutations> mutations = std::make_shared<StoreServer::RowMutations>();
   std::vector<size_t> entries;
+  Steps steps = 0;
 };
 
 std::vector<RowGroup> ByRow(const std::vector<RowMutation>& mutations) {
@@ -62,9 +62,9 @@ std::vector<RowGroup> ByRow(const std::vector<RowMutation>& mutations) {
 
 }  // namespace
 
-absl::Status SimStore::Begin(CallKind kind) {
+absl::Status SimStore::Begin(CallKind kind, Steps steps) {
   if (closed_) return StoreClosed();
-  return process_->EnterCall(kind) ? absl::OkStatus() : NoAnswer(kind);
+  return process_->EnterCall(kind, steps) ? absl::OkStatus() : NoAnswer(kind);
 }
 
 absl::StatusOr<std::vector<Row>> SimStore::Read(const std::vector<RowRead>& reads) {
@@ -72,11 +72,13 @@ absl::StatusOr<std::vector<Row>> SimStore::Read(const std::vector<RowRead>& read
   // Made before anything waits: the caller's batch is copied as it is now.
   std::vector<std::shared_ptr<const RowRead>> copies;
   for (const RowRead& read : reads) copies.push_back(std::make_shared<RowRead>(read));
-  if (absl::Status status = Begin(CallKind::kRead); !status.ok()) return status;
+  const Steps steps = copies.empty() ? 0 : kernel_->steps.Of(*copies.front());  // one batch is about one thing
+  if (absl::Status status = Begin(CallKind::kRead, steps); !status.ok()) return status;
   Call<Answer> call(kernel_, process_, CallKind::kRead, copies.size());
+  call.About(steps);
   BatchPassages passages(kernel_, *process_, Duplicates::kNever);
   for (size_t i = 0; i < copies.size(); ++i) {
-    call.Send(i, passages.Next(), server_,
+    call.Send(i, passages.Next(steps), server_,
               [server = server_, process = process_, read = copies[i]](Responder<Answer> reply) {
                 const Origin origin{process, reply.of_duplicate()};
                 server->Read(origin, read, std::move(reply));
@@ -94,9 +96,11 @@ absl::StatusOr<std::vector<Row>> SimStore::Read(const std::vector<RowRead>& read
 
 absl::StatusOr<ScanPage> SimStore::Scan(const ScanRequest& request) {
   using Answer = absl::StatusOr<ScanPage>;
-  if (absl::Status status = Begin(CallKind::kScan); !status.ok()) return status;
+  const Steps steps = kernel_->steps.Of(request);
+  if (absl::Status status = Begin(CallKind::kScan, steps); !status.ok()) return status;
   Call<Answer> call(kernel_, process_, CallKind::kScan, 1);
-  call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kNever), server_,
+  call.About(steps);
+  call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kNever, steps), server_,
             [server = server_, process = process_, copy = request](Responder<Answer> reply) {
               const Origin origin{process, reply.of_duplicate()};
               server->Scan(origin, copy, std::move(reply));
@@ -111,14 +115,20 @@ absl::StatusOr<ScanPage> SimStore::Scan(const ScanRequest& request) {
 
 std::vector<DrawnResult> SimStore::SendMutations(const std::vector<RowMutation>& mutations, bool draw) {
   using Answer = StoreServer::MutateResults;
-  const std::vector<RowGroup> groups = ByRow(mutations);
-  if (absl::Status status = Begin(CallKind::kMutate); !status.ok()) {
+  std::vector<RowGroup> groups = ByRow(mutations);
+  Steps steps = 0;
+  for (RowGroup& group : groups) {
+    for (const RowMutation& mutation : *group.mutations) group.steps |= kernel_->steps.Of(process_->id(), mutation);
+    steps |= group.steps;
+  }
+  if (absl::Status status = Begin(CallKind::kMutate, steps); !status.ok()) {
     return std::vector<DrawnResult>(mutations.size(), {status, std::nullopt});
   }
   Call<Answer> call(kernel_, process_, CallKind::kMutate, groups.size());
+  call.About(steps);
   BatchPassages passages(kernel_, *process_, Duplicates::kPossible);
   for (size_t i = 0; i < groups.size(); ++i) {
-    call.Send(i, passages.Next(), server_,
+    call.Send(i, passages.Next(groups[i].steps), server_,
               [server = server_, process = process_, batch = groups[i].mutations, draw](Responder<Answer> reply) {
                 const Origin origin{process, reply.of_duplicate()};
                 if (draw) {
@@ -151,9 +161,11 @@ absl::StatusOr<JointResult> SimStore::MutateTogether(const JointMutation& mutati
   using Answer = absl::StatusOr<JointResult>;
   if (!CanMutateTogether()) return Store::MutateTogether(mutation, oracle);
   auto copy = std::make_shared<const JointMutation>(mutation);
-  if (absl::Status status = Begin(CallKind::kMutateTogether); !status.ok()) return status;
+  const Steps steps = kernel_->steps.Of(mutation);
+  if (absl::Status status = Begin(CallKind::kMutateTogether, steps); !status.ok()) return status;
   Call<Answer> call(kernel_, process_, CallKind::kMutateTogether, 1);
-  call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kPossible), server_,
+  call.About(steps);
+  call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kPossible, steps), server_,
             [server = server_, process = process_, copy = std::move(copy)](Responder<Answer> reply) {
               const Origin origin{process, reply.of_duplicate()};
               server->MutateTogether(origin, copy, std::move(reply));
@@ -163,21 +175,24 @@ absl::StatusOr<JointResult> SimStore::MutateTogether(const JointMutation& mutati
 }
 
 template <typename Answer>
-Answer SimStore::Quietly(std::function<Answer()> serve) {
-  if (absl::Status status = Begin(CallKind::kTable); !status.ok()) return status;
+Answer SimStore::Quietly(std::function<Answer()> serve, Steps steps) {
+  if (absl::Status status = Begin(CallKind::kTable, steps); !status.ok()) return status;
   Call<Answer> call(kernel_, process_, CallKind::kTable, 1);
-  call.Send(0, DrawQuietPassage(kernel_, *process_), server_,
+  call.About(steps);
+  call.Send(0, DrawQuietPassage(kernel_, *process_, steps), server_,
             [serve = std::move(serve)](Responder<Answer> reply) { reply(serve()); });
   std::optional<Answer> answer = std::move(call.Wait().front());
   return answer.has_value() ? *std::move(answer) : NoAnswer(CallKind::kTable);
 }
 
 absl::Status SimStore::RaiseSafePoint(Timestamp ts) {
-  return Quietly<absl::Status>([server = server_, ts] { return server->RaiseSafePoint(ts); });
+  return Quietly<absl::Status>([server = server_, ts] { return server->RaiseSafePoint(ts); },
+                               Only(Step::kRaiseSafePoint));
 }
 
 absl::StatusOr<Timestamp> SimStore::SafePoint() {
-  return Quietly<absl::StatusOr<Timestamp>>([disk = server_->disk()] { return disk->SafePoint(); });
+  return Quietly<absl::StatusOr<Timestamp>>([disk = server_->disk()] { return disk->SafePoint(); },
+                                            Only(Step::kSafePoint));
 }
 
 absl::StatusOr<std::vector<std::string>> SimStore::SampleRowKeys(const std::string& name) {

@@ -42,11 +42,11 @@ class SimStore final : public Store {
   absl::Status Close() override;
 
  private:
-  absl::Status Begin(CallKind kind);
+  absl::Status Begin(CallKind kind, Steps steps);
   std::vector<DrawnResult> SendMutations(const std::vector<RowMutation>& mutations, bool draw);
   // One message that mostly gets through.
   template <typename Answer>
-  Answer Quietly(std::function<Answer()> serve);
+  Answer Quietly(std::function<Answer()> serve, Steps steps = 0);
 
   Kernel* const kernel_;
   Process* const process_;
