@@ -1,6 +1,7 @@
 #include "sim/faults.h"
 
 #include <array>
+#include <bit>
 #include <cstdio>
 
 #include "sim/dice.h"
@@ -142,6 +143,11 @@ std::string ToText(const Faults& faults) {
   }
   if (faults.focus.has_value())
     out += StrCat("focus=", CallName(*faults.focus), "*", RateText(faults.focus_factor), " ");
+  if (faults.focus_steps != 0) {
+    const auto step = static_cast<Step>(std::countr_zero(faults.focus_steps));
+    out += StrCat("focus=", StepName(step), "*", RateText(faults.focus_factor), " ");
+  }
+  if (faults.long_pauses) out += "long_pauses ";
   if (faults.crash_ends_session) out += "crash_ends_session ";
   if (faults.rows_travel_alone) out += "rows_travel_alone ";
   if (faults.scan_step != none.scan_step) out += StrCat("scan_step=", faults.scan_step, " ");

@@ -16,6 +16,7 @@
 
 #include "percolator/options.h"
 #include "percolator/store.h"
+#include "sim/coverage.h"
 
 namespace percolator::sim {
 
@@ -68,6 +69,8 @@ struct Faults {
 
   // Crashes and pauses come so many times as often before this kind of call.
   std::optional<CallKind> focus;
+  // Crashes, pauses, lost sessions and restarts come so many times as often at these steps.
+  Steps focus_steps = 0;
   double focus_factor = 10;
 
   // Of sessions; World's users take it for ClusterOptions::lock_lease too.
@@ -75,6 +78,8 @@ struct Faults {
   Duration pause_max{400'000};
   // ClusterOptions::gc_retention of World's users.
   Duration retention{400'000};
+  // A pause in four is longer than that.
+  bool long_pauses = false;
   Duration down_max{20'000};
   // The sessions of a process that dies end at once, not after the lease.
   bool crash_ends_session = false;

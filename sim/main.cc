@@ -32,6 +32,7 @@ struct Arguments {
   bool shrink = false;
   bool only_history = false;
   bool coverage = false;
+  int weights = 2;
   bool list = false;
   std::string mutant;
   std::vector<std::string> off;
@@ -46,7 +47,7 @@ void Change(const std::optional<size_t>& value, std::string_view name, size_t Pl
 }
 
 Scenario ScenarioOf(const Arguments& arguments, uint64_t seed) {
-  Scenario scenario{.plan = Plan::Of(seed, arguments.workload),
+  Scenario scenario{.plan = Plan::Of(seed, arguments.workload, static_cast<Plan::Weights>(arguments.weights)),
                     .rates_off = arguments.off,
                     .suppressed = {},
                     .only_history = arguments.only_history,
@@ -56,6 +57,7 @@ Scenario ScenarioOf(const Arguments& arguments, uint64_t seed) {
     FaultId fault;
     if (ParseFaultId(text, &fault)) scenario.suppressed.push_back(fault);
   }
+  if (arguments.weights != Arguments().weights) scenario.changes.push_back(StrCat("--weights=", arguments.weights));
   if (!arguments.mutant.empty()) scenario.changes.push_back(StrCat("--mutant=", arguments.mutant));
   Change(arguments.processes, "processes", &Plan::processes, &scenario);
   Change(arguments.tasks, "tasks", &Plan::tasks, &scenario);
@@ -169,6 +171,12 @@ int Main(int argc, char** argv) {
   app.add_option("--record", arguments.record, "add a line to this file for each seed that fails");
   app.add_option("--jobs", arguments.jobs, "processes")->capture_default_str();
   app.add_option("--workload", arguments.workload, "this workload, whatever the seed says");
+  app.add_option(
+         "--weights", arguments.weights,
+         "how faults are weighed: 1 by kinds of calls, as seeds that found something long ago need it; 2 so that "
+         "every fault meets every step of the protocol")
+      ->check(CLI::Range(1, 2))
+      ->capture_default_str();
   app.add_flag("--check-determinism", arguments.check_determinism, "run each seed twice and compare");
   app.add_flag("--trace", arguments.trace, "with --seed: everything that happens, not only the end");
   app.add_flag("--shrink", arguments.shrink, "with --seed: find a smaller run that fails alike");

@@ -66,16 +66,18 @@ void Server::Restart(Duration down) {
   OnRestart();
 }
 
-void Server::RestartPerhaps(Site site) {
-  const double rate = restart_rate_ == nullptr ? 0 : kernel_->faults.rates.*restart_rate_;
+void Server::RestartPerhaps(Site site, Steps steps) {
+  const Faults& faults = kernel_->faults;
+  double rate = restart_rate_ == nullptr ? 0 : faults.rates.*restart_rate_;
+  if ((faults.focus_steps & steps) != 0) rate *= faults.focus_factor;
   if (!kernel_->chance.Happens(actor_, site, rate)) return;
   Restart(kernel_->chance.Between(actor_, Site::kDownLength, Duration(0), kernel_->faults.down_max));
 }
 
-bool Server::Arrive() {
+bool Server::Arrive(Steps steps) {
   if (!up()) return false;
   const uint64_t epoch = epoch_;
-  RestartPerhaps(Site::kRestartBefore);
+  RestartPerhaps(Site::kRestartBefore, steps);
   return epoch == epoch_;  // a message that arrives right at a restart is lost, however short it is
 }
 

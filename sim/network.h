@@ -70,9 +70,9 @@ class Server {
   // Up at once, if it is down.
   void ComeUp() { up_again_ = kernel_->now(); }
 
-  // For the network: a message arrives; false: nobody is there. And: it has been served.
-  bool Arrive();
-  void Served() { RestartPerhaps(Site::kRestartAfter); }
+  // For the network: a message that says this arrives; false: nobody is there. And: it has been served.
+  bool Arrive(Steps steps = 0);
+  void Served(Steps steps = 0) { RestartPerhaps(Site::kRestartAfter, steps); }
 
  protected:
   // Forgets what is not durable.
@@ -82,7 +82,7 @@ class Server {
   Kernel* const kernel_;
 
  private:
-  void RestartPerhaps(Site site);
+  void RestartPerhaps(Site site, Steps steps);
 
   const ActorId actor_;
   const std::string_view name_;
@@ -213,13 +213,13 @@ void Call<Answer>::Send(size_t part, const Passage& passage, Server* server, Ser
                        [call = state_, part, passage, server, serve = std::move(serve)] {
                          const uint64_t epoch = server->epoch();
                          CoveredPairs& covered = call->kernel->covered;
-                         if (!server->Arrive()) {
+                         if (!server->Arrive(passage.steps)) {
                            if (server->epoch() != epoch) covered.Add(passage.steps, Mishap::kRestartBefore);
                            call->NobodyThere(call, *server, passage);
                            return;
                          }
                          serve(Responder<Answer>(call, part, passage, server));
-                         server->Served();
+                         server->Served(passage.steps);
                          if (server->epoch() != epoch) covered.Add(passage.steps, Mishap::kRestartAfter);
                        });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "sim/dice.h"
 #include "sim/workloads/workload.h"
@@ -74,6 +75,32 @@ std::string_view RollWorkload(Dice* plain_dice, Dice* observing_dice) {
              : chosen;
 }
 
+// Steps that few runs have, or that a run has few times. (Not the opening of sessions: nothing begins without one.)
+constexpr Step kRareSteps[] = {
+    Step::kRefresh,    Step::kReadLocks,      Step::kRollBack, Step::kRollForward, Step::kMarkMissing,
+    Step::kQuarantine, Step::kWeakMark,       Step::kCollect,  Step::kRemoveMark,  Step::kRaiseSafePoint,
+    Step::kIsAlive,    Step::kOldestSnapshot, Step::kClaim,    Step::kAcknowledge, Step::kCommitSecondary,
+};
+
+// On top of all else. A step that is common is troubled a little more than the others, a rare one much more.
+void WeighPairs(Dice* dice, bool observes, Plan* plan) {
+  Faults& faults = plan->faults;
+  faults.long_pauses = dice->Toss();
+  const auto any = static_cast<Step>(dice->Between(0, kStepCount - 1));
+  const Step rare = kRareSteps[dice->Between(0, std::size(kRareSteps) - 1)];
+  const Step observed = dice->OneOf({Step::kQuarantine, Step::kQuarantine, Step::kAcknowledge, Step::kWeakMark,
+                                     Step::kReadMark, Step::kRemoveMark, Step::kFindMarks, Step::kClaim});
+  const size_t which = dice->Between(0, 3);
+  const Step step = which < 2 ? any : which == 2 || !observes ? rare : observed;
+  if (dice->OneOf({true, true, false})) {
+    const bool is_rare = std::find(std::begin(kRareSteps), std::end(kRareSteps), step) != std::end(kRareSteps);
+    faults.focus.reset();
+    faults.focus_steps = Only(step);
+    faults.focus_factor = is_rare ? dice->OneOf({20.0, 100.0}) : dice->OneOf({5.0, 20.0});
+  }
+  if (observes) plan->failing_percent = dice->OneOf<size_t>({0, 0, 5, 40, 90});
+}
+
 std::string_view LayoutName(Plan::Layout layout) {
   static constexpr std::array<std::string_view, 4> kNames = {"one_row", "rows", "groups", "tables"};
   return kNames[static_cast<size_t>(layout)];
@@ -87,7 +114,7 @@ bool HasObservers(std::string_view workload) {
 
 }  // namespace
 
-Plan Plan::Of(uint64_t seed, std::string_view workload) {
+Plan Plan::Of(uint64_t seed, std::string_view workload, Weights weights) {
   Dice dice(seed, "plan");
   Plan plan;
   plan.seed = seed;
@@ -97,7 +124,10 @@ Plan Plan::Of(uint64_t seed, std::string_view workload) {
   if (!workload.empty()) plan.workload = workload;
   RollWork(&dice, &plan);
   RollCluster(&dice, &plan);
-  if (HasObservers(plan.workload)) RollWorkers(&observing, &plan);
+  const bool observes = HasObservers(plan.workload);
+  if (observes) RollWorkers(&observing, &plan);
+  Dice pairs(seed, "pairs");
+  if (weights == Weights::kPairs) WeighPairs(&pairs, observes, &plan);
   return plan;
 }
 

@@ -31,8 +31,14 @@ struct Plan {
   // Which processes commit in one step, in a world whose store can.
   enum class OneStep : uint8_t { kAll, kSome };
 
+  // How faults are weighed.
+  enum class Weights : uint8_t {
+    kCalls = 1,  // by kinds of calls; pauses beyond the retention are rare
+    kPairs = 2,  // so that every fault meets every step of the protocol in 20,000 seeds (sim/coverage.h)
+  };
+
   // For a seed; with the workload of that name, if there is one.
-  static Plan Of(uint64_t seed, std::string_view workload = {});
+  static Plan Of(uint64_t seed, std::string_view workload = {}, Weights weights = Weights::kPairs);
 
   // The i-th cell. Workloads whose cells are not all alike name theirs otherwise.
   CellName CellAt(size_t i) const;

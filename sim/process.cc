@@ -128,8 +128,8 @@ void Process::Start(std::string_view task_name, std::function<void()> task) {
   kernel_->scheduler.Start(&group_, StrCat(name_, "/", task_name, ++tasks_), std::move(task));
 }
 
-double Process::FocusFactor(CallKind kind) const {
-  return kernel_->faults.focus == kind ? kernel_->faults.focus_factor : 1;
+double Process::FocusFactor(CallKind kind, Steps steps) const {
+  return kernel_->faults.focus == kind || (kernel_->faults.focus_steps & steps) != 0 ? kernel_->faults.focus_factor : 1;
 }
 
 // Its turn comes when the process goes on: the group is held.
@@ -144,7 +144,10 @@ void Process::GhostStep(Duration duration) {
 
 void Process::PauseFor(Steps steps, Mishap shortest) {
   const Faults& faults = kernel_->faults;
-  const Duration length = kernel_->chance.Between(id_, Site::kPauseLength, Duration(0), faults.pause_max);
+  Duration length = kernel_->chance.Between(id_, Site::kPauseLength, Duration(0), faults.pause_max);
+  if (faults.long_pauses && kernel_->chance.Below(id_, Site::kPauseLength, 4) == 0) {
+    length = faults.retention + kernel_->chance.Between(id_, Site::kPauseLength, Duration(1), faults.lease);
+  }
   const size_t longer = length > faults.retention ? 2 : length > faults.lease ? 1 : 0;
   if (!paused_) kernel_->covered.Add(steps, static_cast<Mishap>(static_cast<size_t>(shortest) + longer));
   Pause(length);
@@ -152,10 +155,12 @@ void Process::PauseFor(Steps steps, Mishap shortest) {
 
 bool Process::EnterCall(CallKind kind, Steps steps) {
   if (!crashed_) {
-    const Faults::Rates& rates = kernel_->faults.rates;
-    const double factor = FocusFactor(kind);
+    const Faults& faults = kernel_->faults;
+    const Faults::Rates& rates = faults.rates;
+    const double factor = FocusFactor(kind, steps);
     Chance& chance = kernel_->chance;
-    if (chance.Happens(id_, Site::kSessionLost, rates.session_lost)) {
+    const bool focused = (faults.focus_steps & steps) != 0;
+    if (chance.Happens(id_, Site::kSessionLost, focused ? rates.session_lost * factor : rates.session_lost)) {
       kernel_->covered.Add(steps, Mishap::kSessionLost);
       for (ProcessListener* listener : listeners_) listener->OnSessionLost(this);
     }
@@ -172,7 +177,7 @@ bool Process::EnterCall(CallKind kind, Steps steps) {
 
 void Process::AfterSend(CallKind kind, Steps steps) {
   const Faults::Rates& rates = kernel_->faults.rates;
-  const double factor = FocusFactor(kind);
+  const double factor = FocusFactor(kind, steps);
   Chance& chance = kernel_->chance;
   if (chance.Happens(id_, Site::kPauseAfterSend, rates.pause_after_send * factor)) PauseFor(steps, Mishap::kWaitPause);
   StopIfPaused();

@@ -78,7 +78,7 @@ class Process final : public Runtime {
  private:
   class Queue;
 
-  double FocusFactor(CallKind kind) const;
+  double FocusFactor(CallKind kind, Steps steps) const;
   // Pauses for a time that is drawn. The mishap is that of a short pause, those of longer ones come after it.
   void PauseFor(Steps steps, Mishap shortest);
   void StopIfPaused();
