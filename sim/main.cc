@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "sim/mutants.h"
 #include "sim/runner.h"
 #include "sim/workloads/workload.h"
+#include "src/base/runtime.h"
 #include "src/base/strings.h"
 
 namespace percolator::sim {
@@ -71,8 +71,7 @@ Scenario ScenarioOf(const Arguments& arguments, uint64_t seed) {
 uint64_t FreshSeed() {
   constexpr uint64_t kLeast = 2'000'000'000;
   constexpr uint64_t kChoices = 1'000'000'000'000'000;
-  std::random_device device;
-  return kLeast + ((uint64_t{device()} << 32) | device()) % kChoices;
+  return kLeast + Runtime::Real()->Random() % kChoices;
 }
 
 RunnerOptions OptionsOf(const Arguments& arguments, const std::string& program) {
