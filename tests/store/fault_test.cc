@@ -777,6 +777,11 @@ TEST_F(ReadErrorTest, WhileOpeningFailsTheOpeningOrNothing) {
       ASSERT_THAT(store, IsOk());
       Writers writers(store->get(), &ledger_, 0, /*max_steps=*/3);
       writers.Wait();
+      writers.Stop();
+      // Without a clean close, which would leave the log empty.
+      fs_->CutPower();
+      store->reset();
+      fs_->PowerOn();
     }
     fs_->Inject({.kind = Fault::Kind::kReadError, .nth = nth});
     {

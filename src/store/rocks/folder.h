@@ -2,6 +2,7 @@
 //
 //   DIR/PERCOLATOR   one line, "percolator store format N": says what the folder is, before anything else is touched
 //   DIR/rocksdb/     RocksDB's files
+//   DIR/CLEAN        what the last clean close has left (clean_record.h); absent while the store is open
 //   DIR/messages     what RocksDB had to say since it was opened last
 //
 // An open folder is locked (flock on the folder itself), so a second open fails, in this process or another.
@@ -32,6 +33,7 @@ class StoreFolder {
 
   const std::string& dir() const { return dir_; }
   std::string rocksdb_dir() const { return dir_ + "/rocksdb"; }
+  std::string clean_record_path() const { return dir_ + "/CLEAN"; }
   std::string message_log_path() const { return dir_ + "/messages"; }
 
  private:

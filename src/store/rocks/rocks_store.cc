@@ -9,6 +9,7 @@
 #include "rocksdb/metadata.h"
 #include "src/base/strings.h"
 #include "src/store/rocks/cell_key.h"
+#include "src/store/rocks/clean_record.h"
 #include "src/store/rocks/max_timestamp.h"
 #include "src/store/rocks/no_perf_counters.h"
 #include "src/store/rocks/rocks_options.h"
@@ -119,6 +120,9 @@ RocksStore::~RocksStore() { Close().IgnoreError(); }
 absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
   env_ = rocksdb::NewCompositeEnv(std::make_shared<NoLockFile>(env->GetFileSystem()));
   space_.emplace(env->GetFileSystem(), folder_->dir(), options_.reserve_bytes);
+  absl::StatusOr<uint64_t> closed_at = TakeCleanRecord(*folder_, env_.get());
+  if (!closed_at.ok()) return closed_at.status();
+  closed_at_ = *closed_at;
   rocksdb::DBOptions db_options = MakeDbOptions(options_, folder_->message_log_path(), env_.get());
   db_options.listeners.push_back(std::make_shared<Listener>(this));
   rocksdb::DB* db = nullptr;
@@ -127,6 +131,12 @@ absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
   if (!status.ok()) return FromRocks(status, StrCat("opening the store in ", folder_->dir()));
   db_.reset(db);
   for (int i = 0; i < kFamilyCount; ++i) pools_[i].Start(db, family(static_cast<Family>(i)));
+  if (db_->GetLatestSequenceNumber() < closed_at_) {
+    return absl::DataLossError(StrCat("the store in ", folder_->dir(), " ends with write ",
+                                      db_->GetLatestSequenceNumber(), ", but was closed after write ", closed_at_,
+                                      ": restore the folder from a backup. To open what is left, delete ",
+                                      folder_->clean_record_path()));
+  }
   return absl::OkStatus();
 }
 
@@ -271,6 +281,36 @@ absl::Status RocksStore::Write(rocksdb::WriteBatch* batch, bool sync) {
   return status;
 }
 
+absl::Status RocksStore::Flush() {
+  // Small families wait for the disk together.
+  rocksdb::FlushOptions options;
+  options.allow_write_stall = true;
+  for (const bool wait : {false, true}) {
+    options.wait = wait;
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+      if (absl::Status s = FromRocks(db_->Flush(options, handle), "flushing on close"); !s.ok()) return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RocksStore::CloseDatabase() {
+  // From here on the files stay as they are.
+  rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);
+  std::vector<std::string> files;
+  uint64_t manifest_bytes = 0;
+  const bool listed = db_->GetLiveFiles(files, &manifest_bytes, /*flush_memtable=*/false).ok();
+  // One that was too low on open stays too low until somebody has seen to it.
+  const uint64_t sequence = std::max<uint64_t>(db_->GetLatestSequenceNumber(), closed_at_);
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
+  absl::Status status = FromRocks(db_->Close(), "closing the store");
+  db_.reset();
+  if (!status.ok() || !listed) return status;
+  // Without the record the store is as after a crash: nothing is lost, only less is checked.
+  WriteCleanRecord(*folder_, sequence, files, env_.get()).IgnoreError();
+  return absl::OkStatus();
+}
+
 absl::Status RocksStore::Close() {
   if (db_ == nullptr || closed_.exchange(true)) return absl::OkStatus();
   absl::Status status;
@@ -278,11 +318,12 @@ absl::Status RocksStore::Close() {
     // Stopped, nothing can be made durable any more.
     status = stopped_ ? MayWrite() : FromRocks(db_->SyncWAL(), "syncing the log on close");
   }
+  if (status.ok() && !stopped_) {
+    if (absl::Status flushed = Flush(); !flushed.ok()) Stop(flushed);
+  }
   for (IteratorPool& pool : pools_) pool.DropIdle();
   if (status.ok() && !stopped_) {
-    for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
-    status.Update(FromRocks(db_->Close(), "closing the store"));
-    db_.reset();
+    status = CloseDatabase();
   } else {
     // After an error RocksDB may have lost count of references to itself, and then ends the process when it is
     // destroyed (Debian builds it with assertions). Everything that was acknowledged is in its log, so it is left as

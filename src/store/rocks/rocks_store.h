@@ -15,6 +15,7 @@
 #define PERCOLATOR_STORE_ROCKS_ROCKS_STORE_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -96,6 +97,10 @@ class RocksStore : public Store {
   absl::Status OpenDatabase(rocksdb::Env* env);
   absl::Status LoadLocks();
   absl::StatusOr<Timestamp> NewestTimestamp();
+  // Puts everything into table files.
+  absl::Status Flush();
+  // REQUIRES: no write has failed.
+  absl::Status CloseDatabase();
 
   // Null table: kNotFound.
   absl::StatusOr<Table*> FindTable(const std::string& name) const;
@@ -155,6 +160,8 @@ class RocksStore : public Store {
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // default, then by Family
   std::optional<NewestSketch> sketch_;
   std::optional<SpaceGuard> space_;
+  // The last sequence number when the store was closed cleanly, 0 if it was not.
+  uint64_t closed_at_ = 0;
 
   Catalog catalog_;
   LatchTable latches_;
