@@ -14,6 +14,7 @@
 #include "src/txn/columns.h"
 #include "src/txn/engine.h"
 #include "src/txn/lock.h"
+#include "src/txn/record_coding.h"
 #include "src/txn/resolve.h"
 #include "src/txn/tables.h"
 
@@ -53,7 +54,7 @@ absl::Status ForEachPageOfLocks(Environment& env, const std::string& table,
     for (const Row& row : page->rows) {
       for (const Cell& cell : row.cells) {
         absl::StatusOr<Lock> lock = DecodeLock(cell.value);
-        if (!lock.ok()) return lock.status();
+        if (!lock.ok()) return AtCell(lock.status(), table, row.key, cell);
         locks.push_back({{table, row.key, cell.column}, cell.timestamp, *std::move(lock)});
       }
     }

@@ -132,7 +132,9 @@ absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observe
     const absl::StatusOr<std::vector<Version>> versions = core.GetVersions({cell, ack});
     if (!versions.ok()) return versions.status();
     const absl::StatusOr<bool> dirty = IsDirty((*versions)[0], (*versions)[1]);
-    if (!dirty.ok()) return dirty.status();
+    if (!dirty.ok()) {
+      return AtCell(dirty.status(), ack.table, ack.row, {Family::kWrite, ack.column, (*versions)[1].commit_ts, {}});
+    }
     if (!*dirty) return core.start_ts();  // somebody else has run it
     if ((*versions)[0].commit_ts > tried_at) return absl::AbortedError("the cell has changed since the observer ran");
     core.Acknowledge(ack, EncodeAck(core.start_ts()));

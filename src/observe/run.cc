@@ -15,6 +15,7 @@
 #include "src/txn/columns.h"
 #include "src/txn/get.h"
 #include "src/txn/mark.h"
+#include "src/txn/record_coding.h"
 #include "src/txn/resolve.h"
 #include "src/txn/transaction_core.h"
 
@@ -40,7 +41,7 @@ absl::StatusOr<std::optional<NewestMark>> ReadMark(Environment& env, const CellN
   if (rows->front().cells.empty()) return std::nullopt;
   const Cell& found = rows->front().cells.front();
   const absl::StatusOr<Mark> mark = DecodeMark(found.value);
-  if (!mark.ok()) return mark.status();
+  if (!mark.ok()) return AtCell(mark.status(), cell.table, cell.row, found);
   return NewestMark{found.timestamp, *mark};
 }
 
@@ -138,11 +139,13 @@ class Run {
       if (absl::Status s = core->MayRead(); !s.ok()) return s;
       return true;
     }
-    const absl::StatusOr<std::vector<Version>> versions =
-        core->GetVersions({request_.cell, AckCell(*request_.observer, request_.cell)});
+    const CellName ack = AckCell(*request_.observer, request_.cell);
+    const absl::StatusOr<std::vector<Version>> versions = core->GetVersions({request_.cell, ack});
     if (!versions.ok()) return versions.status();
     if ((*versions)[0].commit_ts != Timestamp()) outcome_.change_ts = (*versions)[0].commit_ts;
-    return IsDirty((*versions)[0], (*versions)[1]);
+    const absl::StatusOr<bool> dirty = IsDirty((*versions)[0], (*versions)[1]);
+    if (dirty.ok()) return *dirty;
+    return AtCell(dirty.status(), ack.table, ack.row, {Family::kWrite, ack.column, (*versions)[1].commit_ts, {}});
   }
 
   // How far marks may be removed.
@@ -232,8 +235,9 @@ absl::Status SettlePending(Engine* engine, const FoundMark& mark) {
         env.store->Read({{cell.table, cell.row, {{Family::kLock, cell.column, then}}}});
     if (!rows.ok()) return rows.status();
     if (!rows->front().cells.empty()) {
-      absl::StatusOr<Lock> lock = DecodeLock(rows->front().cells.front().value);
-      if (!lock.ok()) return lock.status();
+      const Cell& found = rows->front().cells.front();
+      absl::StatusOr<Lock> lock = DecodeLock(found.value);
+      if (!lock.ok()) return AtCell(lock.status(), cell.table, cell.row, found);
       return ResolveLocks(env, {{cell, mark.timestamp, *std::move(lock)}}, Patience::kWhileAlive).status();
     }
   }

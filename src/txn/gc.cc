@@ -14,6 +14,7 @@
 #include "src/txn/apply.h"
 #include "src/txn/columns.h"
 #include "src/txn/lock.h"
+#include "src/txn/record_coding.h"
 #include "src/txn/resolve.h"
 #include "src/txn/write_record.h"
 
@@ -107,7 +108,7 @@ std::set<std::string_view> NotifiedColumns(const Row& row) {
 }
 
 // What is to be erased of a row, the oldest versions of each column first.
-absl::StatusOr<std::deque<Mutation>> GarbageOf(const Row& row) {
+absl::StatusOr<std::deque<Mutation>> GarbageOf(const std::string& table, const Row& row) {
   const std::set<std::string_view> notified = NotifiedColumns(row);
   std::vector<Mutation> erases;
   std::set<std::string_view> kept;                 // columns that have a version left
@@ -122,7 +123,7 @@ absl::StatusOr<std::deque<Mutation>> GarbageOf(const Row& row) {
     const std::optional<std::string> observed = ColumnOfAck(column);
     if (observed.has_value()) acks.emplace_back(*observed, row.cells[i]);
     for (; i < row.cells.size() && row.cells[i].column == column && row.cells[i].family == Family::kWrite; ++i) {
-      if (absl::Status s = collector.Visit(row.cells[i]); !s.ok()) return s;
+      if (absl::Status s = collector.Visit(row.cells[i]); !s.ok()) return AtCell(s, table, row.key, row.cells[i]);
     }
     if (collector.keeps()) kept.insert(column);
   }
@@ -153,7 +154,7 @@ absl::Status DropPage(Environment& env, const std::string& table, const ScanPage
   std::vector<RowMutation> mutations;
   uint64_t versions = 0;
   for (const Row& row : page.rows) {
-    absl::StatusOr<std::deque<Mutation>> erases = GarbageOf(row);
+    absl::StatusOr<std::deque<Mutation>> erases = GarbageOf(table, row);
     if (!erases.ok()) {
       bad_row->Update(erases.status());
       continue;
@@ -212,7 +213,7 @@ absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timesta
     for (const Row& row : page.rows) {
       for (const Cell& cell : row.cells) {
         absl::StatusOr<Lock> lock = DecodeLock(cell.value);
-        if (!lock.ok()) return lock.status();
+        if (!lock.ok()) return AtCell(lock.status(), table, row.key, cell);
         MetLock met{{table, row.key, cell.column}, cell.timestamp, *std::move(lock)};
         if (which(met)) locks.push_back(std::move(met));
       }

@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "src/base/mutant.h"
 #include "src/base/strings.h"
+#include "src/txn/record_coding.h"
 #include "src/txn/resolve.h"
 
 namespace percolator {
@@ -109,11 +110,11 @@ absl::StatusOr<std::vector<ColumnState>> ParseRow(const std::string& table, Row 
     ColumnState& state = columns.back();
     if (cell.family == Family::kLock) {
       absl::StatusOr<Lock> lock = DecodeLock(cell.value);
-      if (!lock.ok()) return lock.status();
+      if (!lock.ok()) return AtCell(lock.status(), table, row.key, cell);
       state.lock = MetLock{{table, row.key, cell.column}, cell.timestamp, *std::move(lock)};
     } else {
       absl::StatusOr<WriteRecord> record = TakeWriteRecord(std::move(cell.value));
-      if (!record.ok()) return record.status();
+      if (!record.ok()) return AtCell(record.status(), table, row.key, cell);
       state.record = *std::move(record);
       state.commit_ts = cell.timestamp;
     }
@@ -149,7 +150,7 @@ absl::Status FollowVerified(Environment& env, Timestamp ts,
     if ((*rows)[i].cells.empty() || MutantOn(Mutant::kReadSeesVerifyAsAbsent)) continue;
     const Cell& cell = (*rows)[i].cells.front();
     absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
-    if (!record.ok()) return record.status();
+    if (!record.ok()) return AtCell(record.status(), verified[i].first.table, verified[i].first.row, cell);
     state.record = *std::move(record);
     state.commit_ts = cell.timestamp;
   }
@@ -168,8 +169,8 @@ absl::Status LoadValues(Environment& env, Timestamp ts, const std::vector<std::p
   for (size_t i = 0; i < versions.size(); ++i) {
     const auto& [cell, version] = versions[i];
     if ((*rows)[i].cells.empty()) {  // G5: data goes only with its record, and that was not collected
-      return absl::DataLossError(StrCat(Describe(cell), " has a write record at ", version->commit_ts.ToString(),
-                                        " but no data at ", version->data_ts.ToString()));
+      return AtCell(absl::DataLossError(StrCat("a write record has no data at ", version->data_ts.ToString())),
+                    cell.table, cell.row, {Family::kWrite, cell.column, version->commit_ts, {}});
     }
     version->value = std::move((*rows)[i].cells.front().value);
     version->data_ts = Timestamp();
@@ -202,7 +203,7 @@ absl::StatusOr<std::optional<Version>> GetPlainCell(Environment& env, Timestamp 
   if (cells.empty()) return Version();
   if (cells.size() > 1 || cells[0].family != Family::kWrite) return std::nullopt;
   absl::StatusOr<WriteRecord> record = TakeWriteRecord(std::move(cells[0].value));
-  if (!record.ok()) return record.status();
+  if (!record.ok()) return AtCell(record.status(), table, row, cells[0]);
   if (record->kind == WriteKind::kVerify) return std::nullopt;
   if (record->kind == WriteKind::kPut && !record->value.has_value()) return std::nullopt;
   return Version{.commit_ts = cells[0].timestamp, .value = std::move(record->value), .data_ts = {}};

@@ -7,6 +7,7 @@
 
 #include "percolator/status.h"
 #include "src/txn/columns.h"
+#include "src/txn/record_coding.h"
 #include "src/txn/resolve.h"
 
 namespace percolator {
@@ -60,7 +61,7 @@ absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Ti
     }
     if (cell.family == Family::kLock) {
       absl::StatusOr<Lock> lock = DecodeLock(cell.value);
-      if (!lock.ok()) return lock.status();
+      if (!lock.ok()) return AtCell(lock.status(), row.table, row.row, cell);
       if (cell.timestamp == start_ts) {
         obstacle = Obstacle::kOwnLock;
       } else {
@@ -69,7 +70,7 @@ absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Ti
       continue;
     }
     const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
-    if (!record.ok()) return record.status();
+    if (!record.ok()) return AtCell(record.status(), row.table, row.row, cell);
     // It was committed, whatever else is here (T11).
     if (record->start_ts == start_ts) return Obstacle::kOwnRecord;
     if (conflict.ok()) {

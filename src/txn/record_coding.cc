@@ -1,5 +1,6 @@
 #include "src/txn/record_coding.h"
 
+#include "absl/strings/escaping.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
 
@@ -12,7 +13,7 @@ absl::Status CorruptRecord(std::string_view what) {
 absl::Status ConsumeRecordVersion(std::string_view what, std::string_view* in) {
   if (in->empty()) return CorruptRecord(what);
   const auto version = static_cast<uint8_t>(in->front());
-  if (version > kRecordVersion) {
+  if (version > kRecordVersion && version <= kLastRecordVersion) {
     return absl::FailedPreconditionError(StrCat("a ", what, " has format ", version, ", this program knows up to ",
                                                 kRecordVersion, ": use a newer one"));
   }
@@ -37,6 +38,16 @@ bool ConsumeTimestamp(std::string_view* in, Timestamp* ts) {
   if (!ConsumeFixed64(in, &value)) return false;
   *ts = Timestamp(value);
   return true;
+}
+
+absl::Status AtCell(const absl::Status& error, std::string_view table, std::string_view row, const Cell& cell) {
+  const auto escaped = [](std::string_view bytes) {
+    return absl::CHexEscape(absl::string_view(bytes.data(), bytes.size()));
+  };
+  return absl::Status(error.code(),
+                      StrCat(error.message(), ". Table ", table, ", row \"", escaped(row), "\", column \"",
+                             escaped(cell.column), "\", family ", FamilyName(cell.family), ", timestamp ",
+                             cell.timestamp.ToString(), ". `percolator check` lists all such cells"));
 }
 
 }  // namespace percolator

@@ -7,11 +7,15 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "percolator/store.h"
 #include "percolator/timestamp.h"
 
 namespace percolator {
 
 inline constexpr uint8_t kRecordVersion = 1;
+// Versions up to this one are kept for formats to come. A record that begins with a larger number is damaged, or was never
+// written by Percolator.
+inline constexpr uint8_t kLastRecordVersion = 15;
 inline constexpr uint8_t kHasValue = 1;
 
 // Takes the version off the front.
@@ -21,6 +25,9 @@ absl::Status ConsumeRecordHead(std::string_view what, uint8_t allowed_flags, std
                                uint8_t* flags);
 bool ConsumeTimestamp(std::string_view* in, Timestamp* ts);
 absl::Status CorruptRecord(std::string_view what);
+
+// An error of decoding `cell`, with the place of the cell and what to do added to its text. The cell's value is not looked at.
+absl::Status AtCell(const absl::Status& error, std::string_view table, std::string_view row, const Cell& cell);
 
 }  // namespace percolator
 

@@ -10,6 +10,7 @@
 #include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
+#include "src/txn/record_coding.h"
 #include "src/txn/writes.h"
 
 namespace percolator {
@@ -34,15 +35,18 @@ absl::StatusOr<PrimaryState> ReadPrimary(Environment& env, const CellName& prima
   for (const Cell& cell : rows->front().cells) {
     if (cell.family == Family::kLock) {
       absl::StatusOr<Lock> lock = DecodeLock(cell.value);
-      if (!lock.ok()) return lock.status();
+      if (!lock.ok()) return AtCell(lock.status(), primary.table, primary.row, cell);
       // A lock that points elsewhere is not this transaction's primary, whatever sent us here.
-      if (lock->primary.has_value()) return absl::DataLossError("the primary of a lock names another primary");
+      if (lock->primary.has_value()) {
+        return AtCell(absl::DataLossError("the primary of a lock names another primary"), primary.table, primary.row,
+                      cell);
+      }
       state.lock = *std::move(lock);
     } else if (cell.column == RollbackColumn() && primary.column != RollbackColumn()) {
       state.verdict = Verdict::RolledBack();
     } else {
       const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
-      if (!record.ok()) return record.status();
+      if (!record.ok()) return AtCell(record.status(), primary.table, primary.row, cell);
       state.newest_record = std::max(state.newest_record, cell.timestamp);
       if (record->start_ts == start_ts) state.verdict = Verdict::Committed(cell.timestamp);
     }
@@ -69,7 +73,7 @@ absl::StatusOr<std::vector<HeldLock>> ReadLocks(Environment& env, const std::str
   std::vector<HeldLock> locks;
   for (const Cell& cell : rows->front().cells) {
     absl::StatusOr<Lock> lock = DecodeLock(cell.value);
-    if (!lock.ok()) return lock.status();
+    if (!lock.ok()) return AtCell(lock.status(), table, row, cell);
     locks.push_back({cell.column, *std::move(lock)});
   }
   return locks;

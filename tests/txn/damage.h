@@ -13,6 +13,7 @@
 #include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/txn/record_coding.h"
 
 namespace percolator {
 
@@ -45,7 +46,8 @@ void CheckDamagedForms(const std::string& bytes, const Decode& decode, const Enc
       continue;
     }
     ++refused;
-    const bool newer = !form.empty() && static_cast<unsigned char>(form[0]) > 1;
+    const int version = form.empty() ? 0 : static_cast<unsigned char>(form[0]);
+    const bool newer = version > kRecordVersion && version <= kLastRecordVersion;
     const absl::StatusCode code = newer ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kDataLoss;
     ASSERT_EQ(decoded.status().code(), code) << absl::BytesToHexString(form) << ": " << decoded.status();
     ASSERT_FALSE(decoded.status().message().empty());

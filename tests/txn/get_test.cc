@@ -286,6 +286,16 @@ TEST_F(GetTest, DamageIsReportedAndNotGuessed) {
   EXPECT_THAT(Read(other_, Cell("Ann"), 7), StatusIs(absl::StatusCode::kDataLoss));
 }
 
+TEST_F(GetTest, DamageIsReportedWithItsPlaceAndWhatToDo) {
+  world_.store->Mutate({{kTable, "Bob\n", {}, {Mutation::Set(Family::kWrite, kColumn, Timestamp(6), "garbage")}}});
+  const absl::Status status = Read(other_, Cell("Bob\n"), 7).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::AllOf(HasSubstr(StrCat("Table ", kTable, ", row \"Bob\\n\", column \"", kColumn,
+                                                "\", family write, timestamp 6")),
+                               HasSubstr("percolator check")));
+}
+
 TEST_F(GetTest, AMissingTableIsNotFound) {
   EXPECT_THAT(Read(other_, {"nowhere", "Bob", "bal"}, 7), StatusIs(absl::StatusCode::kNotFound));
 }
