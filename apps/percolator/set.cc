@@ -1,8 +1,7 @@
 // percolator set: writes a cell, in a transaction of its own. Observers of the column will run, in whatever worker.
 
-#include <fstream>
+#include <cstddef>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include "apps/percolator/commands.h"
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
+#include "percolator/file.h"
 
 namespace percolator::cli {
 namespace {
@@ -22,20 +22,14 @@ struct SetArguments {
   std::optional<std::string> from;
 };
 
-absl::StatusOr<std::string> ReadAll(const std::string& path) {
-  std::ifstream file;
-  if (path != "-") file.open(path, std::ios::binary);
-  std::istream& in = path == "-" ? std::cin : file;
-  std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in || in.bad()) return absl::InvalidArgumentError("can't read the value from " + Escaped(path));
-  return bytes;
-}
+// Larger than any value a store takes, so that the store says what its limit is.
+constexpr size_t kValueBytes = 256 << 20;
 
 absl::StatusOr<std::string> ValueOf(const SetArguments& arguments) {
   if (arguments.value.has_value() == arguments.from.has_value()) {
     return absl::InvalidArgumentError("give either a VALUE or --from FILE");
   }
-  return arguments.from.has_value() ? ReadAll(*arguments.from) : Unescaped(*arguments.value);
+  return arguments.from.has_value() ? ReadWholeFile(*arguments.from, kValueBytes) : Unescaped(*arguments.value);
 }
 
 absl::StatusOr<Exit> Set(const Shell& shell, const SetArguments& arguments) {

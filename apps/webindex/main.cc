@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <iostream>
@@ -17,6 +16,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -29,6 +29,7 @@
 #include "apps/webindex/print.h"
 #include "apps/webindex/server.h"
 #include "apps/webindex/watch.h"
+#include "percolator/file.h"
 
 namespace {
 
@@ -112,13 +113,22 @@ class ProgressLine {
   bool open_ = false;  // protected by mutex_
 };
 
+constexpr size_t kListBytes = 256 << 20;
+
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) return absl::NotFoundError("can't read the list " + file);
+  const absl::StatusOr<std::string> text = percolator::ReadWholeFile(file, kListBytes);
+  if (!text.ok()) return text.status();
+  std::istringstream in(*text);
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (!line.empty()) lines.push_back(line);
+  }
+  if (lines.empty()) {
+    return absl::InvalidArgumentError(
+        "the list " + file +
+        " is empty, and would remove everything from the index: name at least one file in "
+        "it, or delete the data folder to begin anew");
   }
   return lines;
 }

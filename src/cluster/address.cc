@@ -56,8 +56,11 @@ absl::StatusOr<Address> WithSettings(std::string_view address, Address::Kind kin
 bool IsHostAndPort(const std::string& place) {
   const size_t colon = place.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == place.size()) return false;
-  return std::all_of(place.begin() + static_cast<std::ptrdiff_t>(colon) + 1, place.end(),
-                     [](char c) { return c >= '0' && c <= '9'; });
+  const std::string port = place.substr(colon + 1);
+  constexpr size_t kPortDigits = 5;
+  if (port.size() > kPortDigits || port.find_first_not_of("0123456789") != std::string::npos) return false;
+  const int number = std::stoi(port);
+  return number >= 1 && number <= 65535;
 }
 
 }  // namespace
@@ -71,7 +74,8 @@ absl::StatusOr<Address> ParseAddress(std::string_view address) {
   }
   if (ConsumePrefix(&rest, kServerScheme)) {
     absl::StatusOr<Address> parsed = WithSettings(address, Address::Kind::kServer, rest, kServerSettings);
-    if (parsed.ok() && !IsHostAndPort(parsed->place)) return CantUnderstand(address, "there is no HOST:PORT in it");
+    if (parsed.ok() && !IsHostAndPort(parsed->place))
+      return CantUnderstand(address, "there is no HOST:PORT in it, with a port from 1 to 65535");
     return parsed;
   }
   if (ConsumePrefix(&rest, kBigtableScheme)) {

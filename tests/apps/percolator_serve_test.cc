@@ -210,6 +210,12 @@ TEST_F(ServeTest, WhatCantBeServed) {
   ExpectError({"serve", "--listen", "127.0.0.1:0", "--data", Data()}, 3, Data());
   ExpectError({"serve", "--listen", "0.0.0.0:0"}, 2, "--plaintext");
   ExpectError({"serve", "--listen", "nonsense"}, 2, "HOST:PORT");
+  ExpectError({"serve", "--listen", "127.0.0.1:99999"}, 2, "65535");
+  ExpectError({"serve", "--listen", "127.0.0.1:0", "--tls-cert", "/", "--tls-key", "/"}, 2, "folder");
+  ExpectError({"--cluster", "percolator://127.0.0.1:1?ca=/", "tables"}, 2, "folder");
+  ExpectError({"--cluster", "percolator://127.0.0.1:99999", "tables"}, 2, "65535");
+  ExpectError({"--cluster", "memory:", "set", "t", "r", "c", "--from", "/"}, 2, "folder");
+  ExpectError({"--cluster", "memory:", "set", "t", "r", "c", "--from", "/dev/zero"}, 2, "device");
   ExpectError({"serve", "--listen", "127.0.0.1:0", "--session-ttl", "soon"}, 2, "soon");
   ExpectError({"serve", "--listen", "127.0.0.1:0", "--session-ttl", "1ms"}, 2, "session");
   ExpectError({"serve", "--listen", "127.0.0.1:0", "--threads", "0"}, 2, "thread");

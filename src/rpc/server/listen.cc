@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 
+#include "absl/strings/numbers.h"
 #include "src/base/strings.h"
 #include "src/rpc/channel.h"
 
@@ -22,6 +23,12 @@ absl::StatusOr<std::string> HostOf(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
     return absl::InvalidArgumentError(StrCat("can't listen on \"", address, "\": it is HOST:PORT"));
+  }
+  int port = -1;
+  const bool is_number = address.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  if (!is_number || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
+    return absl::InvalidArgumentError(
+        StrCat("can't listen on \"", address, "\": it is HOST:PORT, and a port is a number from 0 to 65535"));
   }
   std::string host = address.substr(0, colon);
   if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);

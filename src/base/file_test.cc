@@ -1,0 +1,33 @@
+#include "percolator/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "tests/testing/status_matchers.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(FileTest, AFolderADeviceAndAMissingFileAreErrorsThatNameThePath) {
+  EXPECT_THAT(ReadWholeFile("/", 10), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("folder")));
+  EXPECT_THAT(ReadWholeFile("/dev/zero", 10), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/dev/zero")));
+  EXPECT_THAT(ReadWholeFile("/nowhere/x", 10), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/nowhere/x")));
+}
+
+TEST(FileTest, AFileIsReadUpToTheLimitAndRefusedBeyond) {
+  const std::string path = ::testing::TempDir() + "/percolator_file_test";
+  std::ofstream(path) << "0123456789";
+  const absl::StatusOr<std::string> whole = ReadWholeFile(path, 10);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(*whole, "0123456789");
+  EXPECT_THAT(ReadWholeFile(path, 9), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("limit of 9")));
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace percolator
