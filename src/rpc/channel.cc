@@ -4,9 +4,9 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/support/channel_arguments.h>
 
-#include <fstream>
-#include <iterator>
+#include <utility>
 
+#include "percolator/file.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -18,12 +18,14 @@ constexpr int kLastReconnectMs = 1000;
 // which does not make attempts rarer. Far away servers and TLS need a part of a second; a busy machine needs more.
 constexpr int kConnectMs = 5000;
 constexpr int kKeepaliveMs = 20'000;
+// Of a file of certificates or with a key.
+constexpr size_t kPemBytes = 4 << 20;
 
-absl::Status ReadFile(const std::string& path, std::string* content) {
+absl::Status ReadPem(const std::string& path, std::string* content) {
   if (path.empty()) return absl::OkStatus();
-  std::ifstream file(path, std::ios::binary);
-  if (!file.is_open()) return absl::InvalidArgumentError(StrCat("can't read the file ", path));
-  content->assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  absl::StatusOr<std::string> bytes = ReadWholeFile(path, kPemBytes);
+  if (!bytes.ok()) return bytes.status();
+  *content = *std::move(bytes);
   if (content->empty()) return absl::InvalidArgumentError(StrCat("there is nothing in the file ", path));
   if (content->find("-----BEGIN ") == std::string::npos) {
     return absl::InvalidArgumentError(StrCat("there is no certificate or key in the file ", path, ": it is not PEM"));
@@ -56,9 +58,9 @@ std::string HostAndPort(const std::string& host, int port) {
 
 absl::StatusOr<PemContents> ReadPemFiles(const TlsFiles& files) {
   PemContents contents;
-  if (absl::Status s = ReadFile(files.ca, &contents.ca); !s.ok()) return s;
-  if (absl::Status s = ReadFile(files.cert, &contents.cert); !s.ok()) return s;
-  if (absl::Status s = ReadFile(files.key, &contents.key); !s.ok()) return s;
+  if (absl::Status s = ReadPem(files.ca, &contents.ca); !s.ok()) return s;
+  if (absl::Status s = ReadPem(files.cert, &contents.cert); !s.ok()) return s;
+  if (absl::Status s = ReadPem(files.key, &contents.key); !s.ok()) return s;
   return contents;
 }
 
@@ -87,6 +89,15 @@ gpr_timespec DeadlineIn(Duration timeout) {
 }
 
 void SetTimeout(grpc::ClientContext* context, Duration timeout) { context->set_deadline(DeadlineIn(timeout)); }
+
+absl::Status WithReason(const absl::Status& status, std::string_view request, const grpc::ClientContext& context,
+                        Duration timeout) {
+  if (!absl::IsDeadlineExceeded(status) || ToPiece(status.message()) != "Deadline Exceeded") return status;
+  const std::string peer = context.peer();
+  return absl::DeadlineExceededError(StrCat(request, ": no answer from ", peer.empty() ? "a server not reached" : peer,
+                                            " within ", timeout.count() / 1000,
+                                            " ms; is it overloaded or unreachable?"));
+}
 
 bool WaitForConnection(grpc::Channel& channel, Duration at_most) {
   return channel.WaitForConnected(DeadlineIn(at_most));

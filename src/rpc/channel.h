@@ -48,6 +48,10 @@ void SetTimeout(grpc::ClientContext* context, Duration timeout);
 // connections only while some thread waits for it, and a call that fails at once does not.
 bool WaitForConnection(grpc::Channel& channel, Duration at_most);
 
+// The status, and for the bare "Deadline Exceeded" of gRPC what was waited for, where, and how long.
+absl::Status WithReason(const absl::Status& status, std::string_view request, const grpc::ClientContext& context,
+                        Duration timeout);
+
 // One request and its answer, which blocks. `method` is that of the generated stub:
 //
 //     Call(*stub, &v1::Oracle::Stub::GetTimestamps, timeout, request, &response)
@@ -58,7 +62,7 @@ absl::Status Call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*,
                   Duration timeout, const Request& request, Response* response) {
   grpc::ClientContext context;
   SetTimeout(&context, timeout);
-  return FromGrpc((stub.*method)(&context, request, response));
+  return WithReason(FromGrpc((stub.*method)(&context, request, response)), request.GetTypeName(), context, timeout);
 }
 
 }  // namespace percolator

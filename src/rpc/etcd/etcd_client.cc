@@ -212,7 +212,7 @@ absl::StatusOr<Duration> EtcdClient::KeepAlive(int64_t lease, Duration timeout) 
     const auto stream = endpoint.lease->LeaseKeepAlive(&context);
     const bool answered = stream->Write(request) && stream->Read(&response);
     if (answered) context.TryCancel();  // etcd would wait for more
-    const absl::Status end = FromGrpc(stream->Finish());
+    const absl::Status end = WithReason(FromGrpc(stream->Finish()), request.GetTypeName(), context, at_most);
     if (answered) return absl::OkStatus();
     return end.ok() ? absl::UnavailableError("etcd did not answer") : end;
   });
