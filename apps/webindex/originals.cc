@@ -35,6 +35,7 @@ absl::StatusOr<std::vector<std::string>> Components(std::string_view path) {
     if (name.empty() || name == "." || name == ".." || name.find('\0') != std::string::npos) {
       return absl::InvalidArgumentError("this is not the path of a file below the folder");
     }
+    if (name.starts_with('.')) return absl::NotFoundError("there is no file " + std::string(path));
     begin = end + 1;
   }
   return components;

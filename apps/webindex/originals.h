@@ -34,8 +34,8 @@ absl::StatusOr<Descriptor> OpenBelow(const std::string& folder, std::string_view
 inline constexpr size_t kLargestOriginal = 64 << 20;
 
 // The contents of a regular file at a path below the folder. Nothing else can be reached: a path with "..", an empty or a "."
-// component is kInvalidArgument, and no symbolic link below the folder is followed. kNotFound: there is no such file, or it is
-// not a regular one. kPermissionDenied: it can't be read. kResourceExhausted: it is larger than `most`.
+// component is kInvalidArgument, and no symbolic link below the folder is followed. kNotFound: there is no such file, it is
+// not a regular one, or a component of the path begins with a dot: hidden files are not shown. kPermissionDenied: it can't be read. kResourceExhausted: it is larger than `most`.
 absl::StatusOr<std::string> ReadOriginal(const std::string& folder, std::string_view path,
                                          size_t most = kLargestOriginal);
 

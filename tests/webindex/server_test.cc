@@ -208,6 +208,15 @@ TEST_F(ServerTest, ServesOriginalFilesWithoutRights) {
   EXPECT_THAT(Get("/files/unknown.xyz").headers, HasSubstr("application/octet-stream"));
 }
 
+TEST_F(ServerTest, HiddenFilesAreNotShown) {
+  std::filesystem::create_directory(docs_ + "/.git");
+  std::ofstream(docs_ + "/.git/config") << "secret";
+  std::ofstream(docs_ + "/.env") << "secret";
+  for (const char* target : {"/files/.env", "/files/%2eenv", "/files/.git/config", "/files/%2Egit%2Fconfig"}) {
+    EXPECT_EQ(Get(target).status, 404) << target;
+  }
+}
+
 TEST_F(ServerTest, NoPathLeadsOutOfTheFolder) {
   std::filesystem::create_symlink("../secret.txt", docs_ + "/link.txt");
   std::filesystem::create_symlink("..", docs_ + "/up");
