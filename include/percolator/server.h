@@ -47,6 +47,19 @@ struct ServerOptions {
   // kUnavailable: it may be tried again.
   int threads = 32;
   size_t waiting_requests = 10'000;
+  // How many connections there may be: the smaller of this and half of the files that the process may open (Start raises
+  // that limit as far as it may). One more takes the place of the one that was silent for the longest time, if that is a
+  // second or more; otherwise it is closed.
+  size_t connections = 10'000;
+  // Memory for messages that are being received, on all connections together. Beyond it gRPC cancels calls.
+  size_t receive_bytes = size_t{256} << 20;
+  // Memory for all requests that are worked on or wait; one request may take half of it. Beyond it requests are refused
+  // with kUnavailable. At least twice request_bytes.
+  size_t requests_memory = size_t{256} << 20;
+  // Answers that clients have not taken yet, all together and on one connection. Beyond it answers are refused with
+  // kUnavailable, streams wait, and calls of which nothing was taken for two seconds are cancelled.
+  size_t unsent_bytes = size_t{256} << 20;
+  size_t unsent_bytes_per_connection = size_t{128} << 20;
 };
 
 class Server {

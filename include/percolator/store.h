@@ -220,8 +220,13 @@ struct StoreLimits {
   size_t row_selectors = 100'000;        // selectors of one RowRead, or of a scan
   size_t row_mutations = 100'000;        // mutations and condition cells in one RowMutation, each
   size_t row_mutation_bytes = 64 << 20;  // of one RowMutation: row key, columns and values
-  size_t scan_bytes = 4 << 20;           // a page ends at the first row that reaches this
-  size_t scan_work = 100'000;            // versions looked at in one page before it ends
+  size_t row_read_bytes =
+      64 << 20;                    // of cells of one row that more than few_selectors select: they may select the same
+  size_t few_selectors = 4;        // as many as there are families
+  size_t schema_bytes = 64 << 10;  // of one table
+  size_t tables = 1'000;           // of a store that is made from now on; those that exist stay
+  size_t scan_bytes = 4 << 20;     // a page ends at the first row that reaches this
+  size_t scan_work = 100'000;      // versions looked at in one page before it ends
 };
 
 class Store {
@@ -279,6 +284,8 @@ class Store {
   virtual absl::Status DropTable(const std::string& name) = 0;
   // All tables, by name.
   virtual absl::StatusOr<std::vector<TableInfo>> ListTables() = 0;
+  // One of them. kNotFound.
+  virtual absl::StatusOr<TableInfo> GetTable(const std::string& name);
 
   // Waits for what is under way in the background, makes everything acknowledged durable and releases the
   // resources. REQUIRES: no other call is running. Calls after it are kFailedPrecondition. Closing twice is

@@ -211,6 +211,8 @@ absl::Status BatchingStore::DropTable(const std::string& name) { return store_->
 
 absl::StatusOr<std::vector<TableInfo>> BatchingStore::ListTables() { return store_->ListTables(); }
 
+absl::StatusOr<TableInfo> BatchingStore::GetTable(const std::string& name) { return store_->GetTable(name); }
+
 absl::Status BatchingStore::Close() { return store_->Close(); }
 
 }  // namespace percolator

@@ -66,6 +66,7 @@ class BatchingStore : public Store {
   absl::Status CreateTable(const TableInfo& info) override;
   absl::Status DropTable(const std::string& name) override;
   absl::StatusOr<std::vector<TableInfo>> ListTables() override;
+  absl::StatusOr<TableInfo> GetTable(const std::string& name) override;
   absl::Status Close() override;
 
  private:

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "percolator/store.h"
+#include "src/store/validate.h"
 
 namespace percolator {
 
@@ -53,6 +54,15 @@ std::vector<DrawnResult> Store::MutateThenDraw(const std::vector<RowMutation>& m
   results.reserve(mutations.size());
   for (absl::StatusOr<MutateResult>& result : Mutate(mutations)) results.push_back({std::move(result), std::nullopt});
   return results;
+}
+
+absl::StatusOr<TableInfo> Store::GetTable(const std::string& name) {
+  absl::StatusOr<std::vector<TableInfo>> tables = ListTables();
+  if (!tables.ok()) return tables.status();
+  for (TableInfo& table : *tables) {
+    if (table.name == name) return std::move(table);
+  }
+  return UnknownTable(name);
 }
 
 absl::StatusOr<JointResult> Store::MutateTogether(const JointMutation& /*mutation*/, Oracle* /*oracle*/) {

@@ -145,6 +145,24 @@ absl::Status ValidateTableName(const std::string& name) {
       StrCat("table name \"", absl::CHexEscape(name), "\" has other characters than letters, digits, _ and -"));
 }
 
+absl::Status ValidateTable(const TableInfo& info, const StoreLimits& limits) {
+  if (absl::Status status = ValidateTableName(info.name); !status.ok()) return status;
+  if (info.schema.size() <= limits.schema_bytes) return absl::OkStatus();
+  return TooMany(StrCat("schema of table ", info.name), info.schema.size(), limits.schema_bytes, "bytes");
+}
+
+absl::Status RowBytes::CountMore(const std::vector<Cell>& cells) {
+  for (; counted_ < cells.size(); ++counted_) bytes_ += cells[counted_].column.size() + cells[counted_].value.size();
+  if (bytes_ <= limit_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      StrCat("more than ", limit_, " bytes of one row are selected, which is the limit: select less at once"));
+}
+
+absl::Status TooManyTables(const StoreLimits& limits) {
+  return absl::ResourceExhaustedError(
+      StrCat("there are ", limits.tables, " tables, which is the limit: drop one first"));
+}
+
 absl::Status ValidateRead(const RowRead& read, const StoreLimits& limits) {
   if (absl::Status status = CheckRowKey(read.row, limits); !status.ok()) return status;
   return CheckSelectors(read.selectors, limits);

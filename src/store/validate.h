@@ -5,7 +5,9 @@
 #ifndef PERCOLATOR_STORE_VALIDATE_H_
 #define PERCOLATOR_STORE_VALIDATE_H_
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "percolator/store.h"
@@ -13,6 +15,8 @@
 namespace percolator {
 
 absl::Status ValidateTableName(const std::string& name);
+// Of a table that is to be made: its name and schema.
+absl::Status ValidateTable(const TableInfo& info, const StoreLimits& limits);
 absl::Status ValidateRead(const RowRead& read, const StoreLimits& limits);
 absl::Status ValidateScan(const ScanRequest& request, const StoreLimits& limits);
 absl::Status ValidateMutation(const RowMutation& mutation, const StoreLimits& limits);
@@ -32,6 +36,26 @@ inline Timestamp TimestampOfSet(const Mutation& set, Timestamp drawn) {
 // The same, put into the mutation.
 void SetDrawnTimestamp(Timestamp drawn, Mutation* mutation);
 
+// The bytes of a row while its cells are gathered: several selectors may select the same cells, so a small request could
+// ask for very much.
+class RowBytes {
+ public:
+  RowBytes(size_t selectors, const StoreLimits& limits)
+      : limit_(selectors > limits.few_selectors ? limits.row_read_bytes : 0) {}
+
+  // Counts the cells that came since the last call. kResourceExhausted: they are too many.
+  absl::Status Count(const std::vector<Cell>& cells) { return limit_ == 0 ? absl::OkStatus() : CountMore(cells); }
+
+ private:
+  absl::Status CountMore(const std::vector<Cell>& cells);
+
+  const size_t limit_;  // 0: none
+  size_t counted_ = 0;  // cells
+  size_t bytes_ = 0;
+};
+
+// The kResourceExhausted of creating one more table than there may be.
+absl::Status TooManyTables(const StoreLimits& limits);
 // The kNotFound of an operation on a table that does not exist.
 absl::Status UnknownTable(const std::string& name);
 // The kAlreadyExists of creating a table that does.

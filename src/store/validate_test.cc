@@ -61,6 +61,26 @@ TEST(ValidateTableNameTest, OtherNamesAreRefused) {
   ExpectInvalid(ValidateTableName(std::string("a\0z", 3)), {"table name", "a\\x00z"});
 }
 
+TEST(ValidateTableTest, ASchemaHasBytesUpToTheLimit) {
+  StoreLimits limits = kLimits;
+  limits.schema_bytes = 7;
+  EXPECT_TRUE(ValidateTable({"t", Of(7)}, limits).ok());
+  ExpectInvalid(ValidateTable({"t", Of(8)}, limits), {"schema of table t", "8", "7"});
+  ExpectInvalid(ValidateTable({"", ""}, limits), {"table name"});
+}
+
+TEST(RowBytesTest, ManySelectorsGatherBytesUpToTheLimit) {
+  StoreLimits limits = kLimits;
+  limits.row_read_bytes = 20;
+  const Cell cell{Family::kData, "c", Timestamp(1), Of(9)};
+  RowBytes few(limits.few_selectors, limits);
+  EXPECT_TRUE(few.Count({cell, cell, cell}).ok()) << "as many as there are";
+  RowBytes many(limits.few_selectors + 1, limits);
+  EXPECT_TRUE(many.Count({cell}).ok());
+  EXPECT_TRUE(many.Count({cell, cell}).ok());
+  EXPECT_EQ(many.Count({cell, cell, cell}).code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(ValidateReadTest, RowKeyHasOneByteUpToTheLimit) {
   EXPECT_TRUE(ValidateRead(ReadOf(Of(1), {}), kLimits).ok());
   EXPECT_TRUE(ValidateRead(ReadOf(Of(8), {}), kLimits).ok());

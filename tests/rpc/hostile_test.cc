@@ -97,10 +97,12 @@ class HostileTest : public ::testing::Test {
   }
 
   // Calls a method by its name with any bytes.
-  grpc::Status CallWith(const std::string& method, const std::string& bytes) const {
+  grpc::Status CallWith(const std::string& method, const std::string& bytes,
+                        grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) const {
     grpc::GenericStub stub(channel_);
     grpc::ClientContext context;
     SetTimeout(&context, kTimeout);
+    context.set_compression_algorithm(compression);
     const grpc::Slice slice(bytes);
     const grpc::ByteBuffer request(&slice, 1);
     grpc::ByteBuffer response;
@@ -383,6 +385,53 @@ TEST_F(HostileTest, MoreRowsThanARequestMayName) {
     EXPECT_THAT(status.error_message(), HasSubstr("the limit is 100000")) << method;
   }
   ExpectServes();
+}
+
+// Two bytes of an empty message become a hundred when they are parsed.
+TEST_F(HostileTest, RequestsThatGrow) {
+  Start();
+  ExpectServes();
+  std::string empties;
+  while (empties.size() < 20 * kMiB) empties.append("\x0a\0", 2);
+  const size_t before = MemoryInUse();
+  const grpc::Status many = CallWith("/percolator.v1.Store/Read", empties);
+  EXPECT_EQ(many.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << many.error_message();
+  EXPECT_THAT(many.error_message(), HasSubstr("128 MiB of memory"));
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    EXPECT_EQ(CallWith("/percolator.v1.Store/Read", empties, algorithm).error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  }
+  EXPECT_LT(MemoryInUse(), before + 200 * kMiB);
+  ExpectServes();
+}
+
+TEST_F(HostileTest, MethodsTakeNoMoreThanTheyNeed) {
+  Start();
+  for (const auto& [method, bytes] : std::vector<std::pair<std::string, size_t>>{
+           {"/percolator.v1.Oracle/GetTimestamps", 2'000},
+           {"/percolator.v1.Coordination/KeepAlive", 2'000},
+           {"/percolator.v1.Coordination/Listen", 2'000},
+           {"/percolator.v1.Coordination/Claim", 200'000},
+           {"/percolator.v1.Store/CreateTable", 200'000},
+           {"/google.bigtable.v2.Bigtable/SampleRowKeys", 200'000},
+           {"/google.bigtable.admin.v2.BigtableTableAdmin/CreateTable", 2'000'000},
+           {"/google.bigtable.admin.v2.BigtableInstanceAdmin/GetInstance", 200'000}}) {
+    const grpc::Status status = CallWith(method, std::string(bytes, '\x7a'));
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << method;
+    EXPECT_THAT(status.error_message(), HasSubstr("the limit for this method")) << method;
+  }
+  ExpectServes();
+}
+
+TEST_F(HostileTest, TablesAndSchemasWithoutEnd) {
+  Start();
+  RemoteStore store(channel_, kTimeout);
+  EXPECT_THAT(store.CreateTable({"t", std::string(StoreLimits().schema_bytes + 1, 's')}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than the limit of 65536")));
+  absl::Status status;
+  for (size_t i = 0; status.ok() && i <= StoreLimits().tables; ++i) status = store.CreateTable({StrCat("t", i), ""});
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("1000 tables")));
+  EXPECT_THAT(store.DropTable("t0"), IsOk());
+  EXPECT_THAT(store.CreateTable({"t", std::string(StoreLimits().schema_bytes, 's')}), IsOk());
 }
 
 // More requests than can wait: some are refused, which tells them to try again, and the others are answered.

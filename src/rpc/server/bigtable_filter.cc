@@ -19,7 +19,14 @@ using Step = BigtableFilter::Step;
 using RowState = BigtableFilter::RowState;
 
 constexpr int64_t kMicrosPerMilli = 1000;
-constexpr size_t kMostCells = 1'000'000;  // unless the row has more
+constexpr size_t kMostCells = 1'000'000;         // unless the row has more
+constexpr size_t kMostBytes = size_t{16} << 20;  // the same
+
+size_t CellBytes(const BigtableCells& cells) {
+  size_t bytes = 0;
+  for (const BigtableCell& cell : cells) bytes += cell.qualifier.size() + cell.value.size();
+  return bytes;
+}
 
 absl::Status Invalid(std::string_view field, std::string_view what) {
   return absl::InvalidArgumentError(StrCat("Error in field '", field, "': ", what));
@@ -384,6 +391,7 @@ absl::StatusOr<BigtableCells> BigtableFilter::Apply(std::string_view row_key, Bi
   if (!step_) return cells;
   RowState row{row_key, {}};
   const size_t before = cells.size();
+  const size_t bytes_before = CellBytes(cells);
   step_(row, cells);
   if (row.too_many) {
     return absl::InvalidArgumentError(
@@ -392,6 +400,10 @@ absl::StatusOr<BigtableCells> BigtableFilter::Apply(std::string_view row_key, Bi
   if (!row.sunk.empty()) {
     cells.insert(cells.end(), row.sunk.begin(), row.sunk.end());
     PutInOrder(cells);
+  }
+  if (const size_t bytes = CellBytes(cells); bytes > std::max(kMostBytes, bytes_before)) {
+    return absl::InvalidArgumentError(
+        StrCat("the filter makes ", bytes, " bytes of the ", bytes_before, " of a row; the limit is ", kMostBytes));
   }
   return cells;
 }

@@ -12,7 +12,8 @@
 // LABEL       [a-z0-9-]{1,15}; of the filters of one chain only one may label, because a cell has one label at most.
 // LIMITS      20480 bytes, and 20 deep.
 // COPIES      Interleaves within chains multiply cells. A row of which more than a million cells come together is
-//             kInvalidArgument, so that a small request does not need all memory.
+//             kInvalidArgument, so that a small request does not need all memory. The same holds for more than 16 MiB, unless
+//             the row itself is larger.
 // EMPTY       A filter without any field passes everything. A kind that is not known here is kInvalidArgument.
 
 #ifndef PERCOLATOR_RPC_SERVER_BIGTABLE_FILTER_H_

@@ -232,6 +232,7 @@ void RowChunker::Add(std::string_view key, const BigtableCells& cells) {
     bytes_ = 0;
   }
   bytes_ += bytes;
+  all_bytes_ += bytes;
   bt::ReadRowsResponse& message = messages_.back();
   const BigtableCell* last = nullptr;
   for (const BigtableCell& cell : cells) {
@@ -258,6 +259,7 @@ void RowChunker::Add(std::string_view key, const BigtableCells& cells) {
 
 std::vector<bt::ReadRowsResponse> RowChunker::Take() {
   bytes_ = 0;
+  all_bytes_ = 0;
   return std::exchange(messages_, {});
 }
 
@@ -297,7 +299,7 @@ size_t RowReader::PageRows() const {
 absl::StatusOr<std::vector<Row>> RowReader::ReadKeys() {
   std::vector<Row> rows;
   size_t bytes = 0;
-  while (!AtEnd() && rows.size() < kKeysAtOnce && bytes < kKeysBytes && IsSingle(ranges_[next_])) {
+  while (next_ < ranges_.size() && rows.size() < kKeysAtOnce && bytes < kKeysBytes && IsSingle(ranges_[next_])) {
     absl::StatusOr<std::vector<Row>> read =
         store_->Read({{table_->id(), std::move(ranges_[next_].start), plan_.selectors}});
     if (!read.ok()) return read.status();
@@ -320,10 +322,15 @@ absl::StatusOr<std::vector<Row>> RowReader::ScanRange() {
 }
 
 absl::StatusOr<std::vector<bt::ReadRowsResponse>> RowReader::Next() {
-  const absl::StatusOr<std::vector<Row>> rows = IsSingle(ranges_[next_]) ? ReadKeys() : ScanRange();
-  if (!rows.ok()) return rows.status();
+  if (next_row_ == rows_.size()) {
+    absl::StatusOr<std::vector<Row>> rows = IsSingle(ranges_[next_]) ? ReadKeys() : ScanRange();
+    if (!rows.ok()) return rows.status();
+    rows_ = *std::move(rows);
+    next_row_ = 0;
+  }
   RowChunker chunker;
-  for (const Row& row : *rows) {
+  while (next_row_ < rows_.size() && chunker.bytes() < kKeysBytes) {
+    const Row& row = rows_[next_row_++];
     const absl::StatusOr<BigtableCells> cells = plan_.rest.Apply(row.key, table_->CellsOf(row));
     if (!cells.ok()) return cells.status();
     if (cells->empty()) continue;
@@ -331,8 +338,12 @@ absl::StatusOr<std::vector<bt::ReadRowsResponse>> RowReader::Next() {
     told_ = row.key;
     if (left_ > 0 && --left_ == 0) {
       next_ = ranges_.size();
-      break;
+      next_row_ = rows_.size();
     }
+  }
+  if (next_row_ == rows_.size()) {
+    rows_ = {};
+    next_row_ = 0;
   }
   std::vector<bt::ReadRowsResponse> messages = chunker.Take();
   if (messages.empty() && !AtEnd()) TellProgress(&messages);

@@ -62,12 +62,15 @@ class RowChunker {
 
   // REQUIRES: there are cells.
   void Add(std::string_view key, const BigtableCells& cells);
+  // All that was added, about.
+  size_t bytes() const { return all_bytes_; }
   // The messages for all that was added.
   std::vector<google::bigtable::v2::ReadRowsResponse> Take();
 
  private:
   std::vector<google::bigtable::v2::ReadRowsResponse> messages_;
-  size_t bytes_ = 0;  // of the last, about
+  size_t bytes_ = 0;      // of the last, about
+  size_t all_bytes_ = 0;  // of all
 };
 
 // The rows of one request, page by page.
@@ -79,7 +82,9 @@ class RowReader {
 
   // The next messages; possibly none.
   absl::StatusOr<std::vector<google::bigtable::v2::ReadRowsResponse>> Next();
-  bool AtEnd() const { return next_ == ranges_.size(); }
+  bool AtEnd() const { return next_ == ranges_.size() && next_row_ == rows_.size(); }
+
+  size_t selectors() const { return plan_.selectors.size(); }
 
  private:
   RowReader(Store* store, std::shared_ptr<const BigtableTable> table, ReadPlan plan, std::vector<RowRange> ranges,
@@ -94,9 +99,11 @@ class RowReader {
   const std::shared_ptr<const BigtableTable> table_;
   const ReadPlan plan_;
   std::vector<RowRange> ranges_;
-  size_t next_ = 0;   // of the ranges, the first that is not done
-  int64_t left_;      // rows that may still come; negative: any number
-  std::string told_;  // the last key in an answer: of a row, or how far the server has come
+  size_t next_ = 0;        // of the ranges, the first that is not done
+  std::vector<Row> rows_;  // that were read
+  size_t next_row_ = 0;    // of these, the first that is not done: a filter may make much of each
+  int64_t left_;           // rows that may still come; negative: any number
+  std::string told_;       // the last key in an answer: of a row, or how far the server has come
 };
 
 }  // namespace percolator

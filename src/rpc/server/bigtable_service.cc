@@ -11,6 +11,7 @@
 #include "src/rpc/server/bigtable_read.h"
 #include "src/rpc/server/bigtable_tables.h"
 #include "src/rpc/server/calls.h"
+#include "src/rpc/server/requests.h"
 
 namespace percolator {
 namespace {
@@ -19,6 +20,9 @@ namespace admin = google::bigtable::admin::v2;
 namespace bt = google::bigtable::v2;
 
 using Context = grpc::CallbackServerContext;
+
+// Of a schema, or the keys at which a new table is split.
+constexpr size_t kSchemaRequestBytes = size_t{1} << 20;
 
 // What the three services share.
 struct Parts {
@@ -31,21 +35,34 @@ struct Parts {
   BigtableAdmin administrator;
 };
 
-class DataService final : public bt::Bigtable::CallbackService {
+class DataService final : public LimitedService<bt::Bigtable::CallbackService> {
  public:
-  explicit DataService(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {}
+  explicit DataService(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {
+    const size_t large = parts_->executor->request_bytes();
+    RequestMemory* const memory = parts_->executor->requests();
+    LimitStream(0, large, memory, &DataService::ReadRows);
+    LimitStream(1, kSmallRequestBytes, memory, &DataService::SampleRowKeys);
+    LimitUnary(2, large, memory, &DataService::MutateRow);
+    LimitStream(3, large, memory, &DataService::MutateRows);
+    LimitUnary(4, large, memory, &DataService::CheckAndMutateRow);
+    LimitUnary(5, kSmallRequestBytes, memory, &DataService::PingAndWarm);
+    LimitUnary(6, large, memory, &DataService::ReadModifyWriteRow);
+  }
 
-  grpc::ServerWriteReactor<bt::ReadRowsResponse>* ReadRows(Context* /*context*/,
+  grpc::ServerWriteReactor<bt::ReadRowsResponse>* ReadRows(Context* context,
                                                            const bt::ReadRowsRequest* request) override {
     using Stream = PagedStream<bt::ReadRowsResponse>;
     return Stream::Start(
-        parts_->executor,
+        context, parts_->executor,
         [this, request, reader = std::shared_ptr<RowReader>()]() mutable -> absl::StatusOr<Stream::Page> {
           if (reader == nullptr) {
             auto opened = RowReader::Open(parts_->store, &parts_->tables, *request);
             if (!opened.ok()) return opened.status();
             reader = *std::move(opened);
           }
+          RequestMemory::Share share;
+          absl::Status enough = parts_->executor->requests()->TakeForSelectors(reader->selectors(), &share);
+          if (!enough.ok()) return enough;
           Stream::Page page;
           if (!reader->AtEnd()) {
             auto responses = reader->Next();
@@ -57,16 +74,16 @@ class DataService final : public bt::Bigtable::CallbackService {
         });
   }
 
-  grpc::ServerWriteReactor<bt::SampleRowKeysResponse>* SampleRowKeys(Context* /*context*/,
+  grpc::ServerWriteReactor<bt::SampleRowKeysResponse>* SampleRowKeys(Context* context,
                                                                      const bt::SampleRowKeysRequest* request) override {
-    return PagedStream<bt::SampleRowKeysResponse>::Start(parts_->executor,
+    return PagedStream<bt::SampleRowKeysResponse>::Start(context, parts_->executor,
                                                          [this, request] { return Sample(*request); });
   }
 
-  grpc::ServerWriteReactor<bt::MutateRowsResponse>* MutateRows(Context* /*context*/,
+  grpc::ServerWriteReactor<bt::MutateRowsResponse>* MutateRows(Context* context,
                                                                const bt::MutateRowsRequest* request) override {
     using Stream = PagedStream<bt::MutateRowsResponse>;
-    return Stream::Start(parts_->executor, [this, request]() -> absl::StatusOr<Stream::Page> {
+    return Stream::Start(context, parts_->executor, [this, request]() -> absl::StatusOr<Stream::Page> {
       absl::StatusOr<bt::MutateRowsResponse> response = parts_->mutator.MutateRows(*request);
       if (!response.ok()) return response.status();
       return Stream::Page{{*std::move(response)}, true};
@@ -74,19 +91,20 @@ class DataService final : public bt::Bigtable::CallbackService {
   }
 
   grpc::ServerUnaryReactor* MutateRow(Context* context, const bt::MutateRowRequest* request,
-                                      bt::MutateRowResponse* /*response*/) override {
-    return RunUnary(context, parts_->executor, [this, request] { return parts_->mutator.MutateRow(*request); });
+                                      bt::MutateRowResponse* response) override {
+    return RunUnary(context, parts_->executor, response,
+                    [this, request] { return parts_->mutator.MutateRow(*request); });
   }
 
   grpc::ServerUnaryReactor* CheckAndMutateRow(Context* context, const bt::CheckAndMutateRowRequest* request,
                                               bt::CheckAndMutateRowResponse* response) override {
-    return RunUnary(context, parts_->executor,
+    return RunUnary(context, parts_->executor, response,
                     [=, this] { return parts_->mutator.CheckAndMutateRow(*request, response); });
   }
 
   grpc::ServerUnaryReactor* ReadModifyWriteRow(Context* context, const bt::ReadModifyWriteRowRequest* request,
                                                bt::ReadModifyWriteRowResponse* response) override {
-    return RunUnary(context, parts_->executor,
+    return RunUnary(context, parts_->executor, response,
                     [=, this] { return parts_->mutator.ReadModifyWriteRow(*request, response); });
   }
 
@@ -119,9 +137,19 @@ class DataService final : public bt::Bigtable::CallbackService {
   const std::shared_ptr<Parts> parts_;
 };
 
-class TableAdminService final : public admin::BigtableTableAdmin::CallbackService {
+class TableAdminService final : public LimitedService<admin::BigtableTableAdmin::CallbackService> {
  public:
-  explicit TableAdminService(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {}
+  explicit TableAdminService(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {
+    RequestMemory* const memory = parts_->executor->requests();
+    LimitUnary(0, kSchemaRequestBytes, memory, &TableAdminService::CreateTable);
+    LimitUnary(1, kSmallRequestBytes, memory, &TableAdminService::ListTables);
+    LimitUnary(2, kSmallRequestBytes, memory, &TableAdminService::GetTable);
+    LimitUnary(3, kSmallRequestBytes, memory, &TableAdminService::DeleteTable);
+    LimitUnary(4, kSchemaRequestBytes, memory, &TableAdminService::ModifyColumnFamilies);
+    LimitUnary(5, kSmallRequestBytes, memory, &TableAdminService::DropRowRange);
+    LimitUnary(6, kSmallRequestBytes, memory, &TableAdminService::GenerateConsistencyToken);
+    LimitUnary(7, kSmallRequestBytes, memory, &TableAdminService::CheckConsistency);
+  }
 
   grpc::ServerUnaryReactor* CreateTable(Context* context, const admin::CreateTableRequest* request,
                                         admin::Table* response) override {
@@ -161,15 +189,20 @@ class TableAdminService final : public admin::BigtableTableAdmin::CallbackServic
   template <typename Request, typename Response>
   grpc::ServerUnaryReactor* Run(Context* context, absl::Status (BigtableAdmin::*method)(const Request&, Response*),
                                 const Request* request, Response* response) {
-    return RunUnary(context, parts_->executor,
+    return RunUnary(context, parts_->executor, response,
                     [=, this] { return (parts_->administrator.*method)(*request, response); });
   }
 
   const std::shared_ptr<Parts> parts_;
 };
 
-class InstanceAdminService final : public admin::BigtableInstanceAdmin::CallbackService {
+class InstanceAdminService final : public LimitedService<admin::BigtableInstanceAdmin::CallbackService> {
  public:
+  explicit InstanceAdminService(RequestMemory* memory) {
+    LimitUnary(0, kSmallRequestBytes, memory, &InstanceAdminService::GetInstance);
+    LimitUnary(1, kSmallRequestBytes, memory, &InstanceAdminService::ListClusters);
+  }
+
   grpc::ServerUnaryReactor* GetInstance(Context* context, const admin::GetInstanceRequest* request,
                                         admin::Instance* response) override {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
@@ -191,7 +224,7 @@ std::vector<std::unique_ptr<grpc::Service>> NewBigtableServices(Store* store, Ex
   std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(std::make_unique<DataService>(parts));
   services.push_back(std::make_unique<TableAdminService>(std::move(parts)));
-  services.push_back(std::make_unique<InstanceAdminService>());
+  services.push_back(std::make_unique<InstanceAdminService>(executor->requests()));
   return services;
 }
 

@@ -17,6 +17,10 @@ using google::bigtable::admin::v2::ModifyColumnFamiliesRequest;
 using Modification = ModifyColumnFamiliesRequest::Modification;
 
 constexpr size_t kFamilyNameBytes = 64;
+// Foreign tables that are kept in memory.
+constexpr size_t kKnownTables = 100;
+// What families and their rules may take in memory: rules of rules without content are small on the wire.
+constexpr size_t kSchemaMemory = size_t{256} << 10;
 
 // Where the schema of a foreign table is, once it was changed.
 std::string SchemaRow() { return {'\0'}; }
@@ -32,6 +36,18 @@ absl::Status CheckFamilyName(std::string_view name) {
   }
   return absl::InvalidArgumentError(
       StrCat("\"", name, "\" is no name of a column family: it has 1 to 64 of the characters -_.a-zA-Z0-9"));
+}
+
+absl::Status CheckSchema(const v1::BigtableSchema& schema) {
+  constexpr size_t kLimit = StoreLimits().schema_bytes - kForeignSchemaMark.size();
+  if (const size_t bytes = schema.ByteSizeLong(); bytes > kLimit) {
+    return absl::InvalidArgumentError(StrCat("the families of a table have ", bytes, " bytes; the limit is ", kLimit));
+  }
+  if (const size_t bytes = schema.SpaceUsedLong(); bytes > kSchemaMemory) {
+    return absl::InvalidArgumentError(
+        StrCat("the families of a table take ", bytes, " bytes of memory; the limit is ", kSchemaMemory));
+  }
+  return absl::OkStatus();
 }
 
 // Takes "NAME/SOMETHING" off the front, with the slash after it, if there is one.
@@ -209,6 +225,7 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Load(const 
   }
   auto table = std::make_shared<const BigtableTable>(info.name, false, std::move(schema));
   MutexLock lock(&mutex_);
+  if (known_.size() >= kKnownTables) known_.clear();
   // What was read before a change may be what was changed: the next who asks reads again.
   if (changes == changes_) known_[info.name] = table;
   return table;
@@ -227,11 +244,9 @@ void BigtableTables::Know(const std::string& id, std::shared_ptr<const BigtableT
 absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Find(std::string_view table_name) {
   const absl::StatusOr<std::string> id = TableIdOf(table_name);
   if (!id.ok()) return id.status();
-  const absl::StatusOr<std::vector<TableInfo>> infos = store_->ListTables();
-  if (!infos.ok()) return infos.status();
-  const auto info =
-      std::find_if(infos->begin(), infos->end(), [&](const TableInfo& table) { return table.name == *id; });
-  if (info == infos->end()) return absl::NotFoundError(StrCat("table \"", table_name, "\" not found"));
+  const absl::StatusOr<TableInfo> info = store_->GetTable(*id);
+  if (absl::IsNotFound(info.status())) return absl::NotFoundError(StrCat("table \"", table_name, "\" not found"));
+  if (!info.ok()) return info.status();
   return Load(*info);
 }
 
@@ -254,6 +269,7 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Create(cons
   for (const auto& [name, family] : schema.families()) {
     if (absl::Status s = CheckFamilyName(name); !s.ok()) return s;
   }
+  if (absl::Status s = CheckSchema(schema); !s.ok()) return s;
   const MutexLock administration(&administration_);
   const bool native = IsNative(schema);
   TableInfo info{id, native ? "" : StrCat(kForeignSchemaMark, schema.SerializeAsString())};
@@ -302,6 +318,7 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Modify(std:
       return absl::InvalidArgumentError(StrCat("family \"", dropped, "\" can't be dropped and created in one request"));
     }
   }
+  if (absl::Status s = CheckSchema(schema); !s.ok()) return s;
   auto changed = std::make_shared<const BigtableTable>(table->id(), false, std::move(schema));
   {
     const MutexLock gate(&gate_);

@@ -3,6 +3,7 @@
 #ifndef PERCOLATOR_RPC_SERVER_CALLS_H_
 #define PERCOLATOR_RPC_SERVER_CALLS_H_
 
+#include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
@@ -15,6 +16,8 @@
 #include "absl/status/statusor.h"
 #include "src/base/mutex.h"
 #include "src/rpc/server/executor.h"
+#include "src/rpc/server/requests.h"
+#include "src/rpc/server/unsent.h"
 #include "src/rpc/status.h"
 
 namespace percolator {
@@ -26,22 +29,52 @@ inline grpc::ServerUnaryReactor* AnswerUnary(grpc::CallbackServerContext* contex
   return reactor;
 }
 
-// One request, one answer, which `work` has written when it returns. UNAVAILABLE, if too many wait for their turn. If the
-// client is gone when its turn comes, nothing is done: those who wait are many when the server is slow, and then many have
-// given up.
-template <typename Work>
-grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executor* executor, Work work) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const bool taken = executor->TryRun([context, reactor, work = std::move(work)] {
-    reactor->Finish(context->IsCancelled() ? grpc::Status::CANCELLED : ToGrpc(work()));
+// One request and its answer, with the memory of both. Ends itself.
+class UnaryCall final : public grpc::ServerUnaryReactor {
+ public:
+  UnaryCall(grpc::CallbackServerContext* context, Executor* executor)
+      : context_(context),
+        request_(executor->requests()->TakeOf(context->c_call())),
+        answer_(executor->unsent(), context) {}
+
+  // With the answer, if the status is OK and the client takes its answers.
+  void Answer(absl::Status status, const google::protobuf::Message& response) {
+    // Once as it is, and once in gRPC's buffers.
+    if (status.ok()) status = answer_.TryAdd(2 * response.ByteSizeLong());
+    Finish(ToGrpc(status));
+  }
+
+  bool cancelled() const { return context_->IsCancelled(); }
+
+ private:
+  void OnDone() override { delete this; }
+  // OnDone needs no thread of its own: it does not wait.
+  bool InternalInlineable() override { return true; }
+
+  grpc::CallbackServerContext* const context_;
+  const RequestMemory::Share request_;
+  UnsentAnswers::Call answer_;
+};
+
+// One request, one answer, which `work` has written when it returns. UNAVAILABLE, if too many wait for their turn, or
+// the client does not take answers. If the client is gone when its turn comes, nothing is done: those who wait are many
+// when the server is slow, and then many have given up.
+template <typename Response, typename Work>
+grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executor* executor, Response* response,
+                                   Work work) {
+  auto* const call = new UnaryCall(context, executor);
+  const bool taken = executor->TryRun([call, response, work = std::move(work)] {
+    if (call->cancelled()) return call->Finish(grpc::Status::CANCELLED);
+    call->Answer(work(), *response);
   });
-  if (!taken) reactor->Finish(ToGrpc(executor->TooBusy()));
-  return reactor;
+  if (!taken) call->Finish(ToGrpc(executor->TooBusy()));
+  return call;
 }
 
 // One request and a stream of answers, made page by page: the next page is made when the one before has been taken by the
-// transport, so a client that does not read holds one page and no thread. It ends itself, also when the client goes away.
-// UNAVAILABLE, if too many requests wait for their turn; once begun it is not refused.
+// transport, so a client that does not read holds one page and no thread. If clients hold too much that they do not read,
+// it waits before it makes the next (unsent.h). It ends itself, also when the client goes away. UNAVAILABLE, if too many
+// requests wait for their turn; once begun it is not refused.
 template <typename Response>
 class PagedStream final : public grpc::ServerWriteReactor<Response> {
  public:
@@ -52,21 +85,29 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
   // Called by threads of the executor, never by two at once.
   using Next = std::function<absl::StatusOr<Page>()>;
 
-  static grpc::ServerWriteReactor<Response>* Start(Executor* executor, Next next) {
-    auto* const stream = new PagedStream(executor, std::move(next));
+  static grpc::ServerWriteReactor<Response>* Start(grpc::CallbackServerContext* context, Executor* executor,
+                                                   Next next) {
+    auto* const stream = new PagedStream(context, executor, std::move(next));
     const bool taken = executor->TryRun([stream] { stream->Produce(); });
     if (!taken) stream->Finish(ToGrpc(executor->TooBusy()));
     return stream;
   }
 
  private:
-  PagedStream(Executor* executor, Next next) : executor_(executor), next_(std::move(next)) {}
+  PagedStream(grpc::CallbackServerContext* context, Executor* executor, Next next)
+      : executor_(executor),
+        next_(std::move(next)),
+        request_(executor->requests()->TakeOf(context->c_call())),
+        unsent_(executor->unsent(), context) {}
 
   void Produce() {
     bool cancelled = false;
     {
       MutexLock lock(&mutex_);
-      while (!cancelled_ && status_.ok() && !page_.last && sent_ == page_.responses.size()) MakePage();
+      while (!cancelled_ && status_.ok() && !page_.last && sent_ == page_.responses.size()) {
+        if (unsent_.WaitForRoom([this] { executor_->Run([this] { Produce(); }); })) return;
+        MakePage();
+      }
       cancelled = cancelled_;
     }
     if (cancelled) return this->Finish(grpc::Status::CANCELLED);
@@ -81,7 +122,11 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
     sent_ = 0;
     page_.responses.clear();
     status_ = page.status();
-    if (page.ok()) page_ = *std::move(page);
+    if (!page.ok()) return;
+    page_ = *std::move(page);
+    size_t bytes = 0;
+    for (const Response& response : page_.responses) bytes += response.ByteSizeLong();
+    unsent_.Add(bytes);
   }
 
   // Writes the next answer of the page, or ends the stream.
@@ -110,6 +155,9 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
     {
       MutexLock lock(&mutex_);
       if (!ok) cancelled_ = true;
+      Response taken;  // and gone, while the others of the page wait
+      if (sent_ > 0) taken.Swap(&page_.responses[sent_ - 1]);
+      unsent_.Sent(taken.ByteSizeLong());
       page_done = !ok || (!page_.last && sent_ == page_.responses.size());
     }
     if (page_done) {
@@ -121,6 +169,7 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
   void OnCancel() override {
     MutexLock lock(&mutex_);
     cancelled_ = true;
+    if (unsent_.StopWaiting()) executor_->Run([this] { Produce(); });
   }
   void OnDone() override {
     { MutexLock lock(&mutex_); }  // what was done under it is done
@@ -129,7 +178,9 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
 
   Executor* const executor_;
   const Next next_;
+  const RequestMemory::Share request_;
   Mutex mutex_;
+  UnsentAnswers::Call unsent_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   Page page_ ABSL_GUARDED_BY(mutex_);

@@ -14,6 +14,10 @@ namespace {
 // Hints that wait for one listener. Their bytes are bounded too: what is in a hint comes from strangers.
 constexpr int kWaitingHints = 10'000;
 constexpr size_t kWaitingBytes = size_t{1} << 20;
+// What requests may be at most.
+constexpr size_t kNumberRequestBytes = 1 << 10;
+constexpr size_t kNameRequestBytes = 2 * CoordinationService::kNameBytes;
+constexpr size_t kHintsRequestBytes = size_t{8} << 20;
 
 absl::Status Stopping() { return absl::UnavailableError("the server stops"); }
 
@@ -125,7 +129,19 @@ class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::
 };
 
 CoordinationService::CoordinationService(Oracle* oracle, Executor* executor, Duration session_ttl, size_t most_sessions)
-    : oracle_(oracle), executor_(executor), session_ttl_(session_ttl), most_sessions_(most_sessions) {}
+    : oracle_(oracle), executor_(executor), session_ttl_(session_ttl), most_sessions_(most_sessions) {
+  RequestMemory* const memory = executor->requests();
+  LimitUnary(0, kNumberRequestBytes, memory, &CoordinationService::OpenSession);
+  LimitUnary(1, kNumberRequestBytes, memory, &CoordinationService::KeepAlive);
+  LimitUnary(2, kNumberRequestBytes, memory, &CoordinationService::EndSession);
+  LimitUnary(3, kNumberRequestBytes, memory, &CoordinationService::IsAlive);
+  LimitUnary(4, kNumberRequestBytes, memory, &CoordinationService::OldestSnapshot);
+  LimitUnary(5, kNameRequestBytes, memory, &CoordinationService::Campaign);
+  LimitUnary(6, kNameRequestBytes, memory, &CoordinationService::Claim);
+  LimitUnary(7, kNameRequestBytes, memory, &CoordinationService::Release);
+  LimitUnary(8, kHintsRequestBytes, memory, &CoordinationService::SendHints);
+  LimitStream(9, kNumberRequestBytes, memory, &CoordinationService::Listen);
+}
 
 CoordinationService::~CoordinationService() = default;
 
@@ -165,7 +181,7 @@ CoordinationService::Reactor* CoordinationService::OpenSession(Context* context,
                                                                const v1::OpenSessionRequest* /*request*/,
                                                                v1::OpenSessionResponse* response) {
   // By the executor: an oracle may have to wait for the disk.
-  return RunUnary(context, executor_, [=, this] {
+  return RunUnary(context, executor_, response, [=, this] {
     const absl::StatusOr<Timestamp> drawn = oracle_->GetTimestamp();
     if (!drawn.ok()) return drawn.status();
     Expire();  // so that the dead make room

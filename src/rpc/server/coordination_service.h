@@ -24,10 +24,11 @@
 #include "src/coord/session_book.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
 #include "src/rpc/server/executor.h"
+#include "src/rpc/server/requests.h"
 
 namespace percolator {
 
-class CoordinationService final : public v1::Coordination::CallbackService {
+class CoordinationService final : public LimitedService<v1::Coordination::CallbackService> {
  public:
   static constexpr int kHintsAtOnce = 10'000;             // in one request, more are INVALID_ARGUMENT
   static constexpr size_t kHintBytes = size_t{64} << 20;  // that wait for all listeners, then some are lost

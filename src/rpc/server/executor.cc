@@ -6,8 +6,12 @@
 
 namespace percolator {
 
-Executor::Executor(int threads, size_t most_waiting)
-    : most_waiting_(most_waiting), changed_(Runtime::Real()->NewWaitQueue()) {
+Executor::Executor(int threads, size_t most_waiting, const CallMemory& memory)
+    : most_waiting_(most_waiting),
+      memory_(memory),
+      requests_(memory.requests),
+      unsent_(memory.unsent, memory.unsent_of_connection),
+      changed_(Runtime::Real()->NewWaitQueue()) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 

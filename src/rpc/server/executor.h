@@ -1,4 +1,4 @@
-// Executor: threads for work that blocks, so that the few threads which gRPC calls us on never do.
+// Executor: threads for work that blocks, so that the few threads which gRPC calls us on never do; and the memory for it.
 
 #ifndef PERCOLATOR_RPC_SERVER_EXECUTOR_H_
 #define PERCOLATOR_RPC_SERVER_EXECUTOR_H_
@@ -13,15 +13,25 @@
 #include "absl/status/status.h"
 #include "src/base/mutex.h"
 #include "src/base/runtime.h"
+#include "src/rpc/server/requests.h"
+#include "src/rpc/server/unsent.h"
 
 namespace percolator {
+
+// Limits, in bytes (percolator/server.h).
+struct CallMemory {
+  size_t request = size_t{80} << 20;
+  size_t requests = size_t{256} << 20;
+  size_t unsent = size_t{256} << 20;
+  size_t unsent_of_connection = size_t{128} << 20;
+};
 
 class Executor {
  public:
   using Task = std::function<void()>;
 
   // So many tasks at most wait for one of so many threads.
-  Executor(int threads, size_t most_waiting);
+  Executor(int threads, size_t most_waiting, const CallMemory& memory = {});
   // Does what is still waiting.
   ~Executor();
 
@@ -33,10 +43,17 @@ class Executor {
   // The error of whoever is refused.
   absl::Status TooBusy() const;
 
+  size_t request_bytes() const { return memory_.request; }
+  RequestMemory* requests() { return &requests_; }
+  UnsentAnswers* unsent() { return &unsent_; }
+
  private:
   void Work();
 
   const size_t most_waiting_;
+  const CallMemory memory_;
+  RequestMemory requests_;
+  UnsentAnswers unsent_;
   Mutex mutex_;
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;

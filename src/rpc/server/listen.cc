@@ -3,9 +3,13 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/numbers.h"
 #include "src/base/strings.h"
 #include "src/rpc/channel.h"
+#include "src/rpc/server/requests.h"
 
 namespace percolator {
 namespace {
@@ -16,10 +20,17 @@ constexpr int kStreamsPerConnection = 1000;
 constexpr int kKeepaliveMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 constexpr int kShortestPingMs = 5'000;
-// For messages that are being received, of all connections together: beyond it reading slows down.
-constexpr size_t kMemoryForMessages = size_t{2} << 30;
+// A connection that has not said a first word of HTTP/2, or of TLS, after this is closed.
+constexpr int kHandshakeMs = 10'000;
+// A connection without a call for this long is closed. Clients open another when they need it.
+constexpr int kIdleMs = 10 * 60'000;
 
-absl::StatusOr<std::string> HostOf(const std::string& address) {
+struct HostPort {
+  std::string host;
+  std::string port;
+};
+
+absl::StatusOr<HostPort> Split(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
     return absl::InvalidArgumentError(StrCat("can't listen on \"", address, "\": it is HOST:PORT"));
@@ -30,9 +41,9 @@ absl::StatusOr<std::string> HostOf(const std::string& address) {
     return absl::InvalidArgumentError(
         StrCat("can't listen on \"", address, "\": it is HOST:PORT, and a port is a number from 0 to 65535"));
   }
-  std::string host = address.substr(0, colon);
-  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  return host;
+  HostPort split{address.substr(0, colon), address.substr(colon + 1)};
+  if (split.host.front() == '[' && split.host.back() == ']') split.host = split.host.substr(1, split.host.size() - 2);
+  return split;
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const TlsFiles& tls) {
@@ -53,9 +64,13 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const TlsFi
 void SetLimits(const ListenOptions& options, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(static_cast<int>(options.request_bytes));
   builder->SetMaxSendMessageSize(static_cast<int>(options.answer_bytes));
-  builder->SetResourceQuota(grpc::ResourceQuota("percolator").Resize(kMemoryForMessages));
-  // Two servers on one port would each get some of the requests.
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder->SetResourceQuota(grpc::ResourceQuota("percolator").Resize(options.receive_bytes));
+  // A small message can unpack to a very large one, and does so before any limit applies.
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder->SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
@@ -65,12 +80,19 @@ void SetLimits(const ListenOptions& options, grpc::ServerBuilder* builder) {
 
 }  // namespace
 
+void Listening::Stop(Duration grace) {
+  acceptor->Stop();
+  server->Shutdown(DeadlineIn(grace));
+  server->Wait();
+  server.reset();
+}
+
 absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector<grpc::Service*>& services) {
   Listening listening;
-  const absl::StatusOr<std::string> host = HostOf(options.address);
-  if (!host.ok()) return host.status();
-  listening.host = *host;
-  if (options.tls.empty() && !IsLoopback(*host) && !options.plaintext_for_all) {
+  const absl::StatusOr<HostPort> split = Split(options.address);
+  if (!split.ok()) return split.status();
+  listening.host = split->host;
+  if (options.tls.empty() && !IsLoopback(listening.host) && !options.plaintext_for_all) {
     return absl::InvalidArgumentError(StrCat(
         "others can reach ", options.address,
         ", and what is sent there would be plain text: give a certificate and a key, or say that this is wanted, with "
@@ -78,16 +100,31 @@ absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector
   }
   const absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials = Credentials(options.tls);
   if (!credentials.ok()) return credentials.status();
+  // The other half is for the files of the store, and for what else the process does.
+  const size_t connections = std::min(options.connections, RaiseFileLimit() / 2);
+  absl::StatusOr<std::unique_ptr<Acceptor>> acceptor =
+      Acceptor::Bind(split->host, split->port, std::max<size_t>(1, connections));
+  if (!acceptor.ok()) {
+    return absl::Status(acceptor.status().code(),
+                        StrCat("can't listen on ", options.address, ": ", acceptor.status().message()));
+  }
+  listening.acceptor = *std::move(acceptor);
+  listening.port = listening.acceptor->port();
   grpc::ServerBuilder builder;
   SetLimits(options, &builder);
-  builder.AddListeningPort(options.address, *credentials, &listening.port);
+  using ConnectionType = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  std::unique_ptr<Acceptor::Grpc> grpc =
+      builder.experimental().AddExternalConnectionAcceptor(ConnectionType::FROM_FD, *credentials);
   for (grpc::Service* service : services) builder.RegisterService(service);
   listening.server = builder.BuildAndStart();
-  if (listening.server == nullptr || listening.port == 0) {
-    return absl::UnavailableError(
-        StrCat("can't listen on ", options.address,
-               ": the address is taken or not this machine's, or the certificate and key do not fit"));
+  if (listening.server == nullptr) {
+    return absl::InvalidArgumentError(
+        StrCat("can't listen on ", options.address, ": the certificate and the key do not fit"));
   }
+  listening.acceptor->Start(std::move(grpc), [unsent = options.unsent] {
+    if (unsent != nullptr) unsent->CancelStalled();
+    TrimMemory();
+  });
   return listening;
 }
 

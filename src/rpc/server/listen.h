@@ -13,6 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
+#include "src/rpc/server/acceptor.h"
+#include "src/rpc/server/unsent.h"
 
 namespace percolator {
 
@@ -22,12 +24,19 @@ struct ListenOptions {
   bool plaintext_for_all = false;
   size_t request_bytes = size_t{80} << 20;
   size_t answer_bytes = size_t{256} << 20;
+  size_t connections = 10'000;
+  size_t receive_bytes = size_t{256} << 20;
+  UnsentAnswers* unsent = nullptr;  // whose stalled calls are cancelled; null: none. Must outlive the server
 };
 
 struct Listening {
+  // Accepts no more, and ends the server: requests under way have so long, then they are cancelled.
+  void Stop(Duration grace);
+
   std::unique_ptr<grpc::Server> server;
   std::string host;
   int port = 0;
+  std::unique_ptr<Acceptor> acceptor;
 };
 
 // Starts a server of these services, which must outlive it. kInvalidArgument: an address that is none, files that can't be

@@ -51,9 +51,7 @@ class OracleServer::Impl {
   void Stop() {
     if (listening_.server == nullptr) return;
     oracle_->Resign();
-    listening_.server->Shutdown(DeadlineIn(kGrace));
-    listening_.server->Wait();
-    listening_.server.reset();
+    listening_.Stop(kGrace);
   }
 
  private:

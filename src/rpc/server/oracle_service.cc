@@ -29,7 +29,8 @@ grpc::ServerUnaryReactor* OracleService::GetTimestamps(grpc::CallbackServerConte
   if (absl::Status s = CheckDrawn(count); !s.ok()) return AnswerUnary(context, s);
   const std::optional<absl::StatusOr<Timestamp>> first = oracle_->TryGetTimestamps(count);
   if (first.has_value()) return AnswerUnary(context, SetFirst(*first, response));
-  return RunUnary(context, executor_, [=, this] { return SetFirst(oracle_->GetTimestamps(count), response); });
+  return RunUnary(context, executor_, response,
+                  [=, this] { return SetFirst(oracle_->GetTimestamps(count), response); });
 }
 
 }  // namespace percolator

@@ -26,6 +26,10 @@ absl::StatusOr<OwnedParts> OpenParts(const ServerOptions& options) {
   return OpenEmbedded(options.data, embedded);
 }
 
+CallMemory MemoryOf(const ServerOptions& options) {
+  return {options.request_bytes, options.requests_memory, options.unsent_bytes, options.unsent_bytes_per_connection};
+}
+
 absl::Status CheckOptions(const ServerOptions& options) {
   if (options.threads < 1) return absl::InvalidArgumentError("a server needs at least one thread");
   if (options.waiting_requests < 1) return absl::InvalidArgumentError("at least one request must be able to wait");
@@ -36,6 +40,10 @@ absl::Status CheckOptions(const ServerOptions& options) {
     if (bytes >= 1 && bytes <= std::numeric_limits<int>::max()) continue;  // an int, to gRPC
     return absl::InvalidArgumentError("request_bytes and answer_bytes must be at least 1, and less than 2 GiB");
   }
+  if (options.connections < 1) return absl::InvalidArgumentError("a server needs at least one connection");
+  if (options.requests_memory / 2 < options.request_bytes) {
+    return absl::InvalidArgumentError("requests_memory must be at least twice request_bytes");
+  }
   return absl::OkStatus();
 }
 
@@ -45,7 +53,7 @@ class Server::Impl {
  public:
   Impl(const ServerOptions& options, OwnedParts parts)
       : parts_(std::move(parts)),
-        executor_(std::make_unique<Executor>(options.threads, options.waiting_requests)),
+        executor_(std::make_unique<Executor>(options.threads, options.waiting_requests, MemoryOf(options))),
         store_(parts_.store.get(), parts_.oracle.get(), executor_.get()),
         oracle_(parts_.oracle.get(), executor_.get()),
         coordination_(parts_.oracle.get(), executor_.get(), options.session_ttl, options.sessions),
@@ -55,7 +63,8 @@ class Server::Impl {
     std::vector<grpc::Service*> services = {&store_, &oracle_, &coordination_};
     for (const std::unique_ptr<grpc::Service>& service : bigtable_) services.push_back(service.get());
     absl::StatusOr<Listening> listening =
-        Listen({options.listen, options.tls, options.plaintext_for_all, options.request_bytes, options.answer_bytes},
+        Listen({options.listen, options.tls, options.plaintext_for_all, options.request_bytes, options.answer_bytes,
+                options.connections, options.receive_bytes, executor_->unsent()},
                services);
     if (!listening.ok()) return listening.status();
     listening_ = *std::move(listening);
@@ -67,9 +76,7 @@ class Server::Impl {
   absl::Status Stop(Duration grace) {
     if (listening_.server != nullptr) {
       coordination_.StopListening();
-      listening_.server->Shutdown(DeadlineIn(grace));
-      listening_.server->Wait();
-      listening_.server.reset();
+      listening_.Stop(grace);
     }
     executor_.reset();  // nothing waits any more: every request is answered
     return parts_.store->Close();

@@ -15,6 +15,9 @@
 namespace percolator {
 namespace {
 
+constexpr size_t kScanRequestBytes = size_t{16} << 20;
+constexpr size_t kTableRequestBytes = size_t{128} << 10;
+
 // The request is ours alone until it is answered: its content can be taken out instead of being copied.
 template <typename Message>
 Message* Mine(const Message* request) {
@@ -45,24 +48,28 @@ size_t AddRows(std::vector<Row> rows, v1::ReadResponse* response) {
   return bytes;
 }
 
-absl::Status Read(Store* store, v1::ReadRequest* request, v1::ReadResponse* response) {
+absl::Status Read(Store* store, RequestMemory* memory, v1::ReadRequest* request, v1::ReadResponse* response) {
   if (absl::Status s = CheckRows(request->reads_size()); !s.ok()) return s;
   absl::StatusOr<std::vector<RowRead>> reads = FromMessages<RowRead>(request->mutable_reads());
   if (!reads.ok()) return reads.status();
   size_t bytes = 0;
-  for (auto next = reads->begin(); next != reads->end() && bytes < StoreService::kReadBytes;) {
-    const auto end = next + std::min<ptrdiff_t>(reads->end() - next, StoreService::kReadAtOnce);
-    absl::StatusOr<std::vector<Row>> rows = store->Read({std::move_iterator(next), std::move_iterator(end)});
+  std::vector<RowRead> one(1);  // one by one: nobody knows how large rows are before they are read
+  for (auto next = reads->begin(); next != reads->end() && bytes < StoreService::kReadBytes; ++next) {
+    one.front() = std::move(*next);
+    RequestMemory::Share share;
+    if (absl::Status s = memory->TakeForSelectors(one.front().selectors.size(), &share); !s.ok()) return s;
+    absl::StatusOr<std::vector<Row>> rows = store->Read(one);
     if (!rows.ok()) return rows.status();
     bytes += AddRows(*std::move(rows), response);
-    next = end;
   }
   return AddSafePoint(store, response);
 }
 
-absl::Status Scan(Store* store, v1::ScanRequest* request, v1::ScanResponse* response) {
+absl::Status Scan(Store* store, RequestMemory* memory, v1::ScanRequest* request, v1::ScanResponse* response) {
   const absl::StatusOr<ScanRequest> scan = FromMessage(request);
   if (!scan.ok()) return scan.status();
+  RequestMemory::Share share;
+  if (absl::Status s = memory->TakeForSelectors(scan->selectors.size(), &share); !s.ok()) return s;
   absl::StatusOr<ScanPage> page = store->Scan(*scan);
   if (!page.ok()) return page.status();
   for (Row& row : page->rows) ToMessage(std::move(row), response->add_rows());
@@ -122,37 +129,55 @@ absl::Status RaiseSafePoint(Store* store, Oracle* oracle, Timestamp ts) {
 
 }  // namespace
 
+StoreService::StoreService(Store* store, Oracle* oracle, Executor* executor)
+    : store_(store), oracle_(oracle), executor_(executor) {
+  const size_t large = executor->request_bytes();
+  RequestMemory* const memory = executor->requests();
+  LimitUnary(0, large, memory, &StoreService::Read);
+  LimitUnary(1, std::min(kScanRequestBytes, large), memory, &StoreService::Scan);
+  LimitUnary(2, large, memory, &StoreService::Mutate);
+  LimitUnary(3, large, memory, &StoreService::MutateTogether);
+  LimitUnary(4, kSmallRequestBytes, memory, &StoreService::RaiseSafePoint);
+  LimitUnary(5, kSmallRequestBytes, memory, &StoreService::GetSafePoint);
+  LimitUnary(6, kSmallRequestBytes, memory, &StoreService::SampleRowKeys);
+  LimitUnary(7, kTableRequestBytes, memory, &StoreService::CreateTable);
+  LimitUnary(8, kSmallRequestBytes, memory, &StoreService::DropTable);
+  LimitUnary(9, kSmallRequestBytes, memory, &StoreService::ListTables);
+}
+
 StoreService::Reactor* StoreService::Read(Context* context, const v1::ReadRequest* request,
                                           v1::ReadResponse* response) {
-  return RunUnary(context, executor_, [=, this] { return percolator::Read(store_, Mine(request), response); });
+  return RunUnary(context, executor_, response,
+                  [=, this] { return percolator::Read(store_, executor_->requests(), Mine(request), response); });
 }
 
 StoreService::Reactor* StoreService::Scan(Context* context, const v1::ScanRequest* request,
                                           v1::ScanResponse* response) {
-  return RunUnary(context, executor_, [=, this] { return percolator::Scan(store_, Mine(request), response); });
+  return RunUnary(context, executor_, response,
+                  [=, this] { return percolator::Scan(store_, executor_->requests(), Mine(request), response); });
 }
 
 StoreService::Reactor* StoreService::Mutate(Context* context, const v1::MutateRequest* request,
                                             v1::MutateResponse* response) {
-  return RunUnary(context, executor_,
+  return RunUnary(context, executor_, response,
                   [=, this] { return percolator::Mutate(store_, oracle_, Mine(request), response); });
 }
 
 StoreService::Reactor* StoreService::MutateTogether(Context* context, const v1::MutateTogetherRequest* request,
                                                     v1::MutateTogetherResponse* response) {
-  return RunUnary(context, executor_,
+  return RunUnary(context, executor_, response,
                   [=, this] { return percolator::MutateTogether(store_, oracle_, Mine(request), response); });
 }
 
 StoreService::Reactor* StoreService::RaiseSafePoint(Context* context, const v1::RaiseSafePointRequest* request,
-                                                    v1::RaiseSafePointResponse* /*response*/) {
-  return RunUnary(context, executor_,
+                                                    v1::RaiseSafePointResponse* response) {
+  return RunUnary(context, executor_, response,
                   [=, this] { return percolator::RaiseSafePoint(store_, oracle_, Timestamp(request->timestamp())); });
 }
 
 StoreService::Reactor* StoreService::GetSafePoint(Context* context, const v1::GetSafePointRequest* /*request*/,
                                                   v1::GetSafePointResponse* response) {
-  return RunUnary(context, executor_, [=, this] {
+  return RunUnary(context, executor_, response, [=, this] {
     const absl::StatusOr<Timestamp> safe_point = store_->SafePoint();
     if (safe_point.ok()) response->set_timestamp(safe_point->value());
     return safe_point.status();
@@ -161,7 +186,7 @@ StoreService::Reactor* StoreService::GetSafePoint(Context* context, const v1::Ge
 
 StoreService::Reactor* StoreService::SampleRowKeys(Context* context, const v1::SampleRowKeysRequest* request,
                                                    v1::SampleRowKeysResponse* response) {
-  return RunUnary(context, executor_, [=, this] {
+  return RunUnary(context, executor_, response, [=, this] {
     const absl::StatusOr<std::vector<std::string>> keys = store_->SampleRowKeys(request->table());
     if (!keys.ok()) return keys.status();
     for (const std::string& key : *keys) response->add_keys(key);
@@ -170,20 +195,20 @@ StoreService::Reactor* StoreService::SampleRowKeys(Context* context, const v1::S
 }
 
 StoreService::Reactor* StoreService::CreateTable(Context* context, const v1::CreateTableRequest* request,
-                                                 v1::CreateTableResponse* /*response*/) {
-  return RunUnary(context, executor_, [=, this] {
+                                                 v1::CreateTableResponse* response) {
+  return RunUnary(context, executor_, response, [=, this] {
     return store_->CreateTable({request->table().name(), request->table().schema()});
   });
 }
 
 StoreService::Reactor* StoreService::DropTable(Context* context, const v1::DropTableRequest* request,
-                                               v1::DropTableResponse* /*response*/) {
-  return RunUnary(context, executor_, [=, this] { return store_->DropTable(request->name()); });
+                                               v1::DropTableResponse* response) {
+  return RunUnary(context, executor_, response, [=, this] { return store_->DropTable(request->name()); });
 }
 
 StoreService::Reactor* StoreService::ListTables(Context* context, const v1::ListTablesRequest* /*request*/,
                                                 v1::ListTablesResponse* response) {
-  return RunUnary(context, executor_, [=, this] {
+  return RunUnary(context, executor_, response, [=, this] {
     const absl::StatusOr<std::vector<TableInfo>> tables = store_->ListTables();
     if (!tables.ok()) return tables.status();
     for (const TableInfo& table : *tables) {

@@ -9,24 +9,23 @@
 #include "percolator/store.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
 #include "src/rpc/server/executor.h"
+#include "src/rpc/server/requests.h"
 
 namespace percolator {
 
 // Each request is one call of the store, made by the executor. Mutate, if it is asked to, and MutateTogether draw from
 // `oracle`, which is why only the server's own may be used beside it. A safe point must be below a timestamp of it.
-class StoreService final : public v1::Store::CallbackService {
+class StoreService final : public LimitedService<v1::Store::CallbackService> {
  public:
   // Rows that one request may read or change. Without a limit a message that is not large could name very many, of nothing
   // each.
   static constexpr int kMostRows = 100'000;
   // An answer to Read ends with the row that reaches this, though more were asked for: it may be asked for the rest. Nobody
-  // can make the server gather more than this and what it reads at once.
-  static constexpr size_t kReadBytes = size_t{32} << 20;
-  static constexpr size_t kReadAtOnce = 16;
+  // can make the server gather more than this and the last row.
+  static constexpr size_t kReadBytes = size_t{4} << 20;
 
   // All must outlive this.
-  StoreService(Store* store, Oracle* oracle, Executor* executor)
-      : store_(store), oracle_(oracle), executor_(executor) {}
+  StoreService(Store* store, Oracle* oracle, Executor* executor);
 
   using Context = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;

@@ -59,8 +59,10 @@ size_t SelectVersions(const std::string& column, const Versions& versions, const
   return taken;
 }
 
-// Appends all that `selectors` select. Returns how many versions it looked at.
-size_t SelectCells(const Families& row, const std::vector<Selector>& selectors, std::vector<Cell>* cells) {
+// Appends all that `selectors` select. Returns how many versions it looked at. kResourceExhausted: they are too large.
+absl::StatusOr<size_t> SelectCells(const Families& row, const std::vector<Selector>& selectors,
+                                   const StoreLimits& limits, std::vector<Cell>* cells) {
+  RowBytes bytes(selectors.size(), limits);
   size_t looked_at = 0;
   for (const Selector& selector : selectors) {
     const Columns& columns = In(row, selector.family);
@@ -69,6 +71,7 @@ size_t SelectCells(const Families& row, const std::vector<Selector>& selectors, 
       looked_at += SelectVersions(it->first, it->second, selector, cells);
       if (selector.column.has_value()) break;
     }
+    if (absl::Status s = bytes.Count(*cells); !s.ok()) return s;
   }
   return looked_at;
 }
@@ -146,13 +149,14 @@ class MemoryStore final : public Store {
   absl::Status CreateTable(const TableInfo& info) override;
   absl::Status DropTable(const std::string& name) override;
   absl::StatusOr<std::vector<TableInfo>> ListTables() override;
+  absl::StatusOr<TableInfo> GetTable(const std::string& name) override;
   absl::Status Close() override;
 
  private:
   absl::StatusOr<Row> ReadRow(const RowRead& read) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<MutateResult> MutateRow(const RowMutation& mutation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<bool> HoldsIn(const Rows& rows, const RowMutation& mutation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  ScanPage ScanRows(const Rows& rows, const ScanRequest& request) const;
+  absl::StatusOr<ScanPage> ScanRows(const Rows& rows, const ScanRequest& request) const;
   absl::StatusOr<Table*> FindTable(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const StoreLimits limits_;
@@ -188,7 +192,9 @@ absl::StatusOr<Row> MemoryStore::ReadRow(const RowRead& read) {
   if (!table.ok()) return table.status();
   Row row{read.row, {}};
   const auto it = (*table)->rows.find(read.row);
-  if (it != (*table)->rows.end()) SelectCells(it->second, read.selectors, &row.cells);
+  if (it == (*table)->rows.end()) return row;
+  const absl::StatusOr<size_t> looked_at = SelectCells(it->second, read.selectors, limits_, &row.cells);
+  if (!looked_at.ok()) return looked_at.status();
   return row;
 }
 
@@ -201,7 +207,7 @@ absl::StatusOr<ScanPage> MemoryStore::Scan(const ScanRequest& request) {
   return ScanRows((*table)->rows, request);
 }
 
-ScanPage MemoryStore::ScanRows(const Rows& rows, const ScanRequest& request) const {
+absl::StatusOr<ScanPage> MemoryStore::ScanRows(const Rows& rows, const ScanRequest& request) const {
   ScanPage page;
   size_t bytes = 0;
   size_t work = 0;
@@ -214,7 +220,9 @@ ScanPage MemoryStore::ScanRows(const Rows& rows, const ScanRequest& request) con
     }
     Row row{it->first, {}};
     // A row is work even if nothing in it is selected.
-    work += 1 + SelectCells(it->second, request.selectors, &row.cells);
+    const absl::StatusOr<size_t> looked_at = SelectCells(it->second, request.selectors, limits_, &row.cells);
+    if (!looked_at.ok()) return looked_at.status();
+    work += 1 + *looked_at;
     if (row.cells.empty()) continue;
     bytes += BytesOf(row);
     page.rows.push_back(std::move(row));
@@ -307,7 +315,8 @@ absl::StatusOr<std::vector<std::string>> MemoryStore::SampleRowKeys(const std::s
 absl::Status MemoryStore::CreateTable(const TableInfo& info) {
   MutexLock lock(&mutex_);
   if (closed_) return StoreClosed();
-  if (absl::Status status = ValidateTableName(info.name); !status.ok()) return status;
+  if (absl::Status status = ValidateTable(info, limits_); !status.ok()) return status;
+  if (tables_.size() >= limits_.tables && !tables_.contains(info.name)) return TooManyTables(limits_);
   const bool created = tables_.try_emplace(info.name, Table{info.schema, {}}).second;
   return created ? absl::OkStatus() : TableExists(info.name);
 }
@@ -324,6 +333,14 @@ absl::StatusOr<std::vector<TableInfo>> MemoryStore::ListTables() {
   std::vector<TableInfo> infos;
   for (const auto& [name, table] : tables_) infos.push_back({name, table.schema});
   return infos;
+}
+
+absl::StatusOr<TableInfo> MemoryStore::GetTable(const std::string& name) {
+  MutexLock lock(&mutex_);
+  if (closed_) return StoreClosed();
+  const absl::StatusOr<Table*> table = FindTable(name);
+  if (!table.ok()) return table.status();
+  return TableInfo{name, (*table)->schema};
 }
 
 absl::Status MemoryStore::Close() {

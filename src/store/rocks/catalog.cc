@@ -66,6 +66,11 @@ std::vector<TableInfo> Catalog::List() const {
   return infos;
 }
 
+size_t Catalog::size() const {
+  ReaderLock lock(&mutex_);
+  return tables_.size();
+}
+
 bool Catalog::Full() const {
   ReaderLock lock(&mutex_);
   return next_id_ == std::numeric_limits<uint32_t>::max();

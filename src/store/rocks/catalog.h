@@ -46,6 +46,7 @@ class Catalog {
     return known != nullptr && known->info.name == name && !known->dropped ? known : LookUp(name);
   }
   std::vector<TableInfo> List() const;
+  size_t size() const;
 
   // No more tables can be made: the last id would have no end of range after it.
   bool Full() const;

@@ -57,7 +57,9 @@ absl::Status RocksStore::ReadRow(const Table& table, const RowRead& read, PointR
 }
 
 absl::Status RocksStore::ReadPoints(RowKeys* keys, const RowRead& read, PointReader* reader, Row* out) {
+  RowBytes bytes(read.selectors.size(), options_.limits);
   for (const Selector& selector : read.selectors) {
+    if (absl::Status s = bytes.Count(out->cells); !s.ok()) return s;
     const HashedPrefix cell = keys->GoTo(*selector.column);
     if (selector.family == Family::kLock) {
       locks_.Select(cell, selector, &out->cells);
@@ -68,7 +70,7 @@ absl::Status RocksStore::ReadPoints(RowKeys* keys, const RowRead& read, PointRea
         newest_write ? ReadNewestWrite(keys, selector, reader, out) : ReadVersions(keys, selector, reader, out);
     if (!status.ok()) return status;
   }
-  return absl::OkStatus();
+  return bytes.Count(out->cells);
 }
 
 // What nearly every read of a transaction asks for: at hand, if it was read lately and nobody has written since. As with
@@ -129,9 +131,11 @@ absl::Status RocksStore::ReadRowAtSnapshot(std::string_view row_prefix, const Ro
   rocksdb::ManagedSnapshot snapshot(db_.get());
   const ScanCursor::Range only_this_row = {std::string(row_prefix), PastRow(row_prefix)};
   ScanCursor::Budget budget;  // never needed: a cursor does not stop at the first row
+  RowBytes bytes(read.selectors.size(), options_.limits);
   for (const auto& cursor : OpenCursors(snapshot.snapshot(), read.selectors, only_this_row, &budget)) {
     if (!cursor->at_end()) cursor->TakeRow(&out->cells);
     if (!cursor->status().ok()) return cursor->status();
+    if (absl::Status s = bytes.Count(out->cells); !s.ok()) return s;
   }
   return absl::OkStatus();
 }

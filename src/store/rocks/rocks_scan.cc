@@ -23,14 +23,17 @@ ScanCursor* FirstInOrder(const std::vector<std::unique_ptr<ScanCursor>>& cursors
 }
 
 // Takes the row from every cursor that is in it. False: one has stopped there, and nothing may be returned of
-// the row.
-bool TakeRow(const std::string& row_prefix, const std::vector<std::unique_ptr<ScanCursor>>& cursors, Row* row) {
+// the row. kResourceExhausted: the row is too large.
+absl::StatusOr<bool> TakeRow(const std::string& row_prefix, const std::vector<std::unique_ptr<ScanCursor>>& cursors,
+                             const StoreLimits& limits, Row* row) {
   const auto in_row = [&](const auto& cursor) { return !cursor->at_end() && cursor->row_prefix() == row_prefix; };
   for (const auto& cursor : cursors) {
     if (in_row(cursor) && cursor->stopped()) return false;
   }
+  RowBytes bytes(cursors.size(), limits);
   for (const auto& cursor : cursors) {
     if (in_row(cursor)) cursor->TakeRow(&row->cells);
+    if (absl::Status s = bytes.Count(row->cells); !s.ok()) return s;
   }
   return true;
 }
@@ -71,7 +74,9 @@ absl::StatusOr<ScanPage> RocksStore::Scan(const ScanRequest& request) {
     const std::string row_prefix = first->row_prefix();
     const bool full =
         page.rows.size() == request.row_limit || (!page.rows.empty() && bytes >= options_.limits.scan_bytes);
-    if (full || !TakeRow(row_prefix, cursors, &row)) {
+    const absl::StatusOr<bool> taken = full ? false : TakeRow(row_prefix, cursors, options_.limits, &row);
+    if (!taken.ok()) return taken.status();
+    if (!*taken) {
       page.resume = std::move(row.key);
       break;
     }

@@ -170,9 +170,10 @@ absl::StatusOr<Table*> RocksStore::FindTable(const std::string& name) const {
 
 absl::Status RocksStore::CreateTable(const TableInfo& info) {
   if (closed_) return StoreClosed();
-  if (absl::Status s = ValidateTableName(info.name); !s.ok()) return s;
+  if (absl::Status s = ValidateTable(info, options_.limits); !s.ok()) return s;
   MutexLock lock(&admin_mutex_);
   if (catalog_.Find(info.name) != nullptr) return TableExists(info.name);
+  if (catalog_.size() >= options_.limits.tables) return TooManyTables(options_.limits);
   if (catalog_.Full()) return absl::ResourceExhaustedError("every id for a table has been used");
   if (absl::Status s = MayWrite(); !s.ok()) return s;
   if (absl::Status s = space_->Take(info.schema.size()); !s.ok()) return s;
@@ -211,6 +212,12 @@ absl::Status RocksStore::DropTable(const std::string& name) {
 absl::StatusOr<std::vector<TableInfo>> RocksStore::ListTables() {
   if (closed_) return StoreClosed();
   return catalog_.List();
+}
+
+absl::StatusOr<TableInfo> RocksStore::GetTable(const std::string& name) {
+  const absl::StatusOr<Table*> table = FindTable(name);
+  if (!table.ok()) return table.status();
+  return (*table)->info;
 }
 
 // G4: durable, then visible, then nobody is left who has not seen it: a mutation looks at the safe point under its

@@ -64,6 +64,7 @@ class RocksStore : public Store {
   absl::Status CreateTable(const TableInfo& info) override;
   absl::Status DropTable(const std::string& name) override;
   absl::StatusOr<std::vector<TableInfo>> ListTables() override;
+  absl::StatusOr<TableInfo> GetTable(const std::string& name) override;
   absl::Status Close() override;
 
   // For the benchmark, which compares with plain RocksDB on the same files.
