@@ -181,9 +181,9 @@ absl::Status RequestMemory::Take(size_t bytes, Share* share) {
 
 absl::Status RequestMemory::TakeForSelectors(size_t selectors, Share* share) {
   constexpr size_t kFew = 32;
-  constexpr size_t kBytesEach = 32 << 10;
+  constexpr size_t kBytesEach = 64 << 10;
   if (selectors <= kFew) return absl::OkStatus();
-  return Take(std::min(selectors * kBytesEach, one_request()), share);
+  return Take(std::min(selectors * kBytesEach, limit_ / 4 * 3), share);
 }
 
 void RequestMemory::Add(grpc_call* call, Arrived arrived) {
