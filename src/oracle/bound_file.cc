@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -81,6 +82,8 @@ absl::StatusOr<std::unique_ptr<BoundFile>> BoundFile::Open(const std::string& pa
     return absl::FailedPreconditionError(StrCat("cannot open the oracle's file ", path, ": ", std::strerror(errno)));
   }
   std::unique_ptr<BoundFile> file(new BoundFile(path, fd));
+  // Others who may read the file could lock it. Older versions made it so.
+  (void)fchmod(fd, 0600);
   if (absl::Status s = file->Lock(); !s.ok()) return s;
   if (absl::Status s = file->Load(); !s.ok()) return s;
   return file;
@@ -108,7 +111,7 @@ absl::Status BoundFile::Load() {
 // Made under another name, so that it is there whole or not at all.
 absl::StatusOr<std::unique_ptr<BoundFile>> BoundFile::Create(const std::string& path, uint64_t bound) {
   const std::string temporary = path + ".tmp";
-  const int fd = open(temporary.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int fd = open(temporary.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) {
     return absl::FailedPreconditionError(StrCat("cannot create ", temporary, ": ", std::strerror(errno)));
   }

@@ -62,6 +62,16 @@ TEST_F(BoundFileTest, KeepsTheBound) {
   EXPECT_EQ(OpenBound().value(), 7u);
 }
 
+// Whoever may read the file can lock it. Older versions let everybody.
+TEST_F(BoundFileTest, IsTheOwnersAlone) {
+  using std::filesystem::perms;
+  { ASSERT_THAT(BoundFile::Create(Path(), 5), IsOk()); }
+  EXPECT_EQ(std::filesystem::status(Path()).permissions(), perms(0600));
+  std::filesystem::permissions(Path(), perms(0644));
+  EXPECT_EQ(OpenBound().value(), 5u);
+  EXPECT_EQ(std::filesystem::status(Path()).permissions(), perms(0600));
+}
+
 // These bytes are on users' disks: see docs/format.md.
 TEST_F(BoundFileTest, GoldenBytes) {
   const std::string content = ContentFor(0x0102030405060708);

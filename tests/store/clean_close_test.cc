@@ -1,7 +1,10 @@
 // A store at rest: damage between a clean close and the next open is an error, never silently fewer rows.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -142,7 +145,7 @@ TEST_F(CleanCloseTest, ACutFileIsRefused) {
 TEST_F(CleanCloseTest, AChangedByteOfTheManifestIsRefused) {
   const fs::path manifest = Manifest();
   const std::string bytes = ReadBytes(manifest);
-  for (size_t i = 0; i < bytes.size(); i += Amount(7, 31)) {
+  for (size_t i = 0; i < bytes.size(); i += Amount(41, 97)) {
     std::string changed = bytes;
     changed[i] = static_cast<char>(changed[i] ^ 0x10);
     WriteBytes(manifest, changed);
@@ -158,7 +161,7 @@ TEST_F(CleanCloseTest, AChangedByteOfATableFileNeverHidesARow) {
   int reported = 0;
   for (const fs::path& table : Tables()) {
     const std::string bytes = ReadBytes(table);
-    for (size_t i = 0; i < bytes.size(); i += Amount(97, 499)) {
+    for (size_t i = 0; i < bytes.size(); i += Amount(211, 499)) {
       SCOPED_TRACE(StrCat(table.string(), " at ", i));
       std::string changed = bytes;
       changed[i] = static_cast<char>(changed[i] ^ 0x10);
@@ -177,7 +180,7 @@ TEST_F(CleanCloseTest, AChangedByteOfATableFileNeverHidesARow) {
 
 TEST_F(CleanCloseTest, ADamagedRecordIsRefused) {
   const std::string bytes = ReadBytes(Clean());
-  for (size_t i = 0; i < bytes.size(); i += 5) {
+  for (size_t i = 0; i < bytes.size(); i += 13) {
     std::string changed = bytes;
     changed[i] = static_cast<char>(changed[i] ^ 0x01);
     WriteBytes(Clean(), changed);
@@ -211,6 +214,112 @@ TEST_F(CleanCloseTest, AnOpenStoreHasNoRecord) {
 TEST_F(CleanCloseTest, OpenAndCloseAgainAndAgain) {
   for (int i = 0; i < 5; ++i) ASSERT_THAT(OpenAndReadAll(), IsOk());
 }
+
+// ---- Without a clean close
+
+class CrashImageTest : public CleanCloseTest {
+ protected:
+  // The folder as a crash leaves it: all rows are in table files, and once more, newer, in the log.
+  void SetUp() override {
+    CleanCloseTest::SetUp();
+    const absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(Dir());
+    ASSERT_THAT(store, IsOk());
+    for (size_t i = 0; i < kRows; ++i) {
+      const std::vector<Mutation> cells = {Mutation::Set(Family::kData, "c", Timestamp(1), "newer value")};
+      ASSERT_THAT((*store)->Mutate({{"t", StrCat("row", i), {}, cells}})[0], IsOk());
+    }
+    fs::copy(Dir(), dir_.path() + "/image", fs::copy_options::recursive);
+    ASSERT_THAT((*store)->Close(), IsOk());
+    fs::remove_all(Dir());
+    fs::rename(dir_.path() + "/image", Dir());
+    ASSERT_FALSE(fs::exists(Clean()));
+  }
+};
+
+TEST_F(CrashImageTest, IsRecovered) { EXPECT_THAT(OpenAndReadAll(), IsOk()); }
+
+TEST_F(CrashImageTest, ALostDatabaseIsNotTakenForANewOne) {
+  fs::remove(Dir() + "/rocksdb/CURRENT");
+  ExpectRefused("has lost its database");
+}
+
+TEST_F(CrashImageTest, AnEmptiedDatabaseBesideAnOracleIsNotTakenForANewOne) {
+  std::ofstream(Dir() + "/oracle") << "an oracle's file";
+  fs::remove_all(Dir() + "/rocksdb");
+  fs::create_directory(Dir() + "/rocksdb");
+  ExpectRefused("has lost its database");
+}
+
+TEST_F(CrashImageTest, AMissingTableFileIsReported) {
+  for (const fs::path& table : Tables()) {
+    const std::string bytes = ReadBytes(table);
+    fs::remove(table);
+    EXPECT_THAT(OpenAndReadAll(), StatusIs(absl::StatusCode::kDataLoss));
+    WriteBytes(table, bytes);
+  }
+}
+
+// ---- Who may read and lock
+
+class RightsTest : public CleanCloseTest {
+ protected:
+  static bool OwnerOnly(const fs::path& path) {
+    const fs::perms others = fs::perms::group_all | fs::perms::others_all;
+    return (fs::status(path).permissions() & others) == fs::perms::none;
+  }
+  // A lock as anybody can take it who may read the folder.
+  int LockFolder() const {
+    const int fd = open(Dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    EXPECT_EQ(flock(fd, LOCK_EX | LOCK_NB), 0);
+    return fd;
+  }
+};
+
+TEST_F(RightsTest, FoldersAndFilesAreTheOwnersAlone) {
+  const absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(Dir());
+  ASSERT_THAT(store, IsOk());
+  const auto expect_all_private = [&] {
+    EXPECT_TRUE(OwnerOnly(Dir()));
+    for (const auto& entry : fs::recursive_directory_iterator(Dir())) EXPECT_TRUE(OwnerOnly(entry)) << entry;
+  };
+  expect_all_private();
+  ASSERT_THAT((*store)->Close(), IsOk());
+  expect_all_private();
+}
+
+TEST_F(RightsTest, AFolderThatIsOpenToOthersStaysSoButItsLockFileDoesNot) {
+  fs::permissions(Dir(), fs::perms(0755));
+  fs::permissions(Dir() + "/LOCK", fs::perms(0644));
+  EXPECT_THAT(OpenAndReadAll(), IsOk());
+  EXPECT_EQ(fs::status(Dir()).permissions(), fs::perms(0755));
+  EXPECT_TRUE(OwnerOnly(Dir() + "/LOCK"));
+}
+
+TEST_F(RightsTest, ALockOfAReaderOfTheFolderDoesNotCount) {
+  const int stranger = LockFolder();
+  EXPECT_THAT(OpenAndReadAll(), IsOk());
+  close(stranger);
+}
+
+TEST_F(RightsTest, AnOlderVersionThatHasTheFolderOpenKeepsItUntilItCloses) {
+  fs::remove(Dir() + "/LOCK");  // as an older version leaves a folder
+  const int older = LockFolder();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(OpenAndReadAll(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  }
+  close(older);
+  EXPECT_THAT(OpenAndReadAll(), IsOk());
+}
+
+TEST_F(RightsTest, AnOlderVersionIsKeptOut) {
+  const absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(Dir());
+  ASSERT_THAT(store, IsOk());
+  const int fd = open(Dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  EXPECT_NE(flock(fd, LOCK_EX | LOCK_NB), 0);
+  close(fd);
+}
+
+// ---- The record
 
 // These bytes are on users' disks: see docs/format.md.
 TEST(CleanRecordTest, Golden) {

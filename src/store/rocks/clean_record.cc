@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -25,7 +26,7 @@ uint32_t CrcOf(std::string_view bytes) {
 
 std::string HexCrc(uint32_t crc) { return absl::StrFormat("%08x", crc); }
 
-bool IsTableFile(std::string_view name) { return name.size() > 4 && name.substr(name.size() - 4) == ".sst"; }
+bool IsTableFile(const std::string& name) { return absl::EndsWith(name, ".sst"); }
 
 absl::Status SyncFolderThrough(rocksdb::Env* env, const std::string& dir) {
   std::unique_ptr<rocksdb::Directory> folder;
@@ -77,6 +78,23 @@ absl::StatusOr<std::string> DifferenceOf(const CleanRecord::File& file, const st
   if (!status.ok()) return FromRocks(status, StrCat("reading ", path));
   if (CrcOf(bytes) != *file.crc) return StrCat("bytes of the file ", path, " have changed");
   return std::string();
+}
+
+// RocksDB would make a new database where it does not find CURRENT. It makes log and table files after CURRENT; and a
+// cluster makes its oracle's file after the database.
+absl::Status CheckNotLost(const StoreFolder& folder, rocksdb::Env* env) {
+  const std::string current = StrCat(folder.rocksdb_dir(), "/CURRENT");
+  if (env->FileExists(current).ok()) return absl::OkStatus();
+  std::vector<std::string> names;
+  if (rocksdb::Status s = env->GetChildren(folder.rocksdb_dir(), &names); !s.ok()) {
+    return FromRocks(s, StrCat("listing ", folder.rocksdb_dir()));
+  }
+  const bool has_data = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return IsTableFile(name) || absl::EndsWith(name, ".log");
+  });
+  if (!has_data && !env->FileExists(StrCat(folder.dir(), "/oracle")).ok()) return absl::OkStatus();
+  return absl::DataLossError(StrCat("the store in ", folder.dir(), " has lost its database: the file ", current,
+                                    " is missing. To go on, restore the folder from a backup"));
 }
 
 }  // namespace
@@ -132,7 +150,10 @@ absl::Status WriteCleanRecord(const StoreFolder& folder, uint64_t sequence, cons
 absl::StatusOr<uint64_t> TakeCleanRecord(const StoreFolder& folder, rocksdb::Env* env) {
   const std::string path = folder.clean_record_path();
   rocksdb::Status status = env->FileExists(path);
-  if (status.IsNotFound()) return 0;
+  if (status.IsNotFound()) {
+    if (absl::Status s = CheckNotLost(folder, env); !s.ok()) return s;
+    return 0;
+  }
   std::string text;
   if (status.ok()) status = rocksdb::ReadFileToString(env, path, &text);
   if (!status.ok()) return FromRocks(status, StrCat("reading ", path));

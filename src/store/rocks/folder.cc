@@ -25,6 +25,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFormatFile = "PERCOLATOR";
 constexpr std::string_view kFormatTemp = "PERCOLATOR.tmp";
+constexpr std::string_view kLockFile = "LOCK";
+constexpr std::string_view kLockText = "locked while the store is open\n";
 constexpr std::string_view kRocksDbFolder = "rocksdb";
 constexpr std::string_view kFormatText = "percolator store format ";
 
@@ -45,7 +47,7 @@ absl::Status SyncFolder(const std::string& dir) {
 }
 
 absl::Status WriteSynced(const std::string& path, const std::string& text) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return Failed("cannot create", path, errno);
   int error = 0;
   if (write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()) || fsync(fd) != 0) {
@@ -62,7 +64,7 @@ absl::Status MakeFolders(const fs::path& dir) {
   if (fs::exists(dir, error) || !dir.has_relative_path()) return absl::OkStatus();
   const fs::path parent = dir.parent_path();
   if (absl::Status s = MakeFolders(parent); !s.ok()) return s;
-  if (mkdir(dir.c_str(), 0755) != 0 && errno != EEXIST) return Failed("cannot create folder", dir, errno);
+  if (mkdir(dir.c_str(), 0700) != 0 && errno != EEXIST) return Failed("cannot create folder", dir, errno);
   return SyncFolder(parent);
 }
 
@@ -101,15 +103,19 @@ absl::Status CheckFormat(const std::string& dir) {
   return absl::OkStatus();
 }
 
-// OK if the folder is a store's after this, or was one before.
-absl::Status CheckOrMakeStoreFolder(const std::string& dir) {
+// Whether the folder is a store's already; if not, it is empty. An error: it is something else, or can't be used.
+absl::StatusOr<bool> CheckFolder(const std::string& dir) {
   std::error_code error;
   bool empty = true;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
     const std::string name = entry.path().filename();
-    if (name == kFormatFile) return CheckFormat(dir);
+    if (name == kFormatFile) {
+      if (absl::Status s = CheckFormat(dir); !s.ok()) return s;
+      return true;
+    }
     // A store that was never finished may have left these.
-    const bool unfinished = name == kFormatTemp || (name == kRocksDbFolder && fs::is_empty(entry.path(), error));
+    const bool unfinished =
+        name == kFormatTemp || name == kLockFile || (name == kRocksDbFolder && fs::is_empty(entry.path(), error));
     if (!unfinished) empty = false;
   }
   if (error) return Failed("cannot list folder", dir, error.value());
@@ -117,17 +123,49 @@ absl::Status CheckOrMakeStoreFolder(const std::string& dir) {
     return absl::FailedPreconditionError(
         StrCat(dir, " holds files but no Percolator store: name an empty or new folder, or the folder of a store"));
   }
-  return MakeStoreFolder(dir);
+  return false;
+}
+
+absl::Status OpenAlready(const std::string& dir) {
+  return absl::FailedPreconditionError(
+      StrCat("the store in ", dir,
+             " is open already, here or in another process: one at a time can use it. Close it there first"));
 }
 
 }  // namespace
 
-StoreFolder::StoreFolder(std::string dir, int fd) : dir_(std::move(dir)), fd_(fd) {}
+StoreFolder::StoreFolder(std::string dir) : dir_(std::move(dir)) {}
 
 // Unlocked by name: a child process that was forked meanwhile would keep the lock by its copy of the descriptor.
 StoreFolder::~StoreFolder() {
-  flock(fd_, LOCK_UN);
-  close(fd_);
+  for (const int fd : {folder_fd_, lock_fd_}) {
+    if (fd < 0) continue;
+    flock(fd, LOCK_UN);
+    close(fd);
+  }
+}
+
+absl::Status StoreFolder::Lock() {
+  const std::string path = PathIn(dir_, kLockFile);
+  lock_fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (lock_fd_ < 0) return Failed("cannot open", path, errno);
+  // A copy of the folder may have come with other rights.
+  (void)fchmod(lock_fd_, 0600);
+  if (flock(lock_fd_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return Failed("cannot lock", path, errno);
+    return OpenAlready(dir_);
+  }
+  // Older versions lock the folder itself. One may still have it open when this version uses it for the first time. Later
+  // it may be a stranger's lock, if the folder is open to others, and does not count. Ours keeps older versions out.
+  folder_fd_ = open(dir_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder_fd_ < 0) return Failed("cannot open folder", dir_, errno);
+  const bool folder_locked = flock(folder_fd_, LOCK_EX | LOCK_NB) == 0;
+  struct stat lock_file;
+  if (fstat(lock_fd_, &lock_file) != 0) return Failed("cannot look at", path, errno);
+  if (lock_file.st_size > 0) return absl::OkStatus();
+  if (!folder_locked) return OpenAlready(dir_);
+  if (write(lock_fd_, kLockText.data(), kLockText.size()) < 0) return Failed("cannot write", path, errno);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string& name, bool create_if_missing) {
@@ -143,16 +181,15 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string
     return absl::NotFoundError(StrCat("there is no store in ", dir));
   }
   if (absl::Status s = MakeFolders(path); !s.ok()) return s;
-  const int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return Failed("cannot open folder", dir, errno);
-  std::unique_ptr<StoreFolder> folder(new StoreFolder(dir, fd));
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return Failed("cannot lock folder", dir, errno);
-    return absl::FailedPreconditionError(
-        StrCat("the store in ", dir,
-               " is open already, here or in another process: one at a time can use it. Close it there first"));
-  }
-  if (absl::Status s = CheckOrMakeStoreFolder(dir); !s.ok()) return s;
+  // Looked at before the lock file is made in it, and again under the lock.
+  absl::StatusOr<bool> is_store = CheckFolder(dir);
+  if (!is_store.ok()) return is_store.status();
+  std::unique_ptr<StoreFolder> folder(new StoreFolder(dir));
+  if (absl::Status s = folder->Lock(); !s.ok()) return s;
+  is_store = CheckFolder(dir);
+  if (!is_store.ok()) return is_store.status();
+  if (*is_store) return folder;
+  if (absl::Status s = MakeStoreFolder(dir); !s.ok()) return s;
   return folder;
 }
 

@@ -5,8 +5,10 @@
 //   DIR/CLEAN        what the last clean close has left (clean_record.h); absent while the store is open
 //   DIR/messages     what RocksDB had to say since it was opened last
 //
-// An open folder is locked (flock on the folder itself), so a second open fails, in this process or another.
-// The lock goes with the process, however it dies.
+//   DIR/LOCK         locked with flock while the store is open, so a second open fails, in this process or another
+//
+// The lock goes with the process, however it dies. Folders and files are created for their owner alone. Whoever can open
+// a file, if only to read it, can lock it, so LOCK is always the owner's alone, also in a folder that others can read.
 
 #ifndef PERCOLATOR_STORE_ROCKS_FOLDER_H_
 #define PERCOLATOR_STORE_ROCKS_FOLDER_H_
@@ -37,10 +39,12 @@ class StoreFolder {
   std::string message_log_path() const { return dir_ + "/messages"; }
 
  private:
-  StoreFolder(std::string dir, int fd);
+  explicit StoreFolder(std::string dir);
+  absl::Status Lock();
 
   const std::string dir_;
-  const int fd_;
+  int lock_fd_ = -1;
+  int folder_fd_ = -1;
 };
 
 }  // namespace percolator

@@ -1,5 +1,7 @@
 #include "src/store/rocks/message_log.h"
 
+#include <fcntl.h>
+
 #include <cstdarg>
 #include <cstdio>
 
@@ -8,10 +10,15 @@
 namespace percolator {
 namespace {
 
+// Null if it can't be opened.
+std::FILE* OpenForOwner(const std::string& path) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  return fd < 0 ? nullptr : fdopen(fd, "w");
+}
+
 class MessageLog : public rocksdb::Logger {
  public:
-  explicit MessageLog(const std::string& path)
-      : Logger(rocksdb::InfoLogLevel::WARN_LEVEL), file_(std::fopen(path.c_str(), "we")) {}
+  explicit MessageLog(const std::string& path) : Logger(rocksdb::InfoLogLevel::WARN_LEVEL), file_(OpenForOwner(path)) {}
   ~MessageLog() override {
     if (file_ != nullptr) std::fclose(file_);
   }

@@ -1,5 +1,7 @@
 #include "src/store/rocks/rocks_store.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -19,12 +21,14 @@
 namespace percolator {
 namespace {
 
-// RocksDB without its lock file. The folder is locked already; and a database that failed is left behind open (see
-// Close), which must not keep the store from being opened again.
-class NoLockFile : public rocksdb::FileSystemWrapper {
+// RocksDB's files as the store wants them.
+//
+// Without a lock file: the folder is locked already; and a database that failed is left behind open (see Close), which
+// must not keep the store from being opened again. And for their owner alone: RocksDB creates files that all may read.
+class StoreFiles : public rocksdb::FileSystemWrapper {
  public:
   using FileSystemWrapper::FileSystemWrapper;
-  const char* Name() const override { return "percolator.NoLockFile"; }
+  const char* Name() const override { return "percolator.StoreFiles"; }
   rocksdb::IOStatus LockFile(const std::string& /*name*/, const rocksdb::IOOptions& /*options*/,
                              rocksdb::FileLock** lock, rocksdb::IODebugContext* /*debug*/) override {
     *lock = nullptr;
@@ -33,6 +37,14 @@ class NoLockFile : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus UnlockFile(rocksdb::FileLock* /*lock*/, const rocksdb::IOOptions& /*options*/,
                                rocksdb::IODebugContext* /*debug*/) override {
     return rocksdb::IOStatus::OK();
+  }
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override {
+    rocksdb::IOStatus status = FileSystemWrapper::NewWritableFile(path, options, result, debug);
+    // If that fails, as on a disk without modes, the folder's mode still protects the file.
+    if (status.ok()) (void)chmod(path.c_str(), 0600);
+    return status;
   }
 };
 
@@ -118,7 +130,7 @@ RocksStore::RocksStore(const RocksStoreOptions& options, std::unique_ptr<StoreFo
 RocksStore::~RocksStore() { Close().IgnoreError(); }
 
 absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
-  env_ = rocksdb::NewCompositeEnv(std::make_shared<NoLockFile>(env->GetFileSystem()));
+  env_ = rocksdb::NewCompositeEnv(std::make_shared<StoreFiles>(env->GetFileSystem()));
   space_.emplace(env->GetFileSystem(), folder_->dir(), options_.reserve_bytes);
   absl::StatusOr<uint64_t> closed_at = TakeCleanRecord(*folder_, env_.get());
   if (!closed_at.ok()) return closed_at.status();
