@@ -148,6 +148,7 @@ std::string ToText(const Faults& faults) {
     out += StrCat("focus=", StepName(step), "*", RateText(faults.focus_factor), " ");
   }
   if (faults.long_pauses) out += "long_pauses ";
+  if (faults.hears_copies) out += "hears_copies ";
   if (faults.crash_ends_session) out += "crash_ends_session ";
   if (faults.rows_travel_alone) out += "rows_travel_alone ";
   if (faults.scan_step != none.scan_step) out += StrCat("scan_step=", faults.scan_step, " ");

@@ -80,6 +80,8 @@ struct Faults {
   Duration retention{400'000};
   // A pause in four is longer than that.
   bool long_pauses = false;
+  // Of a message that arrives twice, the caller hears the second answer.
+  bool hears_copies = false;
   Duration down_max{20'000};
   // The sessions of a process that dies end at once, not after the lease.
   bool crash_ends_session = false;

@@ -198,19 +198,20 @@ void Call<Answer>::Send(size_t part, const Passage& passage, Server* server, Ser
   const ActorId actor = state_->process->id();
   CountMishaps(passage, &kernel->covered);
   if (passage.again.has_value()) {
-    kernel->scheduler.At(kernel->now() + *passage.again, actor, "again", [call = state_, serve, server] {
+    kernel->scheduler.At(kernel->now() + *passage.again, actor, "again", [call = state_, part, passage, serve, server] {
       if (!server->Arrive()) return;
       NoteMessage(*call, "arrives a second time");
-      serve(Responder<Answer>());
+      serve(call->kernel->faults.hears_copies ? Responder<Answer>(call, part, passage, server) : Responder<Answer>());
       server->Served();
     });
   }
+  const bool heard = !passage.again.has_value() || !kernel->faults.hears_copies;
   if (passage.request_lost) {
     NoteMessage(*state_, "request lost");
     return;
   }
   kernel->scheduler.At(kernel->now() + passage.there, actor, "request",
-                       [call = state_, part, passage, server, serve = std::move(serve)] {
+                       [call = state_, part, passage, server, heard, serve = std::move(serve)] {
                          const uint64_t epoch = server->epoch();
                          CoveredPairs& covered = call->kernel->covered;
                          if (!server->Arrive(passage.steps)) {
@@ -218,7 +219,7 @@ void Call<Answer>::Send(size_t part, const Passage& passage, Server* server, Ser
                            call->NobodyThere(call, *server, passage);
                            return;
                          }
-                         serve(Responder<Answer>(call, part, passage, server));
+                         serve(heard ? Responder<Answer>(call, part, passage, server) : Responder<Answer>());
                          server->Served(passage.steps);
                          if (server->epoch() != epoch) covered.Add(passage.steps, Mishap::kRestartAfter);
                        });

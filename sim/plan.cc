@@ -82,6 +82,27 @@ constexpr Step kRareSteps[] = {
     Step::kIsAlive,    Step::kOldestSnapshot, Step::kClaim,    Step::kAcknowledge, Step::kCommitSecondary,
 };
 
+// A client that has sent its commit, which arrives twice, and is paused for longer than the retention, while others overwrite
+// what it wrote and garbage is collected (G7).
+void ForgetClients(Dice* dice, Plan* plan) {
+  Faults& faults = plan->faults;
+  const bool in_one_step = dice->Toss();
+  plan->one_step = in_one_step ? Plan::OneStep::kAll : plan->one_step;
+  faults.one_step = in_one_step;
+  faults.hears_copies = true;
+  faults.long_pauses = true;
+  faults.focus.reset();
+  faults.focus_steps = Only(in_one_step ? Step::kOneStep : Step::kCommitPrimary);
+  faults.focus_factor = 20;
+  faults.rates.pause_after_send = 0.005;
+  faults.rates.duplicate = 0.5;
+  plan->cluster.gc_retention = faults.lease + Duration(1);
+  faults.retention = plan->cluster.gc_retention;
+  plan->cluster.gc_period = faults.lease / 2;
+  faults.duplicate_max = dice->OneOf({faults.latency_max * 4, faults.retention * 2});
+  plan->keys = std::min<size_t>(plan->keys, 5);
+}
+
 // On top of all else. A step that is common is troubled a little more than the others, a rare one much more.
 void WeighPairs(Dice* dice, bool observes, Plan* plan) {
   Faults& faults = plan->faults;
@@ -99,6 +120,7 @@ void WeighPairs(Dice* dice, bool observes, Plan* plan) {
     faults.focus_factor = is_rare ? dice->OneOf({20.0, 100.0}) : dice->OneOf({5.0, 20.0});
   }
   if (observes) plan->failing_percent = dice->OneOf<size_t>({0, 0, 5, 40, 90});
+  if (dice->Between(0, 7) == 0) ForgetClients(dice, plan);
 }
 
 std::string_view LayoutName(Plan::Layout layout) {
