@@ -58,8 +58,8 @@ struct ServerOptions {
   size_t requests_memory = size_t{256} << 20;
   // Answers that clients have not taken yet, all together and on one connection. Beyond it answers are refused with
   // kUnavailable, streams wait, and calls of which nothing was taken for two seconds are cancelled.
-  size_t unsent_bytes = size_t{128} << 20;
-  size_t unsent_bytes_per_connection = size_t{64} << 20;
+  size_t unsent_bytes = size_t{256} << 20;
+  size_t unsent_bytes_per_connection = size_t{128} << 20;
 };
 
 class Server {

@@ -22,8 +22,8 @@ namespace percolator {
 struct CallMemory {
   size_t request = size_t{80} << 20;
   size_t requests = size_t{256} << 20;
-  size_t unsent = size_t{128} << 20;
-  size_t unsent_of_connection = size_t{64} << 20;
+  size_t unsent = size_t{256} << 20;
+  size_t unsent_of_connection = size_t{128} << 20;
 };
 
 class Executor {
