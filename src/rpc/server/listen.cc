@@ -61,6 +61,22 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const TlsFi
   return grpc::SslServerCredentials(options);
 }
 
+// Whether gRPC can use them: it says so only when it listens by itself.
+bool AreUsable(const std::shared_ptr<grpc::ServerCredentials>& credentials) {
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", credentials, &port);
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue = builder.AddCompletionQueue();
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server != nullptr) server->Shutdown();
+  queue->Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue->Next(&tag, &ok)) {
+  }
+  return server != nullptr && port != 0;
+}
+
 void SetLimits(const ListenOptions& options, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(static_cast<int>(options.request_bytes));
   builder->SetMaxSendMessageSize(static_cast<int>(options.answer_bytes));
@@ -100,6 +116,9 @@ absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector
   }
   const absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials = Credentials(options.tls);
   if (!credentials.ok()) return credentials.status();
+  if (!options.tls.empty() && !AreUsable(*credentials)) {
+    return absl::UnavailableError(StrCat("can't listen on ", options.address, ": the certificate and key do not fit"));
+  }
   // The other half is for the files of the store, and for what else the process does.
   const size_t connections = std::min(options.connections, RaiseFileLimit() / 2);
   absl::StatusOr<std::unique_ptr<Acceptor>> acceptor =
@@ -119,7 +138,7 @@ absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector
   listening.server = builder.BuildAndStart();
   if (listening.server == nullptr) {
     return absl::InvalidArgumentError(
-        StrCat("can't listen on ", options.address, ": the certificate and the key do not fit"));
+        StrCat("can't listen on ", options.address, ": the certificate and key do not fit"));
   }
   listening.acceptor->Start(std::move(grpc), [unsent = options.unsent] {
     if (unsent != nullptr) unsent->CancelStalled();
