@@ -163,6 +163,36 @@ TEST_F(EmbeddedTest, AFolderOfSomethingElseIsRefused) {
   EXPECT_TRUE(std::filesystem::exists(Folder() + "/photos.zip"));
 }
 
+// A small cluster lives in the log alone until it is closed.
+TEST_F(EmbeddedTest, DamageAfterACloseIsNeverSilent) {
+  {
+    const auto cluster = Open();
+    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+    MustSet(*cluster, "Bob", "3");
+    EXPECT_THAT(cluster->Close(), IsOk());
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(Folder() + "/rocksdb")) {
+    if (entry.path().extension() == ".log") std::filesystem::remove(entry);
+  }
+  EXPECT_EQ(Get(*Open(), "Bob"), "3");
+  for (const auto& entry : std::filesystem::directory_iterator(Folder() + "/rocksdb")) std::filesystem::remove(entry);
+  const absl::Status status = Cluster::Open(Address(), Options()).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("restore the folder from a backup"));
+}
+
+TEST_F(EmbeddedTest, FilesAreTheOwnersAlone) {
+  using std::filesystem::perms;
+  const auto cluster = Open();
+  ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+  MustSet(*cluster, "Bob", "3");
+  EXPECT_THAT(cluster->Close(), IsOk());
+  EXPECT_EQ(std::filesystem::status(Folder()).permissions(), perms(0700));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(Folder())) {
+    EXPECT_EQ(entry.status().permissions(), entry.is_directory() ? perms(0700) : perms(0600)) << entry;
+  }
+}
+
 // Without the oracle's file timestamps could be handed out twice.
 TEST_F(EmbeddedTest, AMissingOracleFileIsRefusedWhereThereIsData) {
   {
