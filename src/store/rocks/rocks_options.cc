@@ -86,8 +86,8 @@ rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, const std::st
   db.max_background_jobs = 4;
   // RocksDB would start 16 threads for each family to open its files.
   db.max_file_opening_threads = 4;
-  // A loss of power may leave garbage in what was not synced, and whole records after it. The stricter
-  // kTolerateCorruptedTailRecords refuses to open such a log.
+  // Replays up to the first record that is not whole. A loss of power may leave garbage in what was not synced, and
+  // whole records after it.
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   // Missing or short log files that were once synced are found at open instead of being taken for empty ones.
   db.track_and_verify_wals_in_manifest = true;
