@@ -236,7 +236,9 @@ TEST_F(PrewriteTest, AtTheSafePointItIsRefused) {
 
 TEST_F(PrewriteTest, WhatIsNoLockIsNotTakenForOne) {
   world_.store->Mutate({{kTable, "Bob", {}, {Mutation::Set(Family::kLock, kColumn, Timestamp(5), "garbage")}}});
-  EXPECT_THAT(TryPrewrite(Begin(7, {Put("Bob", "3")})), StatusIs(absl::StatusCode::kFailedPrecondition));  // 'g' > 01
+  EXPECT_THAT(TryPrewrite(Begin(7, {Put("Bob", "3")})), StatusIs(absl::StatusCode::kDataLoss));
+  world_.store->Mutate({{kTable, "Ann", {}, {Mutation::Set(Family::kLock, kColumn, Timestamp(5), "\x02")}}});
+  EXPECT_THAT(TryPrewrite(Begin(7, {Put("Ann", "3")})), StatusIs(absl::StatusCode::kFailedPrecondition));
   world_.store->Mutate({{kTable, "Joe", {}, {Mutation::Set(Family::kLock, kColumn, Timestamp(5), "\x01")}}});
   EXPECT_THAT(TryPrewrite(Begin(7, {Put("Joe", "3")})), StatusIs(absl::StatusCode::kDataLoss));
 }
