@@ -19,6 +19,8 @@ void AddTables(CLI::App& app, Shell& shell);
 void AddLocks(CLI::App& app, Shell& shell);
 void AddNotifications(CLI::App& app, Shell& shell);
 void AddQuarantine(CLI::App& app, Shell& shell);
+void AddCheck(CLI::App& app, Shell& shell);
+void AddRepair(CLI::App& app, Shell& shell);
 void AddWaitIdle(CLI::App& app, Shell& shell);
 void AddGc(CLI::App& app, Shell& shell);
 void AddStats(CLI::App& app, Shell& shell);

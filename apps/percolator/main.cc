@@ -60,6 +60,8 @@ void AddCommands(CLI::App& app, Shell& shell) {
   AddLocks(app, shell);
   AddNotifications(app, shell);
   AddQuarantine(app, shell);
+  AddCheck(app, shell);
+  AddRepair(app, shell);
   AddWaitIdle(app, shell);
   AddGc(app, shell);
   AddStats(app, shell);

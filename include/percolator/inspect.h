@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,6 +83,35 @@ struct WaitingNotification {
   Duration age{0};
 };
 
+// A cell of the store that can't be used, or could not have been written by Percolator: damage, or the work of another
+// program. The column is the store's: it may be one of Percolator's own (DescribeColumn).
+struct BadCell {
+  enum class Kind : uint8_t {
+    kDamaged,      // its bytes are no lock, write record, mark or acknowledgement
+    kNewerFormat,  // they may be one, of a newer Percolator
+    kMissingData,  // a lock or record of a long value, which is not in the family data
+    kMisplaced,    // in a reserved column that Percolator does not have in this family
+    kImpossible,   // committed before its start, or a lock whose primary can't be one
+    kFuture,       // later than the oracle's time: the cell is wrong, or the oracle has lost its time
+    kAbandoned,    // no problem, a note: a lock whose primary was never locked and whose owner is gone
+  };
+  Kind kind = Kind::kDamaged;
+  CellName cell;
+  Family family = Family::kData;
+  Timestamp timestamp;
+  std::string value;
+  std::string why;
+};
+// "damaged", "newer-format", "missing-data", "misplaced", "impossible", "future" or "abandoned".
+std::string_view BadCellKindName(BadCell::Kind kind);
+
+struct CheckCounts {
+  uint64_t rows = 0;
+  uint64_t cells = 0;     // versions, in all families
+  uint64_t problems = 0;  // bad cells but for kAbandoned
+  uint64_t notes = 0;     // kAbandoned
+};
+
 // Reads what transactions do not show. Nothing here runs an observer. All methods may be called by any thread.
 //
 // Lists are of one table, or of all if `table` is empty, in the order of tables, rows and columns, and end after `most`
@@ -111,6 +141,15 @@ class Inspector {
 
   // Cluster::NotificationBacklog counts them.
   absl::StatusOr<std::vector<WaitingNotification>> ListNotifications(std::string_view table = {}, size_t most = kAll);
+
+  // Reads all cells of all families, and calls `found` for each bad one and `progress`, unless it is null, after each page.
+  // Changes nothing. Tables that only clients of Bigtable use are not looked at.
+  absl::StatusOr<CheckCounts> Check(std::string_view table, const std::function<void(const BadCell&)>& found,
+                                    const std::function<void(const CheckCounts&)>& progress = nullptr);
+  // Erases exactly this version of this cell. What it said is lost: an older version becomes visible if it was a write
+  // record, and its transaction counts as rolled back if it was the lock of its primary. Returns false, and erases
+  // nothing, if the cell has other bytes now or is gone.
+  absl::StatusOr<bool> EraseBadCell(const BadCell& bad);
 
   // As Worker's, for programs that run no observers.
   absl::StatusOr<std::vector<Quarantined>> ListQuarantine();

@@ -11,6 +11,7 @@
 #include "src/observe/registry.h"
 #include "src/observe/run.h"
 #include "src/store/foreign.h"
+#include "src/txn/check_cells.h"
 #include "src/txn/columns.h"
 #include "src/txn/engine.h"
 #include "src/txn/lock.h"
@@ -201,6 +202,25 @@ absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(st
     }
   }
   return waiting;
+}
+
+absl::StatusOr<CheckCounts> Inspector::Check(std::string_view table, const std::function<void(const BadCell&)>& found,
+                                             const std::function<void(const CheckCounts&)>& progress) {
+  if (engine_ == nullptr) return Closed();
+  Environment& env = engine_->env;
+  const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
+  if (!tables.ok()) return tables.status();
+  CheckCounts counts;
+  for (const std::string& name : *tables) {
+    const absl::Status checked = CheckTable(env, name, found, progress, &counts);
+    if (!checked.ok() && !WasDropped(checked, table)) return checked;
+  }
+  return counts;
+}
+
+absl::StatusOr<bool> Inspector::EraseBadCell(const BadCell& bad) {
+  if (engine_ == nullptr) return Closed();
+  return percolator::EraseBadCell(engine_->env, bad);
 }
 
 absl::StatusOr<std::vector<Quarantined>> Inspector::ListQuarantine() {

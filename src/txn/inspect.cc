@@ -75,6 +75,26 @@ std::string DescribeCell(const Cell& cell) {
   return Shown(cell.value);
 }
 
+std::string_view BadCellKindName(BadCell::Kind kind) {
+  switch (kind) {
+    case BadCell::Kind::kDamaged:
+      return "damaged";
+    case BadCell::Kind::kNewerFormat:
+      return "newer-format";
+    case BadCell::Kind::kMissingData:
+      return "missing-data";
+    case BadCell::Kind::kMisplaced:
+      return "misplaced";
+    case BadCell::Kind::kImpossible:
+      return "impossible";
+    case BadCell::Kind::kFuture:
+      return "future";
+    case BadCell::Kind::kAbandoned:
+      return "abandoned";
+  }
+  return "?";
+}
+
 std::string DescribeColumn(std::string_view column) {
   if (column == RollbackColumn()) return "[rolled back]";
   if (const auto pending = ColumnOfPending(column)) return StrCat("[", Shown(*pending), " pending]");

@@ -372,6 +372,97 @@ TEST_F(CliTest, AnEntryOfAnObserverThatIsGoneCanOnlyBeDropped) {
   EXPECT_EQ(MustJson({"quarantine", "drop", "--all"})["dropped"], 1);
 }
 
+// --- Damage
+
+// Bytes that are no records, as another program may write them, in the families of table t.
+void WriteGarbage(Store* store) {
+  const std::string reserved("\0mine", 5);
+  const std::string long_value = EncodeWriteRecord({WriteKind::kPut, Timestamp(5), {}, {}});
+  ASSERT_THAT(store->Mutate({{"t",
+                              "bad",
+                              {},
+                              {Mutation::Set(Family::kLock, "c", Timestamp(7), "garbage"),
+                               Mutation::Set(Family::kWrite, "c", Timestamp(8), "\x01"),
+                               Mutation::Set(Family::kWrite, "d", Timestamp(9), long_value),
+                               Mutation::Set(Family::kNotify, "c", Timestamp(10), "garbage"),
+                               Mutation::Set(Family::kData, reserved, Timestamp(11), "v")}}})[0],
+              IsOk());
+  ASSERT_THAT(store->Close(), IsOk());
+}
+
+TEST_F(CliTest, CheckFindsBadCellsAndRepairRemovesThem) {
+  Must({"tables", "create", "t"});
+  Must({"set", "t", "bad", "name", "Bob"});
+  Must({"set", "t", "good", "long", std::string(1000, 'v')});
+  EXPECT_THAT(Must({"check"}), HasSubstr("0 problems"));
+  WriteGarbage(OpenRocksStore(Folder()).value().get());
+
+  ExpectError({"scan", "t"}, 4, "row \"bad\", column \"c\", family lock, timestamp 7. `percolator check`");
+  const Ran check = Run({"check"});
+  EXPECT_EQ(check.exit, 1) << check.err;
+  EXPECT_THAT(check.out, AllOf(ContainsRegex("t +bad +lock +c +7 +damaged "), ContainsRegex("write +c +8 +damaged "),
+                               ContainsRegex("write +d +9 +missing-data "), ContainsRegex("notify +c +10 +damaged "),
+                               ContainsRegex("data +.x00mine +11 +misplaced "), HasSubstr("5 problems")));
+  const Json found = Run({"check", "--table", "t", "--json"}).json();
+  ASSERT_EQ(found.size(), 5u);
+
+  const std::string saved = dir_.path() + "/saved.jsonl";
+  const Ran dry = Run({"repair", "--save", saved});
+  EXPECT_EQ(dry.exit, 1);
+  EXPECT_THAT(dry.out, AllOf(ContainsRegex("lock +c +7 +damaged "), HasSubstr("would erase 5 cells: --yes")));
+  EXPECT_FALSE(std::filesystem::exists(saved));
+  EXPECT_EQ(Run({"check"}).exit, 1);
+
+  std::ofstream(saved) << "precious";
+  ExpectError({"repair", "--yes", "--save", saved}, 2, "not overwritten");
+  EXPECT_EQ(FileText(saved), "precious");
+  EXPECT_EQ(Run({"check"}).exit, 1);
+
+  std::filesystem::remove(saved);
+  EXPECT_THAT(Must({"repair", "--yes", "--save", saved}), HasSubstr("0 problems"));
+  const Json first = Json::parse(FileText(saved).substr(0, FileText(saved).find('\n')));
+  EXPECT_EQ(first, found[0]);
+  EXPECT_THAT(Must({"check"}), HasSubstr("0 problems"));
+  EXPECT_EQ(MustJson({"scan", "t"}).size(), 2u);
+  EXPECT_THAT(Must({"repair"}), HasSubstr("would erase 0 cells"));
+  ExpectError({"check", "--table", "nosuch"}, 2, "nosuch");
+}
+
+TEST_F(CliTest, RepairLeavesWhatMayBeGood) {
+  Must({"tables", "create", "t"});
+  const std::string far = EncodeWriteRecord({WriteKind::kPut, Timestamp(5), {}, "v"});
+  {
+    const std::unique_ptr<Store> store = OpenRocksStore(Folder()).value();
+    const Timestamp future(uint64_t{1} << 62);
+    const Lock lock{.primary = CellName{"t", "nowhere", "c"}, .session = 77, .refreshed = Timestamp(5), .value = "v"};
+    ASSERT_THAT(store->Mutate({{"t",
+                                "r",
+                                {},
+                                {Mutation::Set(Family::kWrite, "newer", Timestamp(6), "\x02"),
+                                 Mutation::Set(Family::kWrite, "future", future, far),
+                                 Mutation::Set(Family::kLock, "abandoned", Timestamp(5), EncodeLock(lock))}}})[0],
+                IsOk());
+    ASSERT_THAT(store->Close(), IsOk());
+  }
+  const std::string saved = dir_.path() + "/saved.jsonl";
+  const Ran repair = Run({"repair", "--yes", "--save", saved});
+  EXPECT_EQ(repair.exit, 1);
+  EXPECT_THAT(repair.out, AllOf(ContainsRegex("newer +6 +newer-format "), ContainsRegex("future +[0-9]+ +future "),
+                                ContainsRegex("abandoned +5 +abandoned "), HasSubstr("2 problems, 1 notes")));
+  EXPECT_FALSE(std::filesystem::exists(saved));
+  EXPECT_EQ(Run({"repair", "--yes", "--newer-format", "--save", saved}).exit, 1);  // for the one in the future
+  EXPECT_THAT(FileText(saved), HasSubstr("\"kind\":\"newer-format\""));
+  EXPECT_EQ(Run({"check", "--json"}).json().size(), 2u);
+}
+
+// What observers, quarantine and Percolator's own table leave is no problem.
+TEST_F(CliTest, CheckFindsNothingWrongWithWhatWorkersLeave) {
+  FailObserver(2, 2);
+  Must({"delete", "accounts", "bad0", "bal"});
+  EXPECT_THAT(Must({"check"}), HasSubstr("0 problems, 0 notes"));
+  EXPECT_EQ(MustJson({"check"}), Json::array());
+}
+
 // --- Operating
 
 TEST_F(CliTest, GarbageIsCollectedWhenToldTo) {
@@ -488,23 +579,11 @@ TEST_F(CliTest, BadUsage) {
 }
 
 TEST_F(CliTest, EveryCommandTeachesByExample) {
-  const std::vector<Words> commands = {{},
-                                       {"get"},
-                                       {"set"},
-                                       {"delete"},
-                                       {"scan"},
-                                       {"cells"},
-                                       {"tables"},
-                                       {"tables", "create"},
-                                       {"locks"},
-                                       {"notifications"},
-                                       {"quarantine"},
-                                       {"quarantine", "replay"},
-                                       {"wait-idle"},
-                                       {"gc"},
-                                       {"stats"},
-                                       {"bench"},
-                                       {"completion"}};
+  const std::vector<Words> commands = {{},        {"get"},           {"set"},        {"delete"},
+                                       {"scan"},  {"cells"},         {"tables"},     {"tables", "create"},
+                                       {"locks"}, {"notifications"}, {"quarantine"}, {"quarantine", "replay"},
+                                       {"check"}, {"repair"},        {"wait-idle"},  {"gc"},
+                                       {"stats"}, {"bench"},         {"completion"}};
   for (Words words : commands) {
     words.emplace_back("--help");
     const std::string help = Must(words);
