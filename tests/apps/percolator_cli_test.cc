@@ -428,6 +428,45 @@ TEST_F(CliTest, CheckFindsBadCellsAndRepairRemovesThem) {
   ExpectError({"check", "--table", "nosuch"}, 2, "nosuch");
 }
 
+TEST_F(CliTest, RepairThroughAServer) {
+  Must({"tables", "create", "t"});
+  WriteGarbage(OpenRocksStore(Folder()).value().get());
+  const std::string base = dir_.path() + "/server";
+  const std::string script =
+      StrCat(PERCOLATOR, " serve --listen 127.0.0.1:0 --data ", Folder(), " > ", base, ".out & server=$!; ",
+             "for i in $(seq 300); do at=$(grep -o 'percolator://[^ ]*' ", base, ".out) && break; sleep 0.1; done; ",
+             PERCOLATOR, " --cluster $at repair --yes --save ", base, ".jsonl; code=$?; kill $server; wait $server; ",
+             "exit $code");
+  const Ran ran = RunProgram("bash", {"-c", script}, "");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("0 problems"));
+  EXPECT_THAT(Must({"check"}), HasSubstr("0 problems"));
+}
+
+// A lock whose primary can't be read or is no primary stops readers as well, though its bytes are those of a lock.
+TEST_F(CliTest, CheckFollowsLocksToTheirPrimaries) {
+  Must({"tables", "create", "t"});
+  {
+    const std::unique_ptr<Store> store = OpenRocksStore(Folder()).value();
+    const auto lock = [&](const std::string& row, const std::string& primary) {
+      const Lock bytes{.primary = CellName{"t", primary, "c"}, .session = 7, .refreshed = Timestamp(5), .value = "v"};
+      const auto done =
+          store->Mutate({{"t", row, {}, {Mutation::Set(Family::kLock, "c", Timestamp(5), EncodeLock(bytes))}}});
+      ASSERT_THAT(done[0], IsOk());
+    };
+    lock("a", "");
+    lock("b", "a");
+    ASSERT_THAT(store->Close(), IsOk());
+  }
+  EXPECT_EQ(Run({"scan", "t"}).exit, 2);
+  const Ran check = Run({"check"});
+  EXPECT_EQ(check.exit, 1);
+  EXPECT_THAT(check.out, AllOf(ContainsRegex("t +a +lock +c +5 +impossible "), ContainsRegex("t +b +lock +c +5 +imp"),
+                               HasSubstr("2 problems")));
+  EXPECT_EQ(Run({"repair", "--yes", "--save", dir_.path() + "/saved.jsonl"}).exit, 0);
+  ExpectError({"scan", "t"}, 1, "no such rows");
+}
+
 TEST_F(CliTest, RepairLeavesWhatMayBeGood) {
   Must({"tables", "create", "t"});
   const std::string far = EncodeWriteRecord({WriteKind::kPut, Timestamp(5), {}, "v"});
