@@ -4,6 +4,7 @@ option(PERCOLATOR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PERCOLATOR_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(PERCOLATOR_BUILD_APPS "Build the applications" ${PROJECT_IS_TOP_LEVEL})
 option(PERCOLATOR_BUILD_BENCH "Build the benchmarks" OFF)
+option(PERCOLATOR_BUILD_FUZZ "Build the libFuzzer targets: needs clang" OFF)
 option(PERCOLATOR_PRECOMPILE "Precompile the headers that most tests include" OFF)
 set(PERCOLATOR_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 
@@ -35,6 +36,10 @@ if(PERCOLATOR_SANITIZE)
     # Checks of UndefinedBehaviorSanitizer more than double the time to compile: they are for what is tested.
     $<$<BOOL:$<TARGET_PROPERTY:PERCOLATOR_TEST_CODE>>:-fno-sanitize=undefined>)
   target_link_options(percolator_flags INTERFACE -fsanitize=${PERCOLATOR_SANITIZE})
+endif()
+
+if(PERCOLATOR_BUILD_FUZZ)  # the warnings of clang are for the lint stage
+  target_compile_options(percolator_flags INTERFACE -fsanitize=fuzzer-no-link -Wno-error)
 endif()
 
 # Test code is most of the code and runs only once: it is compiled to be compiled quickly, what it tests as always.

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """./test: checks everything.
 
-    ./test                  all of it: lint, and every test optimised, with ASan and UBSan, and with TSan
+    ./test                  all of it: lint, every test optimised, with ASan and UBSan, and with TSan, and fuzzing
     ./test --quick          the inner loop: layout, includes and the tests that are not slow, in the dev build
     ./test --filter REGEX   the tests whose names match, in the dev build (or in the stages named beside it)
     ./test --lint           one stage alone: layout, includes, clang-tidy
     ./test --asan           one stage alone: the tests with AddressSanitizer and UndefinedBehaviorSanitizer
     ./test --tsan           one stage alone: the tests with ThreadSanitizer
     ./test --sim N          N seeds of the simulator alone, optimised (docs/testing.md)
+    ./test --fuzz MINUTES   the fuzz targets alone, for so long in all (docs/testing.md)
+    ./test --soak MINUTES   fresh simulator seeds, kills of processes, fuzzers; the report is build/soak/REPORT.md
 
 A stage that fails does not keep the others from running, unless it is the build. The last line is always
 "N passed, M failed, K skipped", and the exit code is 0 only if nothing failed. Logs are in build/.
@@ -27,12 +29,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import check_includes
+import fuzz
+import soak
 import tidy
 
 ROOT = Path(__file__).resolve().parent.parent
 JOBS = len(os.sched_getaffinity(0))
 TEST_TIMEOUT_SECONDS = 600
 STAGE_TIMEOUT_SECONDS = 2400
+FUZZ_SECONDS = 2  # of each target, in a run of everything
 OUTPUT_SIZE = str(64 << 20)  # of one test: bytes of it that CTest keeps
 SANITIZER_ENVIRONMENT = {
     "asan": {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -186,6 +191,21 @@ def run_simulator(stage, seeds):
     (stage.failed if done.returncode else stage.passed).append(f"percsim, {seeds} seeds")
 
 
+def run_fuzzers(stage, seconds):
+    build("fuzz", "fuzzers")
+    for result in fuzz.run_all(ROOT, JOBS, seconds):
+        print(result.line(), flush=True)
+        (stage.failed if result.finding else stage.passed).append(f"fuzz_{result.name}")
+    if not stage.passed and not stage.failed:
+        stage.failed.append("no fuzz targets found")
+
+
+def run_soak(stage, minutes):
+    build("release", *soak.TARGETS)
+    build("fuzz", "fuzzers")
+    stage.passed, stage.failed = soak.run(ROOT, JOBS, minutes, dict(os.environ))
+
+
 def ctest_stage(name, preset, *selection):
     return name, lambda stage: run_ctest(stage, preset, selection)
 
@@ -198,6 +218,11 @@ def choose_stages(options):
     selection = [*chosen, "--label-exclude", f"^{doubled}"]
     if options.sim is not None:
         return [("sim", lambda stage: run_simulator(stage, options.sim))]
+    if options.fuzz is not None:
+        each = fuzz.seconds_for_each(ROOT, JOBS, 60 * options.fuzz)
+        return [("fuzz", lambda stage: run_fuzzers(stage, each))]
+    if options.soak is not None:
+        return [("soak", lambda stage: run_soak(stage, options.soak))]
     if options.quick:
         return lint + [ctest_stage("dev", "dev", *chosen, "--label-exclude", f"slow|^{doubled}")]
     stages = lint + [("tidy", check_tidy)] if options.lint else []
@@ -209,7 +234,8 @@ def choose_stages(options):
     if options.filter:
         return [ctest_stage("dev", "dev", *selection)]
     release, asan, tsan = (ctest_stage(preset, preset, *selection) for preset in ("release", "asan", "tsan"))
-    return lint + [release, ("tidy", check_tidy), asan, tsan]
+    fuzzers = ("fuzz", lambda stage: run_fuzzers(stage, FUZZ_SECONDS))
+    return lint + [release, ("tidy", check_tidy), asan, tsan, fuzzers]
 
 
 def run_stages(stages):
@@ -255,6 +281,8 @@ def parse_arguments(arguments):
         parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--filter", metavar="REGEX", help=argparse.SUPPRESS)
     parser.add_argument("--sim", metavar="N", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--fuzz", metavar="MINUTES", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--soak", metavar="MINUTES", type=float, help=argparse.SUPPRESS)
     parser.add_argument("-h", "--help", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 

@@ -143,7 +143,7 @@ class RunTestsTest(unittest.TestCase):
 
     def test_the_options_choose_the_stages(self):
         for arguments, expected in (
-                ([], ["format", "includes", "release", "tidy", "asan", "tsan"]),
+                ([], ["format", "includes", "release", "tidy", "asan", "tsan", "fuzz"]),
                 (["--quick"], ["format", "includes", "dev"]),
                 (["--lint"], ["format", "includes", "tidy"]),
                 (["--asan"], ["asan"]),
