@@ -76,6 +76,8 @@ void AddServe(CLI::App& app, Shell& shell) {
   command->add_option("--session-ttl", arguments->session_ttl, "A process that is silent for this long counts as dead")
       ->type_name("DURATION")
       ->capture_default_str();
+  command->add_flag("--bigtable-writes-all", arguments->server.bigtable_writes_all,
+                    "Let clients of Bigtable's API write tables of transactions too, which can damage them");
   command->add_option("--threads", arguments->server.threads, "Requests to the store worked on at once")
       ->type_name("N")
       ->capture_default_str();

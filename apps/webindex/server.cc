@@ -26,7 +26,9 @@ using nlohmann::json;
 namespace {
 
 constexpr int kPortsTried = 100;
-constexpr int kThreads = 24;  // a browser keeps several connections open, and each has a thread
+constexpr int kReadSeconds = 5;          // for the next bytes of a request
+constexpr size_t kBodyBytes = 64 << 10;  // no request needs one
+constexpr int kThreads = 24;             // a browser keeps several connections open, and each has a thread
 constexpr char kJson[] = "application/json";
 
 constexpr char kPagePolicy[] =
@@ -210,6 +212,8 @@ void Server::Impl::SetHandlers() {
   http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   http_.set_socket_options(SetSocketOptions);
   http_.set_keep_alive_timeout(2);
+  http_.set_read_timeout(kReadSeconds);
+  http_.set_payload_max_length(kBodyBytes);
   http_.set_keep_alive_max_count(1000);
   http_.set_pre_routing_handler([this](const Request& request, Response& response) {
     Answer(*api_, options_.folder, request, response);

@@ -33,6 +33,9 @@ struct ServerOptions {
   TlsFiles tls;
   // Speak plain text beyond this machine. Without it, an address that others can reach needs `tls`.
   bool plaintext_for_all = false;
+  // Let clients of Bigtable's API write tables that Percolator made. Such a write does not follow the protocol of transactions and
+  // can damage them. Reads, and tables that clients of Bigtable made, are always allowed.
+  bool bigtable_writes_all = false;
   // A session whose process is not heard of for this long is over.
   Duration session_ttl = std::chrono::seconds(5);
   // How many sessions there may be, and listeners for hints: each process has one of both. What exceeds it is refused with

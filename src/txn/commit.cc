@@ -143,8 +143,7 @@ CommitResult GiveUpCommit(Environment& env, const Writes& writes, const absl::St
   }
   // A store that takes no writes any more takes neither the marker nor a duplicate.
   const bool stopped = absl::IsFailedPrecondition(why) && absl::IsFailedPrecondition(verdict.status());
-  const bool too_old = absl::IsOutOfRange(why) && MutantOn(Mutant::kTooOldIsAbort);
-  if (verdict.ok() || stopped || too_old) return AbortedBy(writes.primary(), writes.start_ts, why);
+  if (verdict.ok() || stopped) return AbortedBy(writes.primary(), writes.start_ts, why);
   return UnknownBecause(writes.primary(), writes.start_ts, verdict.status());
 }
 

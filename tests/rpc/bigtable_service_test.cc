@@ -12,6 +12,8 @@
 #include "percolator/store.h"
 #include "src/base/strings.h"
 #include "src/rpc/channel.h"
+#include "src/rpc/server/bigtable_mutate.h"
+#include "src/rpc/server/bigtable_tables.h"
 #include "tests/rpc/bigtable_client.h"
 #include "tests/rpc/bigtable_server.h"
 #include "tests/testing/status_matchers.h"
@@ -90,6 +92,28 @@ TEST_F(BigtableServiceTest, MutationsAreAppliedInTheirOrder) {
                              "time_range { start_timestamp_micros: 5000 end_timestamp_micros: 6000 } } }"),
               IsOk());
   EXPECT_THAT(client_.Read(""), IsText("r{g:b@6000=6 g:b@4000=4}"));
+}
+
+// Tables that Percolator made have a schema; those that a client of Bigtable made with the same families have none.
+TEST(BigtableTablesTest, TablesOfTransactionsAreReadOnlyUnlessTheServerAllowsIt) {
+  const std::unique_ptr<Store> store = NewMemoryStore();
+  ASSERT_THAT(store->CreateTable({"transactional", "\x01"}), IsOk());
+  ASSERT_THAT(store->CreateTable({"native", ""}), IsOk());
+  const std::string tables = "projects/p/instances/i/tables/";
+  for (const bool all : {false, true}) {
+    BigtableTables seen(store.get(), all);
+    BigtableMutator mutator(store.get(), &seen);
+    google::bigtable::v2::MutateRowRequest request;
+    request.set_table_name(tables + "transactional");
+    request.set_row_key("r");
+    request.add_mutations()->mutable_delete_from_row();
+    const absl::StatusCode expected = all ? absl::StatusCode::kOk : absl::StatusCode::kPermissionDenied;
+    EXPECT_EQ(mutator.MutateRow(request).code(), expected);
+    EXPECT_EQ(seen.FindToWrite(tables + "transactional").status().code(), expected);
+    EXPECT_THAT(seen.Find(tables + "transactional"), IsOk());
+    EXPECT_THAT(seen.FindToWrite(tables + "native"), IsOk());
+    EXPECT_EQ(seen.Drop(tables + "transactional").code(), expected);
+  }
 }
 
 TEST_F(BigtableServiceTest, TheServerHasATime) {

@@ -83,7 +83,7 @@ absl::Status BigtableAdmin::ModifyColumnFamilies(const admin::ModifyColumnFamili
 
 absl::Status BigtableAdmin::DropRowRange(const admin::DropRowRangeRequest& request,
                                          google::protobuf::Empty* /*response*/) {
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->Find(request.name());
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.name());
   if (!table.ok()) return table.status();
   RowRange rows;
   if (!request.delete_all_data_from_table()) {

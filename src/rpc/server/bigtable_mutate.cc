@@ -367,7 +367,7 @@ absl::StatusOr<RowMutation> BigtableMutator::ToRowMutation(const BigtableTable& 
 
 absl::Status BigtableMutator::MutateRow(const bt::MutateRowRequest& request) {
   const BigtableTables::Writing writing(tables_);
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->Find(request.table_name());
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
   if (!table.ok()) return table.status();
   if (absl::Status s = CheckRow(**table, request.row_key(), request.mutations()); !s.ok()) return s;
   const RowLatches::Hold hold(&latches_, LatchesOf(**table, {&request.row_key()}));
@@ -378,7 +378,7 @@ absl::Status BigtableMutator::MutateRow(const bt::MutateRowRequest& request) {
 
 absl::StatusOr<bt::MutateRowsResponse> BigtableMutator::MutateRows(const bt::MutateRowsRequest& request) {
   const BigtableTables::Writing writing(tables_);
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->Find(request.table_name());
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
   if (!table.ok()) return table.status();
   if (request.entries().empty()) return absl::InvalidArgumentError("No mutations provided");
   if (request.entries_size() > kMutations) {
@@ -429,7 +429,7 @@ absl::StatusOr<bt::MutateRowsResponse> BigtableMutator::MutateRows(const bt::Mut
 absl::Status BigtableMutator::CheckAndMutateRow(const bt::CheckAndMutateRowRequest& request,
                                                 bt::CheckAndMutateRowResponse* response) {
   const BigtableTables::Writing writing(tables_);
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->Find(request.table_name());
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
   if (!table.ok()) return table.status();
   if (absl::Status s = CheckRowKey(request.row_key()); !s.ok()) return s;
   if (request.true_mutations().empty() && request.false_mutations().empty()) {
@@ -489,7 +489,7 @@ absl::Status BigtableMutator::CheckAndMutateForeign(const BigtableTable& table,
 absl::Status BigtableMutator::ReadModifyWriteRow(const bt::ReadModifyWriteRowRequest& request,
                                                  bt::ReadModifyWriteRowResponse* response) {
   const BigtableTables::Writing writing(tables_);
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->Find(request.table_name());
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
   if (!table.ok()) return table.status();
   if (absl::Status s = CheckRules(**table, request); !s.ok()) return s;
   std::map<std::string, Newest> newest;

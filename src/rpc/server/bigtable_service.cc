@@ -26,7 +26,8 @@ constexpr size_t kSchemaRequestBytes = size_t{1} << 20;
 
 // What the three services share.
 struct Parts {
-  Parts(Store* on, Executor* by) : store(on), executor(by), tables(on), mutator(on, &tables), administrator(&tables) {}
+  Parts(Store* on, Executor* by, bool write_transactional)
+      : store(on), executor(by), tables(on, write_transactional), mutator(on, &tables), administrator(&tables) {}
 
   Store* const store;
   Executor* const executor;
@@ -219,8 +220,9 @@ class InstanceAdminService final : public LimitedService<admin::BigtableInstance
 
 }  // namespace
 
-std::vector<std::unique_ptr<grpc::Service>> NewBigtableServices(Store* store, Executor* executor) {
-  auto parts = std::make_shared<Parts>(store, executor);
+std::vector<std::unique_ptr<grpc::Service>> NewBigtableServices(Store* store, Executor* executor,
+                                                                bool write_transactional) {
+  auto parts = std::make_shared<Parts>(store, executor, write_transactional);
   std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(std::make_unique<DataService>(parts));
   services.push_back(std::make_unique<TableAdminService>(std::move(parts)));

@@ -27,7 +27,8 @@ namespace percolator {
 
 // The services Bigtable, BigtableTableAdmin and BigtableInstanceAdmin. Both must outlive them. A store may have them once at
 // a time.
-std::vector<std::unique_ptr<grpc::Service>> NewBigtableServices(Store* store, Executor* executor);
+std::vector<std::unique_ptr<grpc::Service>> NewBigtableServices(Store* store, Executor* executor,
+                                                                bool write_transactional = true);
 
 }  // namespace percolator
 

@@ -207,7 +207,8 @@ BigtableCells BigtableTable::CellsOf(const Row& row) const {
 absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Load(const TableInfo& info) {
   if (!IsForeignSchema(info.schema)) {
     static const auto* const kNative = new v1::BigtableSchema(NativeSchema());
-    return std::make_shared<const BigtableTable>(info.name, true, *kNative);
+    // A table that a client of Bigtable made, with the families of Percolator, has an empty schema.
+    return std::make_shared<const BigtableTable>(info.name, true, *kNative, !info.schema.empty());
   }
   uint64_t changes = 0;
   {
@@ -250,6 +251,14 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Find(std::s
   return Load(*info);
 }
 
+absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::FindToWrite(std::string_view table_name) {
+  absl::StatusOr<std::shared_ptr<const BigtableTable>> table = Find(table_name);
+  if (!table.ok() || !(*table)->transactional() || write_transactional_) return table;
+  return absl::PermissionDeniedError(StrCat(
+      "table \"", (*table)->id(), "\" belongs to Percolator's transactions, and a write that does not follow their ",
+      "protocol would damage it: use a Percolator client, or start the server with --bigtable-writes-all"));
+}
+
 absl::StatusOr<std::vector<std::shared_ptr<const BigtableTable>>> BigtableTables::List() {
   const absl::StatusOr<std::vector<TableInfo>> infos = store_->ListTables();
   if (!infos.ok()) return infos.status();
@@ -280,7 +289,7 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Create(cons
 
 absl::Status BigtableTables::Drop(std::string_view table_name) {
   const MutexLock administration(&administration_);
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = Find(table_name);
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = FindToWrite(table_name);
   if (!table.ok()) return table.status();
   // Nobody writes by what is known of it, so that nobody takes another table of this name for it.
   const MutexLock gate(&gate_);

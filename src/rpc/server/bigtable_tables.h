@@ -51,11 +51,13 @@ absl::Status CheckInstanceName(std::string_view instance_name);
 
 class BigtableTable {
  public:
-  BigtableTable(std::string id, bool native, v1::BigtableSchema schema)
-      : id_(std::move(id)), native_(native), schema_(std::move(schema)) {}
+  BigtableTable(std::string id, bool native, v1::BigtableSchema schema, bool transactional = false)
+      : id_(std::move(id)), native_(native), transactional_(transactional), schema_(std::move(schema)) {}
 
   const std::string& id() const { return id_; }
   bool native() const { return native_; }
+  // Percolator made it (Cluster::CreateTable), and its cells obey the protocol of transactions.
+  bool transactional() const { return transactional_; }
   const v1::BigtableSchema& schema() const { return schema_; }
 
   bool HasFamily(std::string_view family) const;
@@ -79,15 +81,21 @@ class BigtableTable {
  private:
   std::string id_;
   bool native_;
+  bool transactional_;
   v1::BigtableSchema schema_;
 };
 
 class BigtableTables {
  public:
-  explicit BigtableTables(Store* store) : store_(store) {}
+  // `write_transactional`: clients of Bigtable may write tables of transactions.
+  explicit BigtableTables(Store* store, bool write_transactional = true)
+      : store_(store), write_transactional_(write_transactional) {}
 
   // kNotFound, kInvalidArgument.
   absl::StatusOr<std::shared_ptr<const BigtableTable>> Find(std::string_view table_name);
+  // The same for a request that changes or drops cells. kPermissionDenied: the table is one of transactions, and clients of
+  // Bigtable may not write these.
+  absl::StatusOr<std::shared_ptr<const BigtableTable>> FindToWrite(std::string_view table_name);
   absl::StatusOr<std::vector<std::shared_ptr<const BigtableTable>>> List();
 
   absl::StatusOr<std::shared_ptr<const BigtableTable>> Create(const std::string& id, const v1::BigtableSchema& schema);
@@ -128,6 +136,7 @@ class BigtableTables {
   absl::Status EraseDropped(std::shared_ptr<const BigtableTable>* table);
 
   Store* const store_;
+  const bool write_transactional_;
   Mutex administration_;  // one change of tables at a time
   Mutex gate_;            // passed by all who want changing_: a shared mutex alone may let readers pass forever
   SharedMutex changing_ ABSL_ACQUIRED_AFTER(gate_);

@@ -57,7 +57,7 @@ class Server::Impl {
         store_(parts_.store.get(), parts_.oracle.get(), executor_.get()),
         oracle_(parts_.oracle.get(), executor_.get()),
         coordination_(parts_.oracle.get(), executor_.get(), options.session_ttl, options.sessions),
-        bigtable_(NewBigtableServices(parts_.store.get(), executor_.get())) {}
+        bigtable_(NewBigtableServices(parts_.store.get(), executor_.get(), options.bigtable_writes_all)) {}
 
   absl::Status Start(const ServerOptions& options) {
     std::vector<grpc::Service*> services = {&store_, &oracle_, &coordination_};
