@@ -1,4 +1,4 @@
-// Links: one that leads to a page leads to it also when it is resolved again.
+// Links: one that leads to a page leads to a path below the base, within its limit.
 #include "apps/webindex/url.h"
 
 #include <fuzzer/FuzzedDataProvider.h>
@@ -10,7 +10,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace webindex;
   FuzzedDataProvider bytes(data, size);
-  const std::string page = bytes.ConsumeRandomLengthString(64);
+  // REQUIRES of ResolveLink: `page` is the name of a page, which a link could lead to.
+  const std::string page = ResolveLink("", "index.html", bytes.ConsumeRandomLengthString(64)).value_or("a/b.html");
   const std::string link = bytes.ConsumeRemainingBytesAsString();
   for (const char* base : {"", "https://e.org/d/"}) {
     const auto url = ResolveLink(base, page, link);
