@@ -8,7 +8,11 @@
 //             reached, or another process is using it; 4 anything else. What went wrong goes to the standard error.
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -93,7 +97,23 @@ Exit Explain(const CLI::App& app, const CLI::ParseError& error) {
   return Exit::kUsage;
 }
 
+// Memory or threads have run out in some thread: a message and a code, and no core file.
+[[noreturn]] void OnTerminate() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+    std::fputs("percolator: ended by an error without a name\n", stderr);
+  } catch (const std::bad_alloc&) {
+    std::fputs("percolator: out of memory: allow it more (ulimit -v), or lower its caches and --threads\n", stderr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "percolator: %s: are there too many threads or files? (ulimit -u, ulimit -n)\n", error.what());
+  } catch (...) {
+    std::fputs("percolator: ended by an error without a name\n", stderr);
+  }
+  std::_Exit(static_cast<int>(Exit::kFailed));
+}
+
 Exit Main(int argc, char** argv) {
+  std::set_terminate(OnTerminate);
   Shell shell;
   CLI::App app(kDescription, "percolator");
   app.formatter(std::make_shared<HelpFormatter>());

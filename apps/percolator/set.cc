@@ -29,7 +29,8 @@ absl::StatusOr<std::string> ValueOf(const SetArguments& arguments) {
   if (arguments.value.has_value() == arguments.from.has_value()) {
     return absl::InvalidArgumentError("give either a VALUE or --from FILE");
   }
-  return arguments.from.has_value() ? ReadWholeFile(*arguments.from, kValueBytes) : Unescaped(*arguments.value);
+  if (!arguments.from.has_value()) return Unescaped(*arguments.value);
+  return *arguments.from == "-" ? ReadStandardInput(kValueBytes) : ReadWholeFile(*arguments.from, kValueBytes);
 }
 
 absl::StatusOr<Exit> Set(const Shell& shell, const SetArguments& arguments) {

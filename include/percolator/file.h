@@ -10,10 +10,12 @@
 
 namespace percolator {
 
-// Returns the bytes of a regular file, of a pipe, or of the standard input if `path` is "-". Does not throw.
-// kInvalidArgument: it can't be opened or read, is a folder or another special file, or has more than `limit` bytes. The
-// message names the path and the reason.
+// Returns the bytes of a regular file or of a pipe. Does not throw. Returns kInvalidArgument if it can't be opened or read, is a
+// folder or a device, or has more than `limit` bytes. The message names the path and the reason.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit);
+
+// Returns the bytes of the standard input, in the same way.
+absl::StatusOr<std::string> ReadStandardInput(size_t limit);
 
 }  // namespace percolator
 

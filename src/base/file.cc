@@ -41,10 +41,13 @@ absl::StatusOr<std::string> ReadFrom(int fd, const std::string& path, size_t lim
 
 }  // namespace
 
+absl::StatusOr<std::string> ReadStandardInput(size_t limit) { return ReadFrom(STDIN_FILENO, "-", limit); }
+
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit) {
-  if (path == "-") return ReadFrom(STDIN_FILENO, "-", limit);
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without waiting for the writer of a pipe that has none. Reading waits, as usual.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return CantRead(path, std::strerror(errno));
+  fcntl(fd, F_SETFL, O_RDONLY);
   absl::StatusOr<std::string> bytes = ReadFrom(fd, path, limit);
   close(fd);
   return bytes;

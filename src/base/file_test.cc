@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <fstream>
@@ -27,6 +28,19 @@ TEST(FileTest, AFileIsReadUpToTheLimitAndRefusedBeyond) {
   EXPECT_EQ(*whole, "0123456789");
   EXPECT_THAT(ReadWholeFile(path, 9), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("limit of 9")));
   std::remove(path.c_str());
+}
+
+TEST(FileTest, APipeWithoutAWriterIsEmptyAndDoesNotHang) {
+  const std::string path = ::testing::TempDir() + "/percolator_file_test_pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const absl::StatusOr<std::string> bytes = ReadWholeFile(path, 10);
+  std::remove(path.c_str());
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*bytes, "");
+}
+
+TEST(FileTest, ADashIsAFileLikeAnyOther) {
+  EXPECT_THAT(ReadWholeFile("-", 10), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("file -")));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "src/base/host_port.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -53,14 +54,21 @@ absl::StatusOr<Address> WithSettings(std::string_view address, Address::Kind kin
   return parsed;
 }
 
-bool IsHostAndPort(const std::string& place) {
-  const size_t colon = place.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == place.size()) return false;
-  const std::string port = place.substr(colon + 1);
-  constexpr size_t kPortDigits = 5;
-  if (port.size() > kPortDigits || port.find_first_not_of("0123456789") != std::string::npos) return false;
-  const int number = std::stoi(port);
-  return number >= 1 && number <= 65535;
+// Settings that name endpoints, with commas between them.
+absl::Status CheckEndpoints(std::string_view address, const Address& parsed) {
+  for (const char* name : {"oracle", "coord"}) {
+    const auto setting = parsed.settings.find(name);
+    std::string_view rest = setting == parsed.settings.end() ? std::string_view() : setting->second;
+    while (!rest.empty()) {
+      const size_t end = std::min(rest.find(','), rest.size());
+      if (end > 0 && !IsEndpoint(rest.substr(0, end))) {
+        return CantUnderstand(address,
+                              StrCat("\"", rest.substr(0, end), "\" is not HOST:PORT with a port from 1 to 65535"));
+      }
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -74,12 +82,17 @@ absl::StatusOr<Address> ParseAddress(std::string_view address) {
   }
   if (ConsumePrefix(&rest, kServerScheme)) {
     absl::StatusOr<Address> parsed = WithSettings(address, Address::Kind::kServer, rest, kServerSettings);
-    if (parsed.ok() && !IsHostAndPort(parsed->place))
+    if (parsed.ok() && !IsEndpoint(parsed->place)) {
       return CantUnderstand(address, "there is no HOST:PORT in it, with a port from 1 to 65535");
+    }
     return parsed;
   }
   if (ConsumePrefix(&rest, kBigtableScheme)) {
-    return WithSettings(address, Address::Kind::kBigtable, rest, kBigtableSettings);
+    absl::StatusOr<Address> parsed = WithSettings(address, Address::Kind::kBigtable, rest, kBigtableSettings);
+    if (parsed.ok()) {
+      if (absl::Status s = CheckEndpoints(address, *parsed); !s.ok()) return s;
+    }
+    return parsed;
   }
   return CantUnderstand(address, "it begins with nothing that is known");
 }

@@ -91,12 +91,14 @@ gpr_timespec DeadlineIn(Duration timeout) {
 void SetTimeout(grpc::ClientContext* context, Duration timeout) { context->set_deadline(DeadlineIn(timeout)); }
 
 absl::Status WithReason(const absl::Status& status, std::string_view request, const grpc::ClientContext& context,
-                        Duration timeout) {
+                        std::optional<Duration> timeout) {
   if (!absl::IsDeadlineExceeded(status) || ToPiece(status.message()) != "Deadline Exceeded") return status;
   const std::string peer = context.peer();
-  return absl::DeadlineExceededError(StrCat(request, ": no answer from ", peer.empty() ? "a server not reached" : peer,
-                                            " within ", timeout.count() / 1000,
-                                            " ms; is it overloaded or unreachable?"));
+  const std::string within =
+      timeout.has_value() ? StrCat("within ", timeout->count() / 1000, " ms") : std::string("in time");
+  return absl::DeadlineExceededError(StrCat(request.substr(request.rfind('.') + 1), ": no answer from ",
+                                            peer.empty() ? "the server, which was not reached" : peer, " ", within,
+                                            "; is it overloaded or unreachable?"));
 }
 
 bool WaitForConnection(grpc::Channel& channel, Duration at_most) {

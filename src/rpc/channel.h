@@ -9,6 +9,7 @@
 #include <grpcpp/security/credentials.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -48,9 +49,10 @@ void SetTimeout(grpc::ClientContext* context, Duration timeout);
 // connections only while some thread waits for it, and a call that fails at once does not.
 bool WaitForConnection(grpc::Channel& channel, Duration at_most);
 
-// The status, and for the bare "Deadline Exceeded" of gRPC what was waited for, where, and how long.
+// Returns the status. Instead of the bare "Deadline Exceeded" of gRPC it says what was waited for (a name such as
+// percolator.v1.ReadRequest), where, and how long, if that is known.
 absl::Status WithReason(const absl::Status& status, std::string_view request, const grpc::ClientContext& context,
-                        Duration timeout);
+                        std::optional<Duration> timeout = std::nullopt);
 
 // One request and its answer, which blocks. `method` is that of the generated stub:
 //

@@ -2,6 +2,9 @@
 
 #include "percolator/server.h"
 
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/grpcpp.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -499,6 +502,33 @@ TEST(RemoteSessionTest, ReportsArriveInTheirOrder) {
   }
   EXPECT_EQ(service.most_at_once, 1);
   listening.server->Shutdown();
+}
+
+// A server that takes every call and answers none.
+TEST(DeadlineTest, SaysWhatWasWaitedForWhereAndHowLong) {
+  grpc::AsyncGenericService silent;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterAsyncGenericService(&silent);
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue = builder.AddCompletionQueue();
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  const std::string address = StrCat("127.0.0.1:", port);
+  {
+    const auto stub = v1::Store::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    v1::ReadResponse response;
+    const absl::Status status =
+        Call(*stub, &v1::Store::Stub::Read, std::chrono::milliseconds(200), v1::ReadRequest(), &response);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(StrCat("ReadRequest: no answer from ", address, " within 200 ms")));
+  }
+  server->Shutdown(std::chrono::system_clock::now());
+  queue->Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue->Next(&tag, &ok)) {
+  }
 }
 
 TEST_F(ServerTest, WhatCantBeServedSaysWhy) {

@@ -4,9 +4,11 @@
 #include <grpcpp/resource_quota.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
+#include "src/base/host_port.h"
 #include "src/base/strings.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/server/requests.h"
@@ -24,27 +26,6 @@ constexpr int kShortestPingMs = 5'000;
 constexpr int kHandshakeMs = 10'000;
 // A connection without a call for this long is closed. Clients open another when they need it.
 constexpr int kIdleMs = 10 * 60'000;
-
-struct HostPort {
-  std::string host;
-  std::string port;
-};
-
-absl::StatusOr<HostPort> Split(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
-    return absl::InvalidArgumentError(StrCat("can't listen on \"", address, "\": it is HOST:PORT"));
-  }
-  int port = -1;
-  const bool is_number = address.find_first_not_of("0123456789", colon + 1) == std::string::npos;
-  if (!is_number || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
-    return absl::InvalidArgumentError(
-        StrCat("can't listen on \"", address, "\": it is HOST:PORT, and a port is a number from 0 to 65535"));
-  }
-  HostPort split{address.substr(0, colon), address.substr(colon + 1)};
-  if (split.host.front() == '[' && split.host.back() == ']') split.host = split.host.substr(1, split.host.size() - 2);
-  return split;
-}
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const TlsFiles& tls) {
   if (tls.empty()) return grpc::InsecureServerCredentials();
@@ -105,8 +86,11 @@ void Listening::Stop(Duration grace) {
 
 absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector<grpc::Service*>& services) {
   Listening listening;
-  const absl::StatusOr<HostPort> split = Split(options.address);
-  if (!split.ok()) return split.status();
+  const std::optional<HostPort> split = ParseHostPort(options.address);
+  if (!split.has_value()) {
+    return absl::InvalidArgumentError(
+        StrCat("can't listen on \"", options.address, "\": it is HOST:PORT, and a port is a number from 0 to 65535"));
+  }
   listening.host = split->host;
   if (options.tls.empty() && !IsLoopback(listening.host) && !options.plaintext_for_all) {
     return absl::InvalidArgumentError(StrCat(
@@ -122,7 +106,7 @@ absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector
   // The other half is for the files of the store, and for what else the process does.
   const size_t connections = std::min(options.connections, RaiseFileLimit() / 2);
   absl::StatusOr<std::unique_ptr<Acceptor>> acceptor =
-      Acceptor::Bind(split->host, split->port, std::max<size_t>(1, connections));
+      Acceptor::Bind(split->host, std::to_string(split->port), std::max<size_t>(1, connections));
   if (!acceptor.ok()) {
     return absl::Status(acceptor.status().code(),
                         StrCat("can't listen on ", options.address, ": ", acceptor.status().message()));

@@ -1,6 +1,8 @@
 #include <utility>
 
 #include "percolator/server.h"
+#include "src/base/host_port.h"
+#include "src/base/strings.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/etcd/etcd_oracle.h"
 #include "src/rpc/server/executor.h"
@@ -66,6 +68,11 @@ OracleServer::OracleServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 OracleServer::~OracleServer() { Stop(); }
 
 absl::StatusOr<std::unique_ptr<OracleServer>> OracleServer::Start(const OracleServerOptions& options) {
+  for (const std::string& endpoint : options.etcd) {
+    if (IsEndpoint(endpoint)) continue;
+    return absl::InvalidArgumentError(
+        StrCat("\"", endpoint, "\" is not an endpoint of etcd: it is HOST:PORT with a port from 1 to 65535"));
+  }
   absl::StatusOr<std::unique_ptr<ElectedOracle>> oracle = OpenEtcdOracle(OracleOptions(options));
   if (!oracle.ok()) return oracle.status();
   auto impl = std::make_unique<Impl>(*std::move(oracle));
