@@ -767,7 +767,7 @@ TEST_F(ReadErrorTest, WhileOpeningFailsTheOpeningOrNothing) {
   Fill();
   if (HasFatalFailure()) return;
   uint64_t failed = 0;
-  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", 15);
+  const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", 4);
   for (uint64_t nth = Between(1, stride);; nth += stride) {
     ASSERT_LT(nth, 5000u);
     SCOPED_TRACE(StrCat("read ", nth, " fails"));
