@@ -36,8 +36,11 @@ class FileLock {
   const int fd_;
 };
 
+// Debian's, which its packages of Go are made for: another one may stand first in PATH.
+std::string GoCommand() { return fs::exists("/usr/bin/go") ? "/usr/bin/go" : "go"; }
+
 absl::Status BuildInto(const std::string& file, const std::vector<std::string>& command) {
-  std::vector<std::string> argv = {"go", command.front(), "-o", file};
+  std::vector<std::string> argv = {GoCommand(), command.front(), "-o", file};
   argv.insert(argv.end(), command.begin() + 1, command.end());
   ChildProcess go(argv, {"GO111MODULE=off", StrCat("GOPATH=", kGoPackages), StrCat("GOCACHE=", Folder(), "/cache")},
                   /*merge=*/true);
