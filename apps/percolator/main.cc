@@ -105,7 +105,8 @@ Exit Explain(const CLI::App& app, const CLI::ParseError& error) {
   } catch (const std::bad_alloc&) {
     std::fputs("percolator: out of memory: allow it more (ulimit -v), or lower its caches and --threads\n", stderr);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "percolator: %s: are there too many threads or files? (ulimit -u, ulimit -n)\n", error.what());
+    std::fprintf(stderr, "percolator: %s: too little memory, or too many threads or files? (ulimit -v, -u, -n)\n",
+                 error.what());
   } catch (...) {
     std::fputs("percolator: ended by an error without a name\n", stderr);
   }

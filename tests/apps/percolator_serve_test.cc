@@ -55,6 +55,21 @@ void ExpectError(const Words& words, int exit, const std::string& text) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
+// A limit of memory ends it with a message and a code, however early it is met.
+TEST(ShortageTest, AServerWithoutMemoryEndsWithAMessage) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need more address space than the limit";
+#endif
+  for (const char* kilobytes : {"150000", "300000"}) {
+    ChildProcess child(
+        {"/bin/sh", "-c", StrCat("ulimit -v ", kilobytes, "; exec ", PERCOLATOR, " serve --listen 127.0.0.1:0")}, {},
+        /*merge=*/true);
+    const std::string said = child.ReadAll();
+    EXPECT_EQ(child.Wait(), 4) << said;
+    EXPECT_THAT(said, HasSubstr("ulimit -v"));
+  }
+}
+
 // Commands that are given an address.
 class CommandsTest : public ::testing::Test {
  protected:

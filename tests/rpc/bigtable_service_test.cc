@@ -106,7 +106,9 @@ TEST(BigtableTablesTest, TablesOfTransactionsAreReadOnlyUnlessTheServerAllowsIt)
     google::bigtable::v2::MutateRowRequest request;
     request.set_table_name(tables + "transactional");
     request.set_row_key("r");
-    request.add_mutations()->mutable_delete_from_row();
+    auto* const set = request.add_mutations()->mutable_set_cell();
+    set->set_family_name("data");
+    set->set_timestamp_micros(1000);
     const absl::StatusCode expected = all ? absl::StatusCode::kOk : absl::StatusCode::kPermissionDenied;
     EXPECT_EQ(mutator.MutateRow(request).code(), expected);
     EXPECT_EQ(seen.FindToWrite(tables + "transactional").status().code(), expected);
