@@ -260,7 +260,7 @@ absl::Status CheckTable(Environment& env, const std::string& table, const std::f
 }
 
 absl::StatusOr<bool> EraseBadCell(Environment& env, const BadCell& bad) {
-  const absl::StatusOr<bool> still_there = IsStillThere(env, bad);
+  absl::StatusOr<bool> still_there = IsStillThere(env, bad);
   if (!still_there.ok() || !*still_there) return still_there;
   const TimestampRange then = TimestampRange::Exactly(bad.timestamp);
   absl::Status erased =
