@@ -52,11 +52,6 @@ absl::StatusOr<OwnedParts> OpenParts(std::string_view text, const ClusterOptions
   return OpenBigtable(*address, options);
 }
 
-// A fresh timestamp, tried for as long as a call may take.
-absl::StatusOr<Timestamp> DrawForCall(Environment& env) {
-  return DrawTimestamp(env, [&env] { return Deadline(env.runtime, env.options.call_timeout); });
-}
-
 absl::Status CheckOptions(const ClusterOptions& options) {
   if (options.lock_lease < kShortestLease)
     return absl::InvalidArgumentError("lock_lease must be at least a millisecond");

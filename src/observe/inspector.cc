@@ -75,7 +75,7 @@ Duration AgeOf(Timestamp ts, Timestamp now) { return Duration(now > ts ? now.val
 
 // Fills in what is known only at the primaries: one look for all locks of a transaction.
 absl::StatusOr<std::vector<LockInfo>> Look(Environment& env, const std::vector<MetLock>& locks) {
-  const absl::StatusOr<Timestamp> now = env.oracle->GetTimestamp();
+  const absl::StatusOr<Timestamp> now = DrawForCall(env);
   if (!now.ok()) return now.status();
   std::map<Timestamp, LockInfo::State> states;
   std::vector<LockInfo> infos;
@@ -186,7 +186,7 @@ absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(st
   Environment& env = engine_->env;
   const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
   if (!tables.ok()) return tables.status();
-  const absl::StatusOr<Timestamp> now = env.oracle->GetTimestamp();
+  const absl::StatusOr<Timestamp> now = DrawForCall(env);
   if (!now.ok()) return now.status();
   std::vector<WaitingNotification> waiting;
   for (const std::string& name : *tables) {

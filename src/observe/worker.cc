@@ -133,7 +133,7 @@ ObserverInfo InfoOf(const ObserverSpec& spec) { return {spec.name, spec.table, s
 // Marks the column of the rows as changed, at a timestamp after the one at which they were read.
 absl::Status MarkRows(Environment& env, const std::string& table, const std::string& column,
                       const std::vector<std::string>& rows) {
-  const absl::StatusOr<Timestamp> ts = env.oracle->GetTimestamp();
+  const absl::StatusOr<Timestamp> ts = DrawForCall(env);
   if (!ts.ok()) return ts.status();
   std::vector<RowMutation> mutations;
   mutations.reserve(rows.size());
@@ -416,7 +416,7 @@ absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most) {
     }
   }
   if (backlog.cells == 0) return backlog;
-  const absl::StatusOr<Timestamp> now = env.oracle->GetTimestamp();
+  const absl::StatusOr<Timestamp> now = DrawForCall(env);
   if (!now.ok()) return now.status();
   if (*now > oldest) backlog.oldest = Duration(now->value() - oldest.value());
   return backlog;

@@ -165,7 +165,7 @@ class TableCheck {
   absl::Status LookBeyondTheRow(const std::string& key, const Cell& cell) {
     MaybeComplaint complaint;
     if (cell.family != Family::kData && cell.timestamp > now_) {
-      const absl::StatusOr<Timestamp> now = env_.oracle->GetTimestamp();
+      const absl::StatusOr<Timestamp> now = DrawForCall(env_);
       if (!now.ok()) return now.status();
       now_ = *now;
       if (cell.timestamp > now_) {

@@ -115,6 +115,11 @@ absl::StatusOr<Timestamp> DrawTimestamp(Environment& env, const MakeDeadline& ma
   return ts;
 }
 
+// The same, tried for as long as a call may take.
+inline absl::StatusOr<Timestamp> DrawForCall(Environment& env) {
+  return DrawTimestamp(env, [&env] { return Deadline(env.runtime, env.options.call_timeout); });
+}
+
 }  // namespace percolator
 
 #endif  // PERCOLATOR_TXN_ENVIRONMENT_H_

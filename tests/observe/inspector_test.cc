@@ -1,5 +1,7 @@
 // Inspector: what people who operate a cluster look at. percolator/inspect.h.
 
+#include <atomic>
+#include <memory>
 #include <vector>
 
 #include "percolator/inspect.h"
@@ -116,6 +118,41 @@ TEST_P(InspectorTest, OfAClosedCluster) {
   EXPECT_THAT(inspector.ListTables(), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(inspector.ReadCells("docs", "d"), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(inspector.Drop({}), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+// Fails now and then, as oracles do while another one takes over.
+class FalteringOracle final : public Oracle {
+ public:
+  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
+    if (failures > 0) {
+      --failures;
+      return absl::UnavailableError("away");
+    }
+    return Timestamp(next_.fetch_add(count));
+  }
+
+  std::atomic<int> failures{0};
+
+ private:
+  std::atomic<uint64_t> next_{1};
+};
+
+TEST(InspectorOracleTest, AnOracleThatIsAwayForAMomentIsAskedAgain) {
+  const std::unique_ptr<Store> store = NewMemoryStore();
+  FalteringOracle oracle;
+  const std::unique_ptr<Coordinator> coordinator = NewLocalCoordinator(&oracle);
+  ClusterOptions options;
+  options.gc_period = Duration(0);
+  options.lock_lease = std::chrono::minutes(10);  // nothing but this test draws timestamps
+  const auto cluster = Cluster::Assemble({store.get(), &oracle, coordinator.get()}, options).value();
+  ASSERT_THAT(cluster->CreateTable("t"), IsOk());
+  Inspector inspector(cluster.get());
+  oracle.failures = 2;
+  EXPECT_THAT(inspector.ListLocks(), IsOk());
+  EXPECT_EQ(oracle.failures, 0);
+  oracle.failures = 2;
+  EXPECT_THAT(inspector.ListNotifications(), IsOk());
+  EXPECT_EQ(oracle.failures, 0);
 }
 
 }  // namespace
