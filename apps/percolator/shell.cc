@@ -96,7 +96,8 @@ absl::StatusOr<Timestamp> Commit(Cluster& cluster, const std::function<absl::Sta
   const std::optional<CommitResult> unknown = UnknownCommitOf(committed.status());
   if (!unknown.has_value()) return committed;
   const absl::StatusOr<CommitResult> known = cluster.Resolve(*unknown);
-  if (!known.ok()) return known.status();
+  // An error that says why Resolve failed would hide that something may have been written.
+  if (!known.ok()) return committed;
   if (known->committed()) return known->commit_ts;
   return known->status;
 }

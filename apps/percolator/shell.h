@@ -60,7 +60,8 @@ absl::StatusOr<Snapshot> SnapshotAt(Cluster& cluster, const std::optional<std::s
 // A cell by names as they are typed.
 absl::StatusOr<CellName> ParseCell(const std::string& table, const std::string& row, const std::string& column);
 
-// Runs a transaction. If nobody knows at first whether it committed, it asks until it is known.
+// Runs a transaction. If its outcome is not known at first, asks for it with Cluster::Resolve. kUnknown: that did not tell
+// either, so the transaction may have committed.
 absl::StatusOr<Timestamp> Commit(Cluster& cluster, const std::function<absl::Status(ReadWrite& t)>& fn);
 
 // Closes, and says what came out: an error of `exit`, or of closing.

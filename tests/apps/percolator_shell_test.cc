@@ -1,0 +1,51 @@
+// What all commands of the command line share: apps/percolator/shell.h.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "apps/percolator/shell.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/txn/world.h"
+
+namespace percolator::cli {
+namespace {
+
+using FaultKind = Fault::Kind;
+
+class ShellCommitTest : public ClusterTest {
+ protected:
+  ShellCommitTest() : process_(&world_, ShortOptions()) {}
+
+  static ClusterOptions ShortOptions() {
+    ClusterOptions options = Options();
+    options.call_timeout = std::chrono::seconds(1);
+    return options;
+  }
+
+  absl::StatusOr<Timestamp> SetBob() {
+    return Commit(*process_.get(), [](ReadWrite& t) { return t.Set(kTable, "Bob", kColumn, "3"); });
+  }
+
+  Process process_;
+};
+
+TEST_F(ShellCommitTest, ALostAnswerIsFoundOut) {
+  process_.wire().FailAt(kCommitsTogether, {.kind = FaultKind::kLoseReply});
+  EXPECT_THAT(SetBob(), IsOk());
+  EXPECT_EQ(Now("Bob"), "3");
+}
+
+// An error that says only that the cluster can't be reached would be taken for "nothing was written".
+TEST_F(ShellCommitTest, IfNobodyCanTellTheErrorSaysThatTheOutcomeIsUnknown) {
+  process_.wire().FailAt(kCommitsTogether, {.kind = FaultKind::kLoseReply});
+  process_.wire().After(kCommitsTogether, [&] { process_.wire().FailFrom(1, {.kind = FaultKind::kLoseRequest}); });
+  const absl::StatusOr<Timestamp> committed = SetBob();
+  EXPECT_THAT(committed, StatusIs(absl::StatusCode::kUnknown));
+  EXPECT_TRUE(UnknownCommitOf(committed.status()).has_value());
+  EXPECT_EQ(ExitOf(committed.status()), Exit::kFailed);
+  EXPECT_EQ(Now("Bob"), "3");
+}
+
+}  // namespace
+}  // namespace percolator::cli
