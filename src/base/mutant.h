@@ -68,6 +68,7 @@ namespace percolator {
   M(GcDropsNotifiedDelete, "a deletion that is not yet observed is collected")                    \
   M(GcDropsAck, "acknowledgements are collected")                                                 \
   M(AbsenceIsAbort, "a missing record proves an abort also below the safe point")                 \
+  M(TooOldIsAbort, "a one-step commit that the safe point refuses counts as aborted")             \
   M(MissingVerdictIsAbort, "a verdict that is missing below the safe point is taken for an abort")
 
 enum class Mutant {

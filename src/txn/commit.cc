@@ -38,7 +38,8 @@ bool IsFinalAbort(Environment& env, Timestamp start_ts, const absl::Status& why)
   }
   // G7: the safe point may have passed between two copies of the request, and the record of the first may be collected. A store
   // that has stopped may have applied an earlier copy.
-  return CertainlyNotApplied(why) && !absl::IsFailedPrecondition(why) && !absl::IsOutOfRange(why);
+  const bool too_old = absl::IsOutOfRange(why) && !MutantOn(Mutant::kTooOldIsAbort);
+  return CertainlyNotApplied(why) && !absl::IsFailedPrecondition(why) && !too_old;
 }
 
 }  // namespace
