@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
+#include <string>
 
 #include "tests/testing/status_matchers.h"
 
@@ -14,6 +16,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Of this process alone: several may run this test at once.
+std::string PathOf(const std::string& name) {
+  return ::testing::TempDir() + "/percolator_file_test." + std::to_string(getpid()) + "." + name;
+}
+
 TEST(FileTest, AFolderADeviceAndAMissingFileAreErrorsThatNameThePath) {
   EXPECT_THAT(ReadWholeFile("/", 10), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("folder")));
   EXPECT_THAT(ReadWholeFile("/dev/zero", 10), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/dev/zero")));
@@ -21,7 +28,7 @@ TEST(FileTest, AFolderADeviceAndAMissingFileAreErrorsThatNameThePath) {
 }
 
 TEST(FileTest, AFileIsReadUpToTheLimitAndRefusedBeyond) {
-  const std::string path = ::testing::TempDir() + "/percolator_file_test";
+  const std::string path = PathOf("file");
   std::ofstream(path) << "0123456789";
   const absl::StatusOr<std::string> whole = ReadWholeFile(path, 10);
   ASSERT_TRUE(whole.ok()) << whole.status();
@@ -31,7 +38,7 @@ TEST(FileTest, AFileIsReadUpToTheLimitAndRefusedBeyond) {
 }
 
 TEST(FileTest, APipeWithoutAWriterIsEmptyAndDoesNotHang) {
-  const std::string path = ::testing::TempDir() + "/percolator_file_test_pipe";
+  const std::string path = PathOf("pipe");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   const absl::StatusOr<std::string> bytes = ReadWholeFile(path, 10);
   std::remove(path.c_str());
