@@ -25,7 +25,7 @@ import urllib.request
 from pathlib import Path
 
 SKIPPED = 77
-PATIENCE = 60  # seconds, for anything
+PATIENCE = 120  # seconds, for anything
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # how the WebDriver protocol names an element
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
          "--no-first-run", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
@@ -80,7 +80,7 @@ class Browser:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, method=method,
                                          headers={"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=60) as response:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as response:
                 return json.load(response)["value"]
         except urllib.error.HTTPError as error:
             raise RuntimeError(json.load(error)["value"].get("message", "")) from error
