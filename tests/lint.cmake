@@ -15,6 +15,7 @@ endfunction()
 percolator_lint_test(check_includes 300 ${Python3_EXECUTABLE} -B tools/check_includes.py)
 percolator_lint_test(check_includes_test 300 ${Python3_EXECUTABLE} -B tools/check_includes_test.py)
 percolator_lint_test(run_tests_test 300 ${Python3_EXECUTABLE} -B tools/run_tests_test.py)
+percolator_lint_test(soak_test 300 ${Python3_EXECUTABLE} -B tools/soak_test.py)
 
 # Each public header, alone and twice, in a translation unit of its own, with nothing on its path but what a user has.
 file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/percolator/*.h)

@@ -9,7 +9,8 @@
     ./test --tsan           one stage alone: the tests with ThreadSanitizer
     ./test --sim N          N seeds of the simulator alone, optimised (docs/testing.md)
     ./test --fuzz MINUTES   the fuzz targets alone, for so long in all (docs/testing.md)
-    ./test --soak MINUTES   fresh simulator seeds, kills of processes, fuzzers; the report is build/soak/REPORT.md
+    ./test --soak MINUTES   fresh simulator seeds, kills of processes, a server under churn, fuzzers; the report:
+                            build/soak/REPORT.md
 
 A stage that fails does not keep the others from running, unless it is the build. The last line is always
 "N passed, M failed, K skipped", and the exit code is 0 only if nothing failed. Logs are in build/.
