@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "apps/webindex/assets.h"
+#include "apps/webindex/http_server.h"
 #include "apps/webindex/originals.h"
 #include "apps/webindex/url.h"
 
@@ -26,7 +27,6 @@ using nlohmann::json;
 namespace {
 
 constexpr int kPortsTried = 100;
-constexpr int kReadSeconds = 5;          // for the next bytes of a request
 constexpr size_t kBodyBytes = 64 << 10;  // no request needs one
 constexpr int kThreads = 24;             // a browser keeps several connections open, and each has a thread
 constexpr char kJson[] = "application/json";
@@ -186,7 +186,7 @@ void SetSocketOptions(socket_t socket) {
 
 class Server::Impl {
  public:
-  Impl(Api* api, ServerOptions options) : api_(api), options_(std::move(options)) {}
+  Impl(Api* api, ServerOptions options) : api_(api), options_(std::move(options)), http_(options_.request_time) {}
   ~Impl() { Stop(); }
 
   absl::StatusOr<int> Start();
@@ -199,7 +199,7 @@ class Server::Impl {
 
   Api* const api_;
   const ServerOptions options_;
-  httplib::Server http_;
+  HttpServer http_;
   std::thread listener_;
   std::thread ticker_;
   std::mutex mutex_;
@@ -212,7 +212,6 @@ void Server::Impl::SetHandlers() {
   http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   http_.set_socket_options(SetSocketOptions);
   http_.set_keep_alive_timeout(2);
-  http_.set_read_timeout(kReadSeconds);
   http_.set_payload_max_length(kBodyBytes);
   http_.set_keep_alive_max_count(1000);
   http_.set_pre_routing_handler([this](const Request& request, Response& response) {

@@ -8,11 +8,13 @@
 //
 // It listens on 127.0.0.1, and answers only requests to this name, localhost or [::1]: another site, whose name an attacker
 // makes lead here, is refused. The page takes scripts, styles and data from nowhere but this server. Original files are
-// somebody else's, so they are shown without rights: no scripts, no forms, nothing from elsewhere.
+// somebody else's, so they are shown without rights: no scripts, no forms, nothing from elsewhere. A request may have 64 KiB
+// in all, and has to be complete in `request_time`; otherwise its connection is closed.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_SERVER_H_
 #define PERCOLATOR_APPS_WEBINDEX_SERVER_H_
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +31,7 @@ struct ServerOptions {
   // Zero: any. Absent: kDefaultPort or, if that is taken, the next free one.
   std::optional<int> port;
   std::string folder;  // of original files
+  std::chrono::milliseconds request_time = std::chrono::seconds(10);
 };
 
 class Server {

@@ -53,8 +53,8 @@ struct Reply {
   json parsed() const { return json::parse(body, nullptr, false); }
 };
 
-// Sends the bytes to the port and reads until the other side closes.
-std::string Exchange(int port, const std::string& bytes) {
+// A connection to the port; negative: there is none.
+int Connect(int port) {
   const int connection = socket(AF_INET, SOCK_STREAM, 0);
   const timeval patience{.tv_sec = 120, .tv_usec = 0};
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
@@ -62,8 +62,16 @@ std::string Exchange(int port, const std::string& bytes) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return connection;
+  close(connection);
+  return -1;
+}
+
+// Sends the bytes to the port and reads until the other side closes.
+std::string Exchange(int port, const std::string& bytes) {
+  const int connection = Connect(port);
   std::string answer;
-  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+  if (connection >= 0) {
     for (size_t sent = 0; sent < bytes.size();) {
       const ssize_t done = send(connection, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
       if (done <= 0) break;
@@ -74,6 +82,21 @@ std::string Exchange(int port, const std::string& bytes) {
   }
   close(connection);
   return answer;
+}
+
+// Sends `start`, then `again` until the other side closes or this many bytes are sent. Returns how many were sent.
+size_t SendWithoutEnd(int port, const std::string& start, const std::string& again, size_t most) {
+  const int connection = Connect(port);
+  size_t total = 0;
+  std::string bytes = start;
+  while (connection >= 0 && total < most) {
+    const ssize_t done = send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (done <= 0) break;
+    total += static_cast<size_t>(done);
+    bytes = again;
+  }
+  close(connection);
+  return total;
 }
 
 Reply Send(int port, const std::string& method, const std::string& target, const std::string& host = "127.0.0.1") {
@@ -285,6 +308,57 @@ TEST_F(ServerTest, BadInputGetsAClearError) {
   EXPECT_THAT(Exchange(port_, "no request at all\r\n\r\n"), Not(HasSubstr("200 OK")));
   EXPECT_EQ(Get("/api/search?q=%ff%fe%00").status, 200);
   EXPECT_EQ(Get("/api/search").status, 200);
+}
+
+// Buffers of the system hold some megabytes that the server has not read.
+TEST_F(ServerTest, ARequestWithoutEndIsCutOff) {
+  constexpr size_t kMost = 64 << 20;
+  const std::string start = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n";
+  std::string lines;
+  while (lines.size() < 4096) lines += "X-Header: and another one\r\n";
+  EXPECT_LT(SendWithoutEnd(port_, start, lines, kMost), kMost) << "headers";
+  EXPECT_LT(SendWithoutEnd(port_, start + "X-Header: ", std::string(4096, 'x'), kMost), kMost) << "a header";
+  EXPECT_LT(SendWithoutEnd(port_, "GET /", std::string(4096, 'x'), kMost), kMost) << "a request line";
+  EXPECT_EQ(Get("/").status, 200);
+  // Cut off after 64 KiB, and told so.
+  std::string head = start;
+  while (head.size() < (64 << 10)) head += lines;
+  EXPECT_THAT(Exchange(port_, head.substr(0, 64 << 10) + "\r\n\r\n"), HasSubstr("400 Bad Request"));
+}
+
+TEST_F(ServerTest, ASlowRequestIsCutOff) {
+  Server impatient(api_.get(),
+                   ServerOptions{.port = 0, .folder = docs_, .request_time = std::chrono::milliseconds(300)});
+  const absl::StatusOr<int> port = impatient.Start();
+  ASSERT_THAT(port, IsOk());
+  const int connection = Connect(*port);
+  ASSERT_GE(connection, 0);
+  const std::string head = "GET / HTTP/1.1\r\nX-Header: " + std::string(200, 'x');
+  bool closed = false;
+  for (size_t i = 0; i < head.size() && !closed; ++i) {
+    closed = send(connection, &head[i], 1, MSG_NOSIGNAL) <= 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  close(connection);
+  EXPECT_TRUE(closed);
+}
+
+TEST_F(ServerTest, ManyRangesDoNotMultiplyAnAnswer) {
+  WriteFile(docs_ + "/large.txt", std::string(100'000, 'x'));
+  std::string ranges = "bytes=0-";
+  for (int i = 0; i < 1000; ++i) ranges += ",0-";
+  const std::string answer = Exchange(
+      port_, "GET /files/large.txt HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nRange: " + ranges + "\r\n\r\n");
+  EXPECT_THAT(answer, HasSubstr("200 OK"));
+  EXPECT_LT(answer.size(), 110'000);
+}
+
+TEST_F(ServerTest, RequestsMayFollowEachOther) {
+  const std::string one = "GET /api/stats HTTP/1.1\r\nHost: 127.0.0.1\r\n";
+  const std::string answer = Exchange(port_, one + "\r\n" + one + "Connection: close\r\n\r\n");
+  const size_t first = answer.find("200 OK");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_NE(answer.find("200 OK", first + 1), std::string::npos) << answer;
 }
 
 TEST_F(ServerTest, SearchesAndTellsAboutPages) {
