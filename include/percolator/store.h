@@ -311,8 +311,9 @@ struct RocksStoreOptions {
   size_t version_cache_bytes = size_t{64} << 20;
   // Memory for writes not yet on disk in sorted form, per large family.
   size_t write_buffer_bytes = size_t{64} << 20;
-  // Space that stays free on the disk; of a small disk, a twentieth of its size. If less is free, mutations that only add something
-  // fail with kResourceExhausted and are certainly not applied, until there is space again. Zero: no reserve.
+  // Space that stays free on the disk; of a small disk, a twentieth of its size. If less is free, or less than twice what is to be
+  // flushed, mutations that only add something fail with kResourceExhausted and are certainly not applied, until there is space
+  // again. Zero: no reserve.
   uint64_t reserve_bytes = uint64_t{256} << 20;
   StoreLimits limits;
   // False: a directory that is missing or empty is kNotFound, and nothing is created.

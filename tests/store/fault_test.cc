@@ -5,6 +5,8 @@
 // operations one is made to fail (15 by default, beginning anywhere among them; 1 is every one), PERCOLATOR_TEST_SEED
 // what is written.
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -507,6 +509,32 @@ TEST_F(ReserveTest, WhatOnlyAddsIsRefusedUntilThereIsSpaceAgain) {
   fs_->SetFreeSpace(kReserve);
   EXPECT_THAT(Set("new"), IsOk());
   EXPECT_THAT(SetTogether("new"), IsOk());
+  EXPECT_THAT(store_->Close(), IsOk());
+}
+
+// A flush of what is in memory may need more than the reserve, and would meet a full disk.
+TEST_F(ReserveTest, WhatIsInMemoryIsFlushedWhileThereIsSpaceForIt) {
+  fs_->SetFreeSpace(4 * kReserve);
+  const std::string value(100 << 10, 'v');
+  const auto set = [&](int row) {
+    const Mutation mutation = Mutation::Set(Family::kData, "c", Timestamp(1), value);
+    return store_->Mutate({{"t", StrCat("row", row), {}, {mutation}}})[0].status();
+  };
+  int refused = -1;
+  for (int i = 0; i < 200 && refused < 0; ++i) {
+    const absl::Status status = set(i);
+    if (status.ok()) continue;
+    ASSERT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
+    refused = i;
+  }
+  ASSERT_GE(refused, 0) << "more is in memory than there is space for";
+  // The flush ends in a while, and then there is room again.
+  absl::Status again = set(refused);
+  for (int looks = 0; looks < 6000 && absl::IsResourceExhausted(again); ++looks) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    again = set(refused);
+  }
+  EXPECT_THAT(again, IsOk());
   EXPECT_THAT(store_->Close(), IsOk());
 }
 

@@ -142,6 +142,7 @@ absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
       rocksdb::DB::Open(db_options, folder_->rocksdb_dir(), MakeColumnFamilies(options_), &handles_, &db);
   if (!status.ok()) return FromRocks(status, StrCat("opening the store in ", folder_->dir()));
   db_.reset(db);
+  space_->CountUnflushed([this] { return UnflushedBytes(); }, [this] { FlushFamilies(/*wait=*/false).IgnoreError(); });
   for (int i = 0; i < kFamilyCount; ++i) pools_[i].Start(db, family(static_cast<Family>(i)));
   if (db_->GetLatestSequenceNumber() < closed_at_) {
     return absl::DataLossError(StrCat("the store in ", folder_->dir(), " ends with write ",
@@ -300,17 +301,25 @@ absl::Status RocksStore::Write(rocksdb::WriteBatch* batch, bool sync) {
   return status;
 }
 
-absl::Status RocksStore::Flush() {
-  // Small families wait for the disk together.
+uint64_t RocksStore::UnflushedBytes() {
+  uint64_t bytes = 0;
+  return db_->GetAggregatedIntProperty(rocksdb::DB::Properties::kCurSizeAllMemTables, &bytes) ? bytes : 0;
+}
+
+absl::Status RocksStore::FlushFamilies(bool wait) {
   rocksdb::FlushOptions options;
   options.allow_write_stall = true;
-  for (const bool wait : {false, true}) {
-    options.wait = wait;
-    for (rocksdb::ColumnFamilyHandle* handle : handles_) {
-      if (absl::Status s = FromRocks(db_->Flush(options, handle), "flushing on close"); !s.ok()) return s;
-    }
+  options.wait = wait;
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+    if (absl::Status s = FromRocks(db_->Flush(options, handle), "flushing"); !s.ok()) return s;
   }
   return absl::OkStatus();
+}
+
+absl::Status RocksStore::Flush() {
+  // Small families wait for the disk together.
+  if (absl::Status s = FlushFamilies(/*wait=*/false); !s.ok()) return s;
+  return FlushFamilies(/*wait=*/true);
 }
 
 absl::Status RocksStore::CloseDatabase() {

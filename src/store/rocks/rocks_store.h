@@ -100,6 +100,8 @@ class RocksStore : public Store {
   absl::StatusOr<Timestamp> NewestTimestamp();
   // Puts everything into table files.
   absl::Status Flush();
+  absl::Status FlushFamilies(bool wait);
+  uint64_t UnflushedBytes();
   // REQUIRES: no write has failed.
   absl::Status CloseDatabase();
 

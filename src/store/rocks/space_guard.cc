@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kBytesBetweenLooks = 1 << 20;
 constexpr int64_t kSmallWriteBytes = kBytesBetweenLooks / 256;
 constexpr uint64_t kSmallDiskShare = 20;
+constexpr uint64_t kUnflushedTimes = 2;
 
 uint64_t ReserveOn(const std::string& folder, uint64_t wanted) {
   struct statvfs disk;
@@ -24,6 +25,11 @@ uint64_t ReserveOn(const std::string& folder, uint64_t wanted) {
 
 SpaceGuard::SpaceGuard(std::shared_ptr<rocksdb::FileSystem> files, std::string folder, uint64_t reserve_bytes)
     : files_(std::move(files)), folder_(std::move(folder)), reserve_(ReserveOn(folder_, reserve_bytes)) {}
+
+void SpaceGuard::CountUnflushed(std::function<uint64_t()> unflushed_bytes, std::function<void()> flush) {
+  unflushed_bytes_ = std::move(unflushed_bytes);
+  flush_ = std::move(flush);
+}
 
 bool SpaceGuard::OnlyAdds(const RowMutation& mutation) {
   return std::all_of(mutation.mutations.begin(), mutation.mutations.end(),
@@ -42,10 +48,13 @@ absl::Status SpaceGuard::Look() {
   uint64_t free = 0;
   // A file system that does not tell has no guard: its writes fail when the disk is full.
   if (!files_->GetFreeSpace(folder_, rocksdb::IOOptions(), &free, nullptr).ok()) return absl::OkStatus();
-  full_.store(free < reserve_, std::memory_order_relaxed);
-  if (free >= reserve_) return absl::OkStatus();
+  const uint64_t unflushed = unflushed_bytes_();
+  const uint64_t needed = std::max(reserve_, kUnflushedTimes * unflushed);
+  const bool was_full = full_.exchange(free < needed, std::memory_order_relaxed);
+  if (free >= needed) return absl::OkStatus();
+  if (!was_full && free >= reserve_ && free >= unflushed) flush_();
   return absl::ResourceExhaustedError(StrCat("the disk of ", folder_, " has ", free >> 20,
-                                             " MiB left, less than the reserve of ", reserve_ >> 20,
+                                             " MiB left, less than the reserve of ", needed >> 20,
                                              " MiB: nothing was written; make space, and writing goes on by itself"));
 }
 

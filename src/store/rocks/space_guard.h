@@ -4,6 +4,9 @@
 // a reserve: when less is free, it refuses mutations that only add something. They are certainly not applied. Commits and
 // rollbacks of locked rows, garbage collection, flushes and compactions use the reserve. When space returns, the store accepts
 // all mutations again.
+//
+// What is in memory needs space when it is flushed, which may be more than the reserve. If less than twice as much is free, the
+// guard refuses as well, and has it flushed while that is still possible: then the logs go, and writing goes on.
 
 #ifndef PERCOLATOR_STORE_ROCKS_SPACE_GUARD_H_
 #define PERCOLATOR_STORE_ROCKS_SPACE_GUARD_H_
@@ -11,6 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,7 +30,10 @@ class SpaceGuard {
   // Keeps `reserve_bytes` free on the disk of `folder`; of a small disk, a twentieth of its size. Zero: refuses nothing.
   SpaceGuard(std::shared_ptr<rocksdb::FileSystem> files, std::string folder, uint64_t reserve_bytes);
 
-  // Returns kResourceExhausted if less than the reserve is free. Asks the file system once for each mebibyte that is written, once
+  // Counts what is not flushed too. `flush` begins to flush it, and does not wait. REQUIRES: before the first Take.
+  void CountUnflushed(std::function<uint64_t()> unflushed_bytes, std::function<void()> flush);
+
+  // Returns kResourceExhausted if too little is free. Asks the file system once for each mebibyte that is written, once
   // for 256 small writes, and before every write while the disk is full.
   absl::Status Take(size_t bytes);
 
@@ -39,6 +46,8 @@ class SpaceGuard {
   const std::shared_ptr<rocksdb::FileSystem> files_;
   const std::string folder_;
   const uint64_t reserve_;
+  std::function<uint64_t()> unflushed_bytes_ = [] { return uint64_t{0}; };
+  std::function<void()> flush_;
   std::atomic<int64_t> until_look_{0};  // bytes
   std::atomic<bool> full_{false};
 };
