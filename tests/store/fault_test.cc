@@ -871,6 +871,20 @@ TEST_F(OpenTest, DamagedFormatFileIsRefused) {
   ExpectRefused(Dir(), "format");
 }
 
+TEST_F(OpenTest, PipeInPlaceOfTheFormatFileIsRefused) {
+  CreateStore({});
+  std::filesystem::remove(Dir() + "/PERCOLATOR");
+  ASSERT_EQ(mkfifo((Dir() + "/PERCOLATOR").c_str(), 0600), 0);
+  ExpectRefused(Dir(), "it is a pipe");
+}
+
+TEST_F(OpenTest, LinkThatLeadsNowhereInPlaceOfTheDatabaseIsRefused) {
+  CreateStore({});
+  std::filesystem::remove_all(Dir() + "/rocksdb");
+  std::filesystem::create_symlink("rocksdb", Dir() + "/rocksdb");
+  ExpectRefused(Dir(), "lost its folder rocksdb");
+}
+
 TEST_F(OpenTest, FolderWithSomethingElseIsRefusedAndLeftAlone) {
   std::filesystem::create_directory(Dir());
   std::ofstream(Dir() + "/letter.txt") << "Dear";

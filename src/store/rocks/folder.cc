@@ -8,14 +8,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
+#include "percolator/file.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -29,6 +28,7 @@ constexpr std::string_view kLockFile = "LOCK";
 constexpr std::string_view kLockText = "locked while the store is open\n";
 constexpr std::string_view kRocksDbFolder = "rocksdb";
 constexpr std::string_view kFormatText = "percolator store format ";
+constexpr size_t kFormatBytes = 4096;
 
 std::string PathIn(const std::string& dir, std::string_view name) { return StrCat(dir, "/", name); }
 
@@ -80,13 +80,11 @@ absl::Status MakeStoreFolder(const std::string& dir) {
 
 absl::Status CheckFormat(const std::string& dir) {
   const std::string path = PathIn(dir, kFormatFile);
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  const std::string content = std::move(text).str();
-  std::string_view number = content;
+  const absl::StatusOr<std::string> content = ReadWholeFile(path, kFormatBytes);
+  if (!content.ok()) return absl::FailedPreconditionError(content.status().message());
+  std::string_view number = *content;
   int format = 0;
-  if (!file || !ConsumePrefix(&number, kFormatText) || !absl::SimpleAtoi(std::string(number), &format) || format < 1) {
+  if (!ConsumePrefix(&number, kFormatText) || !absl::SimpleAtoi(std::string(number), &format) || format < 1) {
     return absl::FailedPreconditionError(
         StrCat(path, " does not say which format the store has; is it damaged? Restore it from a backup"));
   }
@@ -96,7 +94,8 @@ absl::Status CheckFormat(const std::string& dir) {
                                                 ": use a newer Percolator to open it"));
   }
   // It is made before the format file: without it, this is what is left of a store.
-  if (!fs::is_directory(PathIn(dir, kRocksDbFolder))) {
+  std::error_code error;
+  if (!fs::is_directory(PathIn(dir, kRocksDbFolder), error)) {
     return absl::FailedPreconditionError(
         StrCat("the store in ", dir, " has lost its folder ", kRocksDbFolder, ": restore it from a backup"));
   }
@@ -107,15 +106,16 @@ absl::Status CheckFormat(const std::string& dir) {
 absl::StatusOr<bool> CheckFolder(const std::string& dir) {
   std::error_code error;
   bool empty = true;
-  for (const auto& entry : fs::directory_iterator(dir, error)) {
-    const std::string name = entry.path().filename();
+  std::error_code look_error;
+  for (fs::directory_iterator entry(dir, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename();
     if (name == kFormatFile) {
       if (absl::Status s = CheckFormat(dir); !s.ok()) return s;
       return true;
     }
     // A store that was never finished may have left these.
     const bool unfinished =
-        name == kFormatTemp || name == kLockFile || (name == kRocksDbFolder && fs::is_empty(entry.path(), error));
+        name == kFormatTemp || name == kLockFile || (name == kRocksDbFolder && fs::is_empty(entry->path(), look_error));
     if (!unfinished) empty = false;
   }
   if (error) return Failed("cannot list folder", dir, error.value());
