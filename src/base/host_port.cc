@@ -22,7 +22,9 @@ std::optional<HostPort> ParseHostPort(std::string_view text) {
   if (!absl::SimpleAtoi(absl::string_view(digits.data(), digits.size()), &port) || port > kLastPort)
     return std::nullopt;
   std::string_view host = text.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (host.find_first_of("[]") != std::string_view::npos) return std::nullopt;
   return HostPort{std::string(host), port};
 }
 

@@ -15,8 +15,8 @@ TEST(HostPortTest, SplitsHostAndPort) {
 }
 
 TEST(HostPortTest, RefusesPortsThatDoNotExist) {
-  for (const char* text :
-       {"", ":", "a", "a:", ":1", "a:65536", "a:99999", "a:100000", "a:-1", "a:+1", "a: 1", "a:1x"}) {
+  for (const char* text : {"", ":", "a", "a:", ":1", "a:65536", "a:99999", "a:100000", "a:-1", "a:+1", "a: 1", "a:1x",
+                           "[::1", "::1]:5", "[]:5"}) {
     EXPECT_FALSE(ParseHostPort(text).has_value()) << text;
     EXPECT_FALSE(IsEndpoint(text)) << text;
   }
