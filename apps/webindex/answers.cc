@@ -133,7 +133,8 @@ absl::StatusOr<std::unique_ptr<Answers>> Answers::Open(const std::string& data, 
   if (const std::optional<Presence> server = FindServer(data); server.has_value()) {
     return std::make_unique<FromServer>(server->port);
   }
-  if (address.empty() && !std::filesystem::exists(data + "/cluster")) {
+  std::error_code error;
+  if (address.empty() && !std::filesystem::exists(data + "/cluster", error)) {
     return absl::NotFoundError("there is no index in " + data + ": make one with webindex run --docs FOLDER --data " +
                                data);
   }

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -14,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -203,12 +206,12 @@ void Run::Loading(const LoadProgress& progress) {
 }
 
 absl::Status Run::Open() {
-  if (!std::filesystem::is_directory(options_.docs)) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(options_.docs, error)) {
     return absl::NotFoundError("there is no folder " + options_.docs + ": --docs names the folder with the pages");
   }
   const absl::StatusOr<WebIndexOptions> options = MakeOptions();
   if (!options.ok()) return options.status();
-  std::error_code error;
   std::filesystem::create_directories(options_.data, error);
   if (error) return absl::UnavailableError("can't create the data folder " + options_.data + ": " + error.message());
   absl::StatusOr<std::unique_ptr<WebIndex>> index = WebIndex::Open(*options);
@@ -434,9 +437,33 @@ CLI::App* AddAsking(CLI::App& app, Options& options, const char* name, const cha
   return command;
 }
 
+// Memory or threads have run out in some thread: a message and a code, and no core file.
+[[noreturn]] void OnTerminate() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+    std::fputs("webindex: ended by an error without a name\n", stderr);
+  } catch (const std::bad_alloc&) {
+    std::fputs("webindex: out of memory: allow it more (ulimit -v), or lower --threads\n", stderr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "webindex: %s: too little memory, or too many threads or files? (ulimit -v, -u, -n)\n",
+                 error.what());
+  } catch (...) {
+    std::fputs("webindex: ended by an error without a name\n", stderr);
+  }
+  std::_Exit(kFailed);
+}
+
+// An answer that could not be written is none.
+int Written(int exit) {
+  if (std::cout.flush()) return exit;
+  std::cerr << "webindex: can't write the output: is the disk full, or nobody listening?\n";
+  return kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::set_terminate(OnTerminate);
   Options options;
   CLI::App app("A search index of a folder of pages that is always up to date.", "webindex");
   app.footer(kExamples);
@@ -454,7 +481,7 @@ int main(int argc, char** argv) {
     Interrupt interrupt;
     return DoRun(options, &interrupt);
   }
-  if (*query) return DoQuery(options);
-  if (*explain) return DoExplain(options);
-  return *stats ? DoStats(options) : kFailed;
+  if (*query) return Written(DoQuery(options));
+  if (*explain) return Written(DoExplain(options));
+  return *stats ? Written(DoStats(options)) : kFailed;
 }
