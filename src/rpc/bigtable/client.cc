@@ -224,7 +224,7 @@ absl::Status BigtableClient::Stream(const pb::ReadRowsRequest& request, const st
     wanted = wanted && mine.ok();
   }
   if (!wanted) context.TryCancel();
-  const absl::Status theirs = WithReason(StoreStatusOf(reader->Finish()), request.GetTypeName(), context);
+  const absl::Status theirs = WithReason(StoreStatusOf(reader->Finish()), request.GetTypeName(), context, timeout_);
   *done = parser.done();
   if (!mine.ok() || !wanted) return mine;
   return theirs.ok() ? parser.Finish() : theirs;
@@ -297,8 +297,8 @@ absl::Status BigtableClient::MutateOne(const std::string& table, const RowMutati
     grpc::ClientContext context;
     PrepareData(Rpc::kMutateRow, table, attempts, &context);
     pb::MutateRowResponse response;
-    absl::Status status =
-        WithReason(StoreStatusOf(data_->MutateRow(&context, request, &response)), request.GetTypeName(), context);
+    absl::Status status = WithReason(StoreStatusOf(data_->MutateRow(&context, request, &response)),
+                                     request.GetTypeName(), context, timeout_);
     if (!attempts.Again(status, /*progress=*/false)) return status;
   }
 }
@@ -326,7 +326,7 @@ void BigtableClient::MutateMany(const std::string& table, const std::vector<cons
           StoreStatusOf(grpc::Status(static_cast<grpc::StatusCode>(entry.status().code()), entry.status().message()));
     }
   }
-  absl::Status rest = WithReason(StoreStatusOf(reader->Finish()), request.GetTypeName(), context);
+  absl::Status rest = WithReason(StoreStatusOf(reader->Finish()), request.GetTypeName(), context, timeout_);
   if (rest.ok()) rest = absl::UnavailableError("Bigtable did not say what became of a mutation");
   for (size_t i = 0; i < which.size(); ++i) (*results)[which[i]] = answers[i].value_or(rest);
 }
@@ -358,8 +358,8 @@ absl::StatusOr<MutateResult> BigtableClient::MutateIf(const std::string& table, 
   grpc::ClientContext context;
   PrepareData(Rpc::kCheckAndMutateRow, table, Attempts(data_channel_.get(), timeout_), &context);
   pb::CheckAndMutateRowResponse response;
-  const absl::Status status =
-      WithReason(StoreStatusOf(data_->CheckAndMutateRow(&context, request, &response)), request.GetTypeName(), context);
+  const absl::Status status = WithReason(StoreStatusOf(data_->CheckAndMutateRow(&context, request, &response)),
+                                         request.GetTypeName(), context, timeout_);
   if (!status.ok()) return ExplainFailedPrecondition(status);
   return response.predicate_matched() == if_matched ? MutateResult::kApplied : MutateResult::kConditionFailed;
 }
@@ -378,7 +378,7 @@ absl::StatusOr<std::vector<std::string>> BigtableClient::SampleRowKeys(const std
     while (reader->Read(&response)) {
       if (!response.row_key().empty()) keys.push_back(response.row_key());  // an empty one: the end of the table
     }
-    const absl::Status status = WithReason(StoreStatusOf(reader->Finish()), request.GetTypeName(), context);
+    const absl::Status status = WithReason(StoreStatusOf(reader->Finish()), request.GetTypeName(), context, timeout_);
     if (status.ok()) {
       std::sort(keys.begin(), keys.end());
       keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -399,8 +399,8 @@ absl::Status BigtableClient::CreateTable(const std::string& table) {
     grpc::ClientContext context;
     PrepareAdmin("parent", instance_name_, attempts, &context);
     admin::Table response;
-    absl::Status status =
-        WithReason(StoreStatusOf(admin_->CreateTable(&context, request, &response)), request.GetTypeName(), context);
+    absl::Status status = WithReason(StoreStatusOf(admin_->CreateTable(&context, request, &response)),
+                                     request.GetTypeName(), context, timeout_);
     if (absl::IsNotFound(status)) {
       return absl::FailedPreconditionError(StrCat("there is no instance ", instance_name_, ": ", status.message()));
     }
@@ -415,8 +415,8 @@ absl::Status BigtableClient::DeleteTable(const std::string& table) {
     grpc::ClientContext context;
     PrepareAdmin("name", request.name(), attempts, &context);
     google::protobuf::Empty response;
-    absl::Status status =
-        WithReason(StoreStatusOf(admin_->DeleteTable(&context, request, &response)), request.GetTypeName(), context);
+    absl::Status status = WithReason(StoreStatusOf(admin_->DeleteTable(&context, request, &response)),
+                                     request.GetTypeName(), context, timeout_);
     if (!attempts.Again(status, /*progress=*/false)) return status;
   }
 }
