@@ -1,6 +1,7 @@
 #include "src/store/rocks/rocks_store.h"
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <utility>
@@ -47,6 +48,14 @@ class StoreFiles : public rocksdb::FileSystemWrapper {
     return status;
   }
 };
+
+// RocksDB sets space of more than a buffer aside for each log. On a small disk that may be all there is.
+bool IsSmallDisk(const std::string& folder, size_t buffer_bytes) {
+  constexpr uint64_t kBuffers = 32;
+  struct statvfs disk;
+  return statvfs(folder.c_str(), &disk) == 0 &&
+         static_cast<uint64_t>(disk.f_blocks) * disk.f_frsize < kBuffers * buffer_bytes;
+}
 
 // What a database that failed leaves behind: kept, so that nobody destroys it, until the process ends.
 struct Abandoned {
@@ -137,6 +146,7 @@ absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
   closed_at_ = *closed_at;
   rocksdb::DBOptions db_options = MakeDbOptions(options_, folder_->message_log_path(), env_.get());
   db_options.listeners.push_back(std::make_shared<Listener>(this));
+  db_options.allow_fallocate = !IsSmallDisk(folder_->dir(), options_.write_buffer_bytes);
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status =
       rocksdb::DB::Open(db_options, folder_->rocksdb_dir(), MakeColumnFamilies(options_), &handles_, &db);
