@@ -1,6 +1,7 @@
 #include "percolator/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,8 +15,17 @@
 namespace percolator {
 namespace {
 
+// How long a pipe may be without a writer.
+constexpr int kWriterMs = 5'000;
+
 absl::Status CantRead(const std::string& path, std::string_view why) {
   return absl::InvalidArgumentError(StrCat("can't read the file ", path, ": ", why));
+}
+
+// Whether there is something to read, or a writer has come and gone, within the time; -1: waits without end.
+bool WaitToRead(int fd, int milliseconds) {
+  pollfd file{.fd = fd, .events = POLLIN, .revents = 0};
+  return poll(&file, 1, milliseconds) > 0;
 }
 
 absl::StatusOr<std::string> ReadFrom(int fd, const std::string& path, size_t limit) {
@@ -25,13 +35,27 @@ absl::StatusOr<std::string> ReadFrom(int fd, const std::string& path, size_t lim
   // A device may never end. The standard input may be a terminal.
   const bool is_device = S_ISCHR(found.st_mode) || S_ISBLK(found.st_mode);
   if (is_device && fd != STDIN_FILENO) return CantRead(path, "it is a device");
+  // A pipe without a writer looks as if it had ended. What a writer is about to write must not be taken for nothing.
+  bool has_writer = !S_ISFIFO(found.st_mode) || fd == STDIN_FILENO;
+  bool waited = false;
   std::string bytes;
   std::array<char, 64 << 10> buffer;
   for (;;) {
     const ssize_t got = read(fd, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {
+      has_writer = true;
+      (void)WaitToRead(fd, -1);
+      continue;
+    }
     if (got < 0) return CantRead(path, std::strerror(errno));
-    if (got == 0) return bytes;
+    if (got == 0 && (has_writer || !bytes.empty())) return bytes;
+    if (got == 0 && waited) return CantRead(path, "it is a pipe, and nothing writes to it");
+    if (got == 0) {
+      waited = true;
+      has_writer = WaitToRead(fd, kWriterMs);
+      continue;
+    }
     if (static_cast<size_t>(got) > limit - bytes.size()) {
       return CantRead(path, StrCat("it has more than the limit of ", limit, " bytes"));
     }
@@ -44,10 +68,9 @@ absl::StatusOr<std::string> ReadFrom(int fd, const std::string& path, size_t lim
 absl::StatusOr<std::string> ReadStandardInput(size_t limit) { return ReadFrom(STDIN_FILENO, "-", limit); }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit) {
-  // Without waiting for the writer of a pipe that has none. Reading waits, as usual.
+  // O_NONBLOCK: without waiting for the writer of a pipe that has none.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return CantRead(path, std::strerror(errno));
-  fcntl(fd, F_SETFL, O_RDONLY);
   absl::StatusOr<std::string> bytes = ReadFrom(fd, path, limit);
   close(fd);
   return bytes;

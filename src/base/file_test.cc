@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "tests/testing/status_matchers.h"
 
@@ -37,13 +38,23 @@ TEST(FileTest, AFileIsReadUpToTheLimitAndRefusedBeyond) {
   std::remove(path.c_str());
 }
 
-TEST(FileTest, APipeWithoutAWriterIsEmptyAndDoesNotHang) {
+TEST(FileTest, APipeWithoutAWriterIsRefusedAndDoesNotHang) {
   const std::string path = PathOf("pipe");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  const absl::StatusOr<std::string> bytes = ReadWholeFile(path, 10);
+  EXPECT_THAT(ReadWholeFile(path, 10), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nothing writes to it")));
+  std::remove(path.c_str());
+}
+
+// The writer can open the pipe only after its reader has: what it writes is not missed.
+TEST(FileTest, APipeIsReadToItsEnd) {
+  const std::string path = PathOf("pipe_read");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(path) << std::string(100'000, 'x'); });
+  const absl::StatusOr<std::string> bytes = ReadWholeFile(path, 100'000);
+  writer.join();
   std::remove(path.c_str());
   ASSERT_TRUE(bytes.ok()) << bytes.status();
-  EXPECT_EQ(*bytes, "");
+  EXPECT_EQ(*bytes, std::string(100'000, 'x'));
 }
 
 TEST(FileTest, ADashIsAFileLikeAnyOther) {
