@@ -397,6 +397,12 @@ TEST_F(HostileTest, RequestsThatGrow) {
   const grpc::Status many = CallWith("/percolator.v1.Store/Read", empties);
   EXPECT_EQ(many.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << many.error_message();
   EXPECT_THAT(many.error_message(), HasSubstr("128 MiB of memory"));
+  // A known field with the bytes of another type, a number or the begin and end of a group, is kept as an unknown one.
+  for (const std::string_view other : {std::string_view("\x08\0", 2), std::string_view("\x0b\x0c", 2)}) {
+    std::string fields;
+    while (fields.size() < 20 * kMiB) fields.append(other);
+    EXPECT_EQ(CallWith("/percolator.v1.Store/Read", fields).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
   for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
     EXPECT_EQ(CallWith("/percolator.v1.Store/Read", empties, algorithm).error_code(), grpc::StatusCode::UNIMPLEMENTED);
   }

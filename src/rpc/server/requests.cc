@@ -3,6 +3,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream.h>
+#include <google/protobuf/wire_format.h>
 #include <google/protobuf/wire_format_lite.h>
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/slice.h>
@@ -20,6 +21,7 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::MessageFactory;
+using google::protobuf::internal::WireFormat;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
@@ -99,11 +101,14 @@ class Estimator {
   }
 
   bool AddField(const Descriptor* type, uint32_t tag, int depth) {
-    const FieldDescriptor* const field = type->FindFieldByNumber(WireFormatLite::GetTagFieldNumber(tag));
+    const FieldDescriptor* field = type->FindFieldByNumber(WireFormatLite::GetTagFieldNumber(tag));
+    const WireFormatLite::WireType wire_type = WireFormatLite::GetTagWireType(tag);
+    // The parser keeps a field of another type, too, as one that it does not know. (No request has packed numbers.)
+    if (field != nullptr && WireFormat::WireTypeForFieldType(field->type()) != wire_type) field = nullptr;
     if (field == nullptr) bytes_ += kUnknownFieldBytes;
     uint64_t number = 0;
     uint32_t short_number = 0;
-    switch (WireFormatLite::GetTagWireType(tag)) {
+    switch (wire_type) {
       case WireFormatLite::WIRETYPE_VARINT:
         return in_->ReadVarint64(&number);
       case WireFormatLite::WIRETYPE_FIXED64:
