@@ -470,6 +470,27 @@ TEST_F(HostileTest, MoreRequestsThanCanWait) {
   ExpectServes();
 }
 
+// A program with many threads that read large rows over one connection has no more scans under way than fit.
+TEST_F(HostileTest, ManyThreadsScanLargeRowsOverOneConnection) {
+  constexpr int kThreads = 64;
+  constexpr size_t kRowBytes = 4 * kMiB;
+  options_.unsent_bytes_per_connection = 100 * kMiB;
+  Start();
+  RemoteStore store(channel_, kTimeout);
+  ASSERT_THAT(store.CreateTable({"t", ""}), IsOk());
+  const Mutation set = Mutation::Set(Family::kData, "c", Timestamp(1), std::string(kRowBytes, 'v'));
+  ASSERT_THAT(store.Mutate({{"t", "r", {}, {set}}}).front(), IsOk());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      const absl::StatusOr<ScanPage> page = store.Scan({"t", {}, {{.family = Family::kData}}, 1});
+      ASSERT_THAT(page, IsOk());
+      EXPECT_EQ(page->rows.size(), 1U);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 // --- What is kept open
 
 TEST_F(HostileTest, AThousandConnectionsThatDoNothing) {

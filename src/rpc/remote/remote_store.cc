@@ -85,7 +85,18 @@ absl::StatusOr<ScanPage> RemoteStore::Scan(const ScanRequest& request) {
   v1::ScanRequest message;
   ToMessage(request, &message);
   v1::ScanResponse response;
-  if (absl::Status s = Send(&StoreStub::Scan, message, &response); !s.ok()) return s;
+  {
+    const MutexLock lock(&mutex_);
+    while (scans_ >= limits_.scans) scan_answered_.Wait(&mutex_);
+    ++scans_;
+  }
+  const absl::Status status = Send(&StoreStub::Scan, message, &response);
+  {
+    const MutexLock lock(&mutex_);
+    --scans_;
+    scan_answered_.NotifyOne();
+  }
+  if (!status.ok()) return status;
   NoteSafePoint(response.safe_point());
   absl::StatusOr<std::vector<Row>> rows = FromMessages<Row>(response.mutable_rows());
   if (!rows.ok()) return rows.status();

@@ -26,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
 #include "percolator/store.h"
+#include "src/base/mutex.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
 
@@ -38,11 +39,14 @@ struct RequestLimits {
   size_t bytes = size_t{8} << 20;
   // A joint mutation can't be divided: what is larger is kInvalidArgument, as any that exceeds a limit of the store.
   size_t joint_bytes = size_t{80} << 20;
+  // Scans in flight; more wait for one of these to be answered. A page has up to 4 MiB, or one row, and the server
+  // has to refuse answers for which the connection has no room (ServerOptions::unsent_bytes_per_connection).
+  int scans = 8;
 };
 
 class RemoteStore : public Store {
  public:
-  // `timeout` is that of one request. REQUIRES: limits.entries >= 1.
+  // `timeout` is that of one request. REQUIRES: limits.entries and limits.scans >= 1.
   RemoteStore(std::shared_ptr<grpc::Channel> channel, Duration timeout, const RequestLimits& limits = {});
 
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
@@ -83,6 +87,9 @@ class RemoteStore : public Store {
   const RequestLimits limits_;
   std::atomic<bool> closed_{false};
   std::atomic<uint64_t> safe_point_{0};  // the largest that came with an answer
+  Mutex mutex_;
+  CondVar scan_answered_;
+  int scans_ ABSL_GUARDED_BY(mutex_) = 0;  // in flight
 };
 
 }  // namespace percolator

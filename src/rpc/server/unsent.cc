@@ -41,7 +41,7 @@ absl::Status UnsentAnswers::Call::TryAdd(size_t bytes) {
   const size_t of_connection = entry_->connection->second.bytes;
   // One answer that is larger than the limit is possible, alone.
   if (of_connection > 0 && of_connection + bytes > unsent_->connection_limit_) {
-    return absl::UnavailableError(StrCat("this connection has not taken ", of_connection >> 20,
+    return absl::UnavailableError(StrCat("the server is too busy: this connection has not taken ", of_connection >> 20,
                                          " MiB of answers; the limit is ", unsent_->connection_limit_ >> 20));
   }
   if (unsent_->bytes_ > 0 && unsent_->bytes_ + bytes > limit) {
