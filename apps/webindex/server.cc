@@ -184,6 +184,22 @@ void SetSocketOptions(socket_t socket) {
 
 }  // namespace
 
+// All requests come to one function, which compares strings: the library's own routes are regular expressions.
+void AnswerRequests(const Api* api, const std::string* folder, httplib::Server* http) {
+  http->set_pre_routing_handler([api, folder](const Request& request, Response& response) {
+    Answer(*api, *folder, request, response);
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  http->set_error_handler([](const Request&, Response& response) {
+    if (!response.body.empty()) return;
+    SetCommonHeaders(response, kPagePolicy);
+    SetError(response, response.status, "the request can't be understood");
+  });
+  http->set_exception_handler([](const Request&, Response& response, const std::exception_ptr&) {
+    SetError(response, 500, "an error inside the server");
+  });
+}
+
 class Server::Impl {
  public:
   Impl(Api* api, ServerOptions options) : api_(api), options_(std::move(options)), http_(options_.request_time) {}
@@ -207,25 +223,13 @@ class Server::Impl {
   bool stop_ = false;  // protected by mutex_
 };
 
-// All requests come to one function, which compares strings: the library's own routes are regular expressions.
 void Server::Impl::SetHandlers() {
   http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   http_.set_socket_options(SetSocketOptions);
   http_.set_keep_alive_timeout(2);
   http_.set_payload_max_length(kBodyBytes);
   http_.set_keep_alive_max_count(1000);
-  http_.set_pre_routing_handler([this](const Request& request, Response& response) {
-    Answer(*api_, options_.folder, request, response);
-    return httplib::Server::HandlerResponse::Handled;
-  });
-  http_.set_error_handler([](const Request&, Response& response) {
-    if (!response.body.empty()) return;
-    SetCommonHeaders(response, kPagePolicy);
-    SetError(response, response.status, "the request can't be understood");
-  });
-  http_.set_exception_handler([](const Request&, Response& response, const std::exception_ptr&) {
-    SetError(response, 500, "an error inside the server");
-  });
+  AnswerRequests(api_, &options_.folder, &http_);
 }
 
 absl::StatusOr<int> Server::Impl::Bind() {

@@ -22,6 +22,10 @@
 #include "absl/status/statusor.h"
 #include "apps/webindex/api.h"
 
+namespace httplib {
+class Server;
+}  // namespace httplib
+
 namespace webindex {
 
 inline constexpr char kHost[] = "127.0.0.1";
@@ -33,6 +37,10 @@ struct ServerOptions {
   std::string folder;  // of original files
   std::chrono::milliseconds request_time = std::chrono::seconds(10);
 };
+
+// Makes a server of the library answer requests as a Server does, which takes them from sockets; for tests that bring requests
+// another way. Both must outlive it.
+void AnswerRequests(const Api* api, const std::string* folder, httplib::Server* http);
 
 class Server {
  public:

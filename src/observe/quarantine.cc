@@ -47,30 +47,6 @@ CellName EntryCell(std::string_view observer, const CellName& cell) {
   return entry;
 }
 
-std::string EncodeEntry(const Quarantined& entry) {
-  std::string out(1, static_cast<char>(kRecordVersion));
-  AppendFixed32(&out, static_cast<uint32_t>(entry.attempts));
-  AppendFixed64(&out, entry.since.value());
-  AppendName(&out, entry.cell);
-  out.append(entry.error);
-  return out;
-}
-
-absl::StatusOr<Quarantined> DecodeEntry(std::string_view row, std::string_view bytes) {
-  if (absl::Status s = ConsumeRecordVersion(kEntryRecord, &bytes); !s.ok()) return s;
-  Quarantined entry;
-  entry.observer = row.substr(kRowPrefix.size());
-  uint32_t attempts = 0;
-  if (!ConsumeFixed32(&bytes, &attempts) || !ConsumeTimestamp(&bytes, &entry.since) ||
-      !ConsumeOrderedString(&bytes, &entry.cell.table) || !ConsumeOrderedString(&bytes, &entry.cell.row) ||
-      !ConsumeOrderedString(&bytes, &entry.cell.column)) {
-    return CorruptRecord(kEntryRecord);
-  }
-  entry.attempts = static_cast<int>(attempts);
-  entry.error = bytes;
-  return entry;
-}
-
 // Fetches the entry and puts its removal into the transaction. kNotFound: it is not there.
 absl::StatusOr<Quarantined> TakeEntry(TransactionCore* core, const Quarantined& entry) {
   const CellName cell = EntryCell(entry.observer, entry.cell);
@@ -80,7 +56,7 @@ absl::StatusOr<Quarantined> TakeEntry(TransactionCore* core, const Quarantined& 
     return absl::NotFoundError(StrCat("the notification is not in quarantine for observer ", entry.observer));
   }
   if (absl::Status s = core->Buffer(WriteKind::kDelete, cell.table, cell.row, cell.column, {}); !s.ok()) return s;
-  return DecodeEntry(cell.row, **value);
+  return DecodeQuarantined(entry.observer, **value);
 }
 
 absl::Status CommitIt(TransactionCore* core) {
@@ -123,6 +99,30 @@ absl::Status Replay(TransactionCore* core, const ObserverInfo& observer, const Q
 
 }  // namespace
 
+std::string EncodeQuarantined(const Quarantined& entry) {
+  std::string out(1, static_cast<char>(kRecordVersion));
+  AppendFixed32(&out, static_cast<uint32_t>(entry.attempts));
+  AppendFixed64(&out, entry.since.value());
+  AppendName(&out, entry.cell);
+  out.append(entry.error);
+  return out;
+}
+
+absl::StatusOr<Quarantined> DecodeQuarantined(std::string_view observer, std::string_view bytes) {
+  if (absl::Status s = ConsumeRecordVersion(kEntryRecord, &bytes); !s.ok()) return s;
+  Quarantined entry;
+  entry.observer = observer;
+  uint32_t attempts = 0;
+  if (!ConsumeFixed32(&bytes, &attempts) || !ConsumeTimestamp(&bytes, &entry.since) ||
+      !ConsumeOrderedString(&bytes, &entry.cell.table) || !ConsumeOrderedString(&bytes, &entry.cell.row) ||
+      !ConsumeOrderedString(&bytes, &entry.cell.column)) {
+    return CorruptRecord(kEntryRecord);
+  }
+  entry.attempts = static_cast<int>(attempts);
+  entry.error = bytes;
+  return entry;
+}
+
 absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observer, const CellName& cell,
                                      Timestamp tried_at, int attempts, const absl::Status& error) {
   TransactionCore core(engine, TransactionOptions{});
@@ -142,11 +142,11 @@ absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observe
     return s;
   }
   const CellName place = EntryCell(observer.name, cell);
-  const std::string value = EncodeEntry({.observer = observer.name,
-                                         .cell = cell,
-                                         .attempts = attempts,
-                                         .error = error.ToString().substr(0, kMostErrorBytes),
-                                         .since = core.start_ts()});
+  const std::string value = EncodeQuarantined({.observer = observer.name,
+                                               .cell = cell,
+                                               .attempts = attempts,
+                                               .error = error.ToString().substr(0, kMostErrorBytes),
+                                               .since = core.start_ts()});
   if (absl::Status s = core.Buffer(WriteKind::kPut, place.table, place.row, place.column, value); !s.ok()) return s;
   if (absl::Status s = CommitIt(&core); !s.ok()) return s;
   return strong ? core.start_ts() : std::min(tried_at, core.start_ts());
@@ -158,8 +158,9 @@ absl::StatusOr<std::vector<Quarantined>> ListQuarantined(Engine* engine) {
       core.Scan({.table = std::string(kSystemTable), .rows = RowRange::Prefix(kRowPrefix), .columns = {}});
   std::vector<Quarantined> entries;
   while (rows->Next()) {
+    const std::string_view observer = std::string_view(rows->row().key).substr(kRowPrefix.size());
     for (const ScannedRow::Column& column : rows->row().columns) {
-      absl::StatusOr<Quarantined> entry = DecodeEntry(rows->row().key, column.value);
+      absl::StatusOr<Quarantined> entry = DecodeQuarantined(observer, column.value);
       if (!entry.ok()) return entry.status();
       entries.push_back(*std::move(entry));
     }

@@ -10,6 +10,8 @@
 #ifndef PERCOLATOR_OBSERVE_QUARANTINE_H_
 #define PERCOLATOR_OBSERVE_QUARANTINE_H_
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +21,11 @@
 #include "src/txn/engine.h"
 
 namespace percolator {
+
+// The value of the entry's cell; the observer's name is in its row.
+std::string EncodeQuarantined(const Quarantined& entry);
+// kDataLoss: no entry. kFailedPrecondition: of a newer format.
+absl::StatusOr<Quarantined> DecodeQuarantined(std::string_view observer, std::string_view bytes);
 
 // Puts an observer's notification into quarantine, of which a run that started at `tried_at` has failed. The acknowledgement
 // is written as by a run that commits, so the cell is clean, and in the same transaction an entry. Returns the timestamp at
