@@ -48,8 +48,9 @@ constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kMemory = 1000 * kMiB;
 constexpr size_t kKept = 250 * kMiB;  // more than before an attack, after it: caches, and the buffers of the store
 constexpr std::chrono::seconds kLongestWait(5);
-constexpr double kSlower = 20;  // other tests may run beside this one
-constexpr std::chrono::milliseconds kBaseline(1500);
+constexpr double kSlower = 3;  // than right before the attack
+constexpr int kTries = 3;      // something else may run beside one of them
+constexpr std::chrono::milliseconds kBaseline(700);
 constexpr std::chrono::milliseconds kAttack(1500);
 constexpr std::chrono::seconds kTimeout(20);
 constexpr char kTable[] = "projects/p/instances/i/tables/big";
@@ -262,6 +263,7 @@ class Attacker {
       connection.Send(Http2Begin());
       connection.Send(Http2Call(1, "/percolator.v1.Store/Mutate"));
       connection.Send(Http2Frame(kHttp2Data, 0, 1, head));
+      for (int n = 0; n < 4; ++n) connection.Send(part);  // as much as the server allows before it takes something
     }
     Forever();
   }
@@ -339,6 +341,14 @@ class AttackTest : public ::testing::Test {
 
   // Runs attacks together for a while, and checks what the server and the good client make of it.
   void Expect(const std::string& name, const std::vector<std::string>& attacks) {
+    bool kept_rate = Attack(name, attacks);
+    for (int tries = 1; !kept_rate && !kSanitized && tries < kTries; ++tries) kept_rate = Attack(name, attacks);
+    EXPECT_TRUE(kept_rate || kSanitized) << name << ": the good client had less than a third of its rate each time";
+  }
+
+  // Returns whether the good client kept its rate. Everything else must hold each time.
+  bool Attack(const std::string& name, const std::vector<std::string>& attacks) {
+    const double usual = good_->RateDuring([] { std::this_thread::sleep_for(kBaseline); });
     const size_t before = Memory("VmRSS");
     ForgetPeak();
     std::vector<std::string> argv = {"/proc/self/exe", "attack", StrCat(port_)};
@@ -355,27 +365,25 @@ class AttackTest : public ::testing::Test {
       after = Memory("VmRSS");
     }
     std::cout << name << ": memory " << before / kMiB << " MiB, peak " << peak / kMiB << ", after " << after / kMiB
-              << "; the good client " << static_cast<int>(rate) << "/s, usually " << static_cast<int>(usual_)
+              << "; the good client " << static_cast<int>(rate) << "/s, before it " << static_cast<int>(usual)
               << ", longest wait " << good_->longest().count() << " ms" << std::endl;
     EXPECT_GT(peak, 0U) << name << ": the server is gone";
     if (!kSanitized) {
       EXPECT_LT(peak, kMemory) << name;
       EXPECT_LT(after, before + kKept) << name;
-      EXPECT_GT(rate, usual_ / kSlower) << name;
     }
     EXPECT_LT(good_->longest(), kLongestWait) << name;
     EXPECT_EQ(good_->failed(), 0) << name;
+    return rate >= usual / kSlower;
   }
 
   TempDir dir_;
   std::unique_ptr<ChildProcess> server_;
   int port_ = 0;
   std::unique_ptr<GoodClient> good_;
-  double usual_ = 0;
 };
 
 TEST_F(AttackTest, AServerSurvivesEachAttackAndAllTogether) {
-  usual_ = good_->RateDuring([] { std::this_thread::sleep_for(kBaseline); });
   Expect("idle connections", {"idle"});
   Expect("empty messages", {"empties", "empties", "empties"});
   Expect("empty messages for the oracle", {"oracle"});
