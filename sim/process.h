@@ -73,6 +73,7 @@ class Process final : public Runtime {
   void Sleep(Duration duration) override;
   uint64_t Random() override { return kernel_->chance.Draw(id_, Site::kRuntimeRandom); }
   void Start(std::function<void()> task) override { Start("task", std::move(task)); }
+  uint64_t CurrentTask() override { return kernel_->scheduler.fiber_id(); }
   std::unique_ptr<WaitQueue> NewWaitQueue() override;
 
  private:

@@ -99,6 +99,8 @@ class Scheduler {
   void ParkUntil(Duration when, std::string_view where, Interruptible interruptible = Interruptible::kNo);
   // Ends a wait, if it is still going on. True: it was.
   bool Wake(const Parking& parking);
+  // A number for the running fiber; zero outside of fibers.
+  uint64_t fiber_id() const { return reinterpret_cast<uint64_t>(current_); }
   // "p1/2": of the running fiber; empty outside of fibers.
   std::string_view fiber_name() const;
 

@@ -91,6 +91,11 @@ class RealRuntime final : public Runtime {
 
 }  // namespace
 
+uint64_t Runtime::CurrentTask() {
+  thread_local const char here = 0;
+  return reinterpret_cast<uint64_t>(&here);
+}
+
 std::unique_ptr<Event> Runtime::NewEvent() { return std::make_unique<QueueEvent>(NewWaitQueue()); }
 
 Runtime* Runtime::Real() {

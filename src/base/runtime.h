@@ -56,6 +56,9 @@ class Runtime {
   virtual uint64_t Random() = 0;
   // Runs `task` beside the caller. Whoever starts a task sees to its end: nothing here waits for it.
   virtual void Start(std::function<void()> task) = 0;
+  // Identifies the calling task: two tasks that run at the same time have different numbers. Unless a runtime knows better,
+  // a task is a thread.
+  virtual uint64_t CurrentTask();
   virtual std::unique_ptr<WaitQueue> NewWaitQueue() = 0;
   // Unless a runtime knows better, one that is made of a WaitQueue.
   virtual std::unique_ptr<Event> NewEvent();
