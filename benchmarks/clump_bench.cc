@@ -136,7 +136,7 @@ Result RunOnce(const Settings& settings, bool teleport, bool claims) {
   ended = true;
   sampler.join();
   for (const auto& worker : workers) {
-    worker->Stop();
+    worker->Stop().IgnoreError();
     for (const ObserverMetrics& metrics : worker->Metrics()) {
       result.runs += metrics.runs;
       result.commits += metrics.commits;

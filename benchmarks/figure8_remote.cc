@@ -357,7 +357,7 @@ class RemoteContest {
       Require(written.ok(), "Transact");
     });
     Require(worker.WaitUntilIdle(kTimeout).ok(), "waiting for the worker");
-    worker.Stop();
+    worker.Stop().IgnoreError();
   }
 
   template <typename Run>

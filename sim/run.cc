@@ -284,7 +284,7 @@ void Run::RunWorker(Client* client, Program* program, int number) {
       TroubleWorker(&actor, worker.get());
       actor.Sleep(plan_.faults.lease);
     }
-    worker->Stop();
+    worker->Stop().IgnoreError();
   }
 }
 
@@ -320,8 +320,8 @@ void Run::ObserveAll() {
       left = ReplayAll(worker.get(), *entries);
     }
     if (scene_.failed()) return;
-    if (second != nullptr) second->Stop();
-    worker->Stop();
+    if (second != nullptr) second->Stop().IgnoreError();
+    worker->Stop().IgnoreError();
   });
 }
 
@@ -369,7 +369,7 @@ void Run::SetUp() {
     // From the first write on, it is known who observes.
     const std::unique_ptr<Worker> worker = observers_.empty() ? nullptr : StartWorker(&actor, true);
     workload_->SetUp(actor);
-    if (worker != nullptr) worker->Stop();
+    if (worker != nullptr) worker->Stop().IgnoreError();
   });
   world_.kernel().faults.rates = rates;
 }

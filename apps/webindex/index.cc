@@ -76,9 +76,6 @@ absl::StatusOr<std::unique_ptr<WebIndex>> WebIndex::Open(const WebIndexOptions& 
 
 WebIndex::~WebIndex() { (void)Close(); }
 
-absl::Status WebIndex::Close() {
-  worker_.Stop();
-  return cluster_->Close();
-}
+absl::Status WebIndex::Close() { return cluster_->Close(); }
 
 }  // namespace webindex

@@ -297,7 +297,7 @@ void Run::LeaveWhileLoading() {
   line_.Say("stopped while loading; the next start goes on");
   announcement_.reset();
   server_.reset();
-  index_->worker().Stop();
+  index_->worker().Stop().IgnoreError();
   std::_Exit(kGood);
 }
 

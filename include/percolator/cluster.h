@@ -19,6 +19,12 @@
 //                                plain text, and without either plain text on this machine; &ca=FILE, which may hold
 //                                several authorities, &cert=FILE and &key=FILE are for the oracles, for etcd and for an
 //                                endpoint with https://
+//
+// LIFETIME  A Cluster is a handle. Snapshots, transactions, scans, workers, loaders and inspectors are handles of the same
+//           cluster. They may be destroyed in any order, before or after Close. The cluster closes when Close is called, or
+//           when the last handle is destroyed. After that, every call on a handle returns kFailedPrecondition.
+// FORK      A cluster can be used only in the process that opened it. In a child of fork() every call on a handle returns
+//           kFailedPrecondition, and destroying handles there does nothing. Fork before opening, or open again in the child.
 
 #ifndef PERCOLATOR_CLUSTER_H_
 #define PERCOLATOR_CLUSTER_H_
@@ -28,6 +34,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -64,7 +71,7 @@ struct ClusterStats {
   uint64_t versions_collected = 0;
 };
 
-// All methods may be called by any thread.
+// Thread-safe.
 class Cluster {
  public:
   // kInvalidArgument: the address or an option can't be understood. kUnavailable: what it names can't be reached. Of a folder:
@@ -73,18 +80,22 @@ class Cluster {
   // it can't be read.
   static absl::StatusOr<std::unique_ptr<Cluster>> Open(std::string_view address, const ClusterOptions& options = {});
 
-  // A cluster of the caller's own parts, which must outlive it: for tests, simulation and unusual deployments.
+  // Returns a cluster of the caller's own parts: for tests, simulation and unusual deployments. Close does not close the
+  // store. REQUIRES: the parts outlive Close, or, if that is not called, the last handle.
   static absl::StatusOr<std::unique_ptr<Cluster>> Assemble(const ClusterParts& parts,
                                                            const ClusterOptions& options = {});
 
-  // Closes, if Close was not called.
-  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
 
-  absl::Status CreateTable(std::string_view name, const TableSchema& schema = {});
+  // Creates a table. EnsureTable returns OK if the table exists with this schema, and kFailedPrecondition if it exists with
+  // another one.
+  absl::Status CreateTable(std::string_view name, const TableSchema& schema = {}) const;
+  absl::Status EnsureTable(std::string_view name, const TableSchema& schema = {}) const;
   // REQUIRES: no transaction writes to the table. One that commits to it and to others at this moment may lose its writes
   // to the others.
-  absl::Status DropTable(std::string_view name);
-  absl::StatusOr<std::vector<std::string>> ListTables();
+  absl::Status DropTable(std::string_view name) const;
+  absl::StatusOr<std::vector<std::string>> ListTables() const;
 
   // Runs `fn` in a transaction and commits it. On a conflict, waits and runs `fn` again in a new transaction on a new
   // snapshot; so `fn` must have no side effects except through `t`. If `fn` returns an error other than kAborted, nothing is
@@ -92,38 +103,37 @@ class Cluster {
   // persisted until attempts or time ran out. kUnknown: it may have committed, and `fn` is not run again; ask with
   // Resolve(*UnknownCommitOf(status)).
   absl::StatusOr<Timestamp> Transact(const std::function<absl::Status(ReadWrite& t)>& fn,
-                                     const TransactOptions& options = {});
+                                     const TransactOptions& options = {}) const;
 
   // A view of everything committed before this call.
-  absl::StatusOr<Snapshot> Now();
+  absl::StatusOr<Snapshot> Now() const;
   // A view of the state at `ts`. kOutOfRange: so old that garbage collection may have been there.
-  absl::StatusOr<Snapshot> AsOf(Timestamp ts);
+  absl::StatusOr<Snapshot> AsOf(Timestamp ts) const;
 
   // The one true answer to a commit with unknown outcome. Decides it, if nobody did yet. kUnavailable: try again.
   // kOutOfRange: it is so old that garbage collection has taken the answer. kNotFound: the table of its primary is dropped.
-  absl::StatusOr<CommitResult> Resolve(const CommitResult& unknown);
+  absl::StatusOr<CommitResult> Resolve(const CommitResult& unknown) const;
 
   // Counts the cells that have notifications, up to `most`.
-  absl::StatusOr<Backlog> NotificationBacklog(size_t most = 1'000'000);
+  absl::StatusOr<Backlog> NotificationBacklog(size_t most = 1'000'000) const;
 
   // Collects garbage now; returns the safe point: everything older is gone but the newest version of each cell.
-  absl::StatusOr<Timestamp> CollectGarbage();
+  absl::StatusOr<Timestamp> CollectGarbage() const;
 
   ClusterStats stats() const;
 
-  // Finishes what is under way in the background and releases everything. Calls after it are kFailedPrecondition.
-  // REQUIRES: no transaction, snapshot or worker of this cluster is in use.
-  absl::Status Close();
+  // Stops the workers and loaders of this cluster, waits for calls in progress, completes background commits and releases
+  // everything: when Close returns, the folder can be opened again. Further calls on any handle return kFailedPrecondition.
+  // Calling Close again returns the same status. Returns kFailedPrecondition, and does nothing, if called by an observer or
+  // a load function. A commit in progress runs to its outcome; a read that waits for a lock ends.
+  absl::Status Close() const;
+
+  // Implementation detail.
+  const std::shared_ptr<internal::Engine>& engine() const { return engine_; }
+  explicit Cluster(std::shared_ptr<internal::Engine> engine) : engine_(std::move(engine)) {}
 
  private:
-  friend class Inspector;
-  friend class Loader;
-  friend class Transaction;
-  friend class Worker;
-  class Impl;
-  explicit Cluster(std::unique_ptr<Impl> impl);
-  static absl::StatusOr<std::unique_ptr<Cluster>> Made(std::unique_ptr<Cluster> cluster);
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<internal::Engine> engine_;  // never null
 };
 
 }  // namespace percolator

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,9 @@
 namespace percolator {
 
 class Cluster;
-struct Engine;
+namespace internal {
+class Engine;
+}
 
 // What a cell means, in one short line without its timestamp, for example
 //
@@ -112,14 +115,13 @@ struct CheckCounts {
   uint64_t notes = 0;     // kAbandoned
 };
 
-// Reads what transactions do not show. Nothing here runs an observer. All methods may be called by any thread.
+// Reads what transactions do not show. Nothing here runs an observer. Copies are cheap. Thread-safe.
 //
 // Lists are of one table, or of all if `table` is empty, in the order of tables, rows and columns, and end after `most`
 // entries. They are read page by page while others write: what changes meanwhile is in them or not.
 // kNotFound: there is no such table.
 class Inspector {
  public:
-  // REQUIRES: the cluster is open for as long as this is used.
   explicit Inspector(Cluster* cluster);
 
   absl::StatusOr<std::vector<TableDescription>> ListTables();
@@ -160,7 +162,7 @@ class Inspector {
   absl::StatusOr<Timestamp> SafePoint();
 
  private:
-  Engine* const engine_;  // null: the cluster was closed before
+  std::shared_ptr<internal::Engine> engine_;  // never null
 };
 
 }  // namespace percolator

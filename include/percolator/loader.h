@@ -31,7 +31,10 @@
 namespace percolator {
 
 class Cluster;
+namespace internal {
+class Engine;
 class LoaderCore;
+}  // namespace internal
 
 struct LoadProgress {
   uint64_t done = 0;      // load transactions that have ended, whatever their end
@@ -60,25 +63,30 @@ struct LoaderOptions {
   std::function<void(const LoadProgress&)> on_progress;
 };
 
+// Thread-safe. Cluster::Close stops it too; it may be destroyed before or after.
 class Loader {
  public:
   using Function = std::function<absl::Status(ReadWrite& t)>;
 
-  // The cluster must outlive the loader. With options that can't be, threads or queue less than one or a negative max_age,
-  // nothing is run, and Finish says kInvalidArgument.
+  // With options that can't be, threads or queue less than one or a negative max_age, nothing is run, and Finish says
+  // kInvalidArgument.
   explicit Loader(Cluster* cluster, LoaderOptions options = {});
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
   // Finishes, if Finish was not called.
   ~Loader();
 
-  // Takes a function to be run soon; waits for room. May be called by any thread. REQUIRES: Finish was not called.
+  // Takes a function to be run soon; waits for room. REQUIRES: Finish was not called.
   void Add(Function load);
-  // Waits until all that was added has ended. The first error, if there was one.
+  // Waits until all that was added has ended. The first error, if there was one. If the cluster was closed before a function
+  // had begun, it is not run, and that is an error. Returns kFailedPrecondition, and does nothing, if called by a load function.
   absl::Status Finish();
 
   LoadProgress progress() const;
 
  private:
-  std::unique_ptr<LoaderCore> core_;
+  std::shared_ptr<internal::Engine> engine_;
+  std::shared_ptr<internal::LoaderCore> core_;  // the engine refers to it weakly, to stop it on Close
 };
 
 }  // namespace percolator

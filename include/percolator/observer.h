@@ -139,10 +139,12 @@ struct Quarantined {
   Timestamp since;  // the run that gave it up
 };
 
+// Thread-safe, except Observe. Cluster::Close stops it too; it may be destroyed before or after.
 class Worker {
  public:
-  // The cluster must outlive the worker, or be closed after Stop.
   explicit Worker(Cluster* cluster, const WorkerOptions& options = {});
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
   // Stops, if Stop was not called.
   ~Worker();
 
@@ -152,9 +154,9 @@ class Worker {
   // Checks the observers, makes them known to the cluster, and starts running them. kInvalidArgument: one has a bad or
   // used name, no function, or a kind that does not fit its column. kNotFound: a table does not exist.
   absl::Status Start();
-  // Finishes the observers that are running, and takes up no others: they wait in the cluster for the next worker.
-  // REQUIRES: not called by an observer.
-  void Stop();
+  // Finishes the observers that are running, and takes up no others: they wait in the cluster for the next worker. Returns
+  // kFailedPrecondition, and does nothing, if called by an observer of the cluster.
+  absl::Status Stop();
   // Takes up no others, until Resume.
   void Pause();
   void Resume();
@@ -182,7 +184,7 @@ class Worker {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // the engine refers to it weakly, to stop it on Close
 };
 
 }  // namespace percolator

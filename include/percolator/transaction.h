@@ -11,7 +11,10 @@
 //     ReadWrite     + Set, Delete, Verify, Notify      what observers and Transact functions get: they can't commit
 //     Transaction   + Commit                           for those who run transactions by hand
 //
-// A transaction or snapshot is used by one thread at a time. Writes are kept in memory until Commit.
+// Writes are kept in memory until Commit.
+//
+// LIFETIME  Snapshots, transactions and scans keep what they need of the cluster. They may be destroyed in any order, before or
+//           after the cluster is closed; afterwards every call on them returns kFailedPrecondition.
 
 #ifndef PERCOLATOR_TRANSACTION_H_
 #define PERCOLATOR_TRANSACTION_H_
@@ -31,7 +34,10 @@
 namespace percolator {
 
 class Cluster;
+namespace internal {
+class Engine;
 class TransactionCore;
+}  // namespace internal
 
 // What a scan yields: a row and its columns with their values, in the order of their names.
 struct ScannedRow {
@@ -69,34 +75,38 @@ class ReadView {
   // Many cells in as few requests as possible; the answer has one entry for each, in the same order.
   absl::StatusOr<std::vector<std::optional<std::string>>> Get(const std::vector<CellName>& cells);
 
-  // Rows of a range. The iterator must not outlive this view.
+  // Rows of a range. The iterator may outlive this view. Used by one thread at a time.
   std::unique_ptr<RowIterator> Scan(const ScanOptions& options);
 
   // Everything committed at or before this timestamp is visible, and nothing else. Zero: the transaction has not started.
   Timestamp timestamp() const;
 
- protected:
-  friend class Cluster;
-  friend class Loader;
-  explicit ReadView(std::unique_ptr<TransactionCore> core);
-  ReadView(ReadView&&) noexcept;
-  std::unique_ptr<TransactionCore> core_;
-};
+  // Implementation detail.
+  internal::TransactionCore& core() const { return *core_; }
 
-// A read-only view. Takes no locks and needs no commit. While it is open, garbage collection keeps what it sees.
-class Snapshot : public ReadView {
- public:
-  Snapshot(Snapshot&&) noexcept;
-  ~Snapshot() override;
+ protected:
+  explicit ReadView(std::shared_ptr<internal::TransactionCore> core);
+  ReadView(const ReadView&) = default;  // a move copies: there is no view that was moved from
+  ReadView& operator=(const ReadView&) = default;
 
  private:
-  friend class Cluster;
-  using ReadView::ReadView;
+  std::shared_ptr<internal::TransactionCore> core_;  // never null
 };
 
-// Reads see the writes made before in the same transaction, also in scans.
+// A read-only view. Takes no locks and needs no commit. While one of its copies exists, garbage collection keeps what it sees.
+// Copies are cheap. Thread-safe, but each scan is for one thread.
+class Snapshot final : public ReadView {
+ public:
+  // Implementation detail: Cluster makes snapshots.
+  explicit Snapshot(std::shared_ptr<internal::TransactionCore> core);
+};
+
+// Reads see the writes made before in the same transaction, also in scans. Used by one thread at a time.
 class ReadWrite : public ReadView {
  public:
+  ReadWrite(const ReadWrite&) = delete;
+  ReadWrite& operator=(const ReadWrite&) = delete;
+
   // Draws the start timestamp, unless that was done before, and returns it. No other transaction has the same, so it is also a
   // name for what this one writes.
   absl::StatusOr<Timestamp> Start();
@@ -137,12 +147,12 @@ struct [[nodiscard]] CommitResult {
 // tells of none.
 std::optional<CommitResult> UnknownCommitOf(const absl::Status& status);
 
-class Transaction : public ReadWrite {
+class Transaction final : public ReadWrite {
  public:
-  // Starts a transaction: draws its start timestamp at the first read or at Commit.
+  // Starts a transaction: draws its start timestamp at the first read or at Commit. If Commit is not called, the
+  // transaction has no effect.
   explicit Transaction(Cluster* cluster, const TransactionOptions& options = {});
-  // Without Commit, nothing of the transaction has happened.
-  ~Transaction() override;
+  explicit Transaction(std::shared_ptr<internal::Engine> engine, const TransactionOptions& options = {});
 
   // Returns at the commit point: the transaction is then durable and will be seen whole. Afterwards nothing can be read or
   // written in it any more; calling it again gives the same answer.

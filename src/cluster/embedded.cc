@@ -52,8 +52,8 @@ absl::StatusOr<std::unique_ptr<LocalOracle>> OpenOracle(const std::string& path,
 
 }  // namespace
 
-absl::StatusOr<OwnedParts> OpenEmbedded(const std::string& dir, const ClusterOptions& options) {
-  OwnedParts parts;
+absl::StatusOr<Parts> OpenEmbedded(const std::string& dir, const ClusterOptions& options) {
+  Parts parts{.runtime = Borrow(Runtime::Real())};
   absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir, options.store);
   if (!store.ok()) return store.status();
   parts.store = *std::move(store);
@@ -62,15 +62,15 @@ absl::StatusOr<OwnedParts> OpenEmbedded(const std::string& dir, const ClusterOpt
                  {.window_micros = static_cast<uint64_t>(options.oracle_window.count())});
   if (!oracle.ok()) return oracle.status();
   parts.oracle = *std::move(oracle);
-  parts.coordinator = std::make_unique<LocalCoordinator>(parts.oracle.get());
+  parts.coordinator = std::make_shared<LocalCoordinator>(parts.oracle.get());
   return parts;
 }
 
-absl::StatusOr<OwnedParts> OpenInMemory() {
-  OwnedParts parts;
+absl::StatusOr<Parts> OpenInMemory() {
+  Parts parts{.runtime = Borrow(Runtime::Real())};
   parts.store = NewMemoryStore();
-  parts.oracle = std::make_unique<MemoryOracle>();
-  parts.coordinator = std::make_unique<LocalCoordinator>(parts.oracle.get());
+  parts.oracle = std::make_shared<MemoryOracle>();
+  parts.coordinator = std::make_shared<LocalCoordinator>(parts.oracle.get());
   return parts;
 }
 

@@ -104,26 +104,31 @@ std::string_view Guess(std::string_view text, bool tls) {
   return "the server may speak TLS: then it is reached with ?ca=FILE";
 }
 
-// Puts the fronts before what is far away, through which many threads share requests.
-void AddFronts(OwnedParts* parts) {
-  parts->oracle = std::make_unique<BatchingOracle>(parts->far_oracle.get());
-  parts->store = std::make_unique<BatchingStore>(parts->far_store.get());
+// A front, through which many threads share requests, and what is far away behind it.
+template <typename Front, typename Part>
+std::shared_ptr<Part> WithFront(std::unique_ptr<Part> far) {
+  struct Both {
+    explicit Both(std::unique_ptr<Part> part) : far(std::move(part)), front(far.get()) {}
+    const std::unique_ptr<Part> far;
+    Front front;
+  };
+  const auto both = std::make_shared<Both>(std::move(far));
+  return std::shared_ptr<Part>(both, &both->front);
 }
 
 }  // namespace
 
-absl::StatusOr<OwnedParts> OpenServer(const Address& address, const ClusterOptions& options) {
+absl::StatusOr<Parts> OpenServer(const Address& address, const ClusterOptions& options) {
   const TlsFiles tls = TlsOf(address);
   const Duration timeout = RequestTimeout(options);
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(address.place, tls);
   if (!channel.ok()) return channel.status();
-  OwnedParts parts;
-  parts.far_store = std::make_unique<RemoteStore>(*channel, timeout);
+  Parts parts{.runtime = Borrow(Runtime::Real())};
+  parts.store = WithFront<BatchingStore, Store>(std::make_unique<RemoteStore>(*channel, timeout));
   absl::StatusOr<std::unique_ptr<RemoteOracle>> oracle = RemoteOracle::Open({address.place}, tls, timeout);
   if (!oracle.ok()) return oracle.status();
-  parts.far_oracle = *std::move(oracle);
-  AddFronts(&parts);
-  parts.coordinator = std::make_unique<RemoteCoordinator>(*channel, timeout);
+  parts.oracle = WithFront<BatchingOracle, Oracle>(*std::move(oracle));
+  parts.coordinator = std::make_shared<RemoteCoordinator>(*channel, timeout);
   return parts;
 }
 
@@ -135,7 +140,7 @@ absl::Status CantReach(std::string_view address, const absl::Status& why) {
   return guess.empty() ? why : absl::UnavailableError(StrCat(text, " (", guess, ")"));
 }
 
-absl::StatusOr<OwnedParts> OpenBigtable(const Address& address, const ClusterOptions& options) {
+absl::StatusOr<Parts> OpenBigtable(const Address& address, const ClusterOptions& options) {
   BigtableStoreOptions bigtable;
   if (absl::Status s = ReadInstance(address.place, &bigtable); !s.ok()) return s;
   const std::vector<std::string> oracles = Targets(Setting(address, "oracle"));
@@ -150,14 +155,13 @@ absl::StatusOr<OwnedParts> OpenBigtable(const Address& address, const ClusterOpt
   if (absl::Status s = ReadEndpoint(address, &bigtable); !s.ok()) return s;
   bigtable.timeout = RequestTimeout(options);
   bigtable.limits = options.store.limits;
-  OwnedParts parts;
+  Parts parts{.runtime = Borrow(Runtime::Real())};
   absl::StatusOr<std::unique_ptr<Store>> store = OpenBigtableStore(bigtable);
   if (!store.ok()) return store.status();
-  parts.far_store = *std::move(store);
+  parts.store = WithFront<BatchingStore, Store>(*std::move(store));
   absl::StatusOr<std::unique_ptr<RemoteOracle>> oracle = RemoteOracle::Open(oracles, tls, kOracleTimeout);
   if (!oracle.ok()) return oracle.status();
-  parts.far_oracle = *std::move(oracle);
-  AddFronts(&parts);
+  parts.oracle = WithFront<BatchingOracle, Oracle>(*std::move(oracle));
   EtcdOptions etcd;
   etcd.endpoints = coordinators;
   etcd.prefix = StrCat("percolator/", bigtable.project, "/", bigtable.instance, "/");

@@ -14,14 +14,14 @@
 namespace percolator {
 
 // Everything at one `percolator serve`. kUnavailable: nobody answers there.
-absl::StatusOr<OwnedParts> OpenServer(const Address& address, const ClusterOptions& options);
+absl::StatusOr<Parts> OpenServer(const Address& address, const ClusterOptions& options);
 
 // Why the first request to what `address` names has failed. What gRPC says of a connection that the other end closes at once
 // lets nobody guess that a certificate is missing: this adds what is likely.
 absl::Status CantReach(std::string_view address, const absl::Status& why);
 
 // The store in Bigtable, oracles beside it, and sessions, claims and hints in etcd.
-absl::StatusOr<OwnedParts> OpenBigtable(const Address& address, const ClusterOptions& options);
+absl::StatusOr<Parts> OpenBigtable(const Address& address, const ClusterOptions& options);
 
 }  // namespace percolator
 

@@ -1,10 +1,11 @@
-// The public class Inspector, but for its constructor (src/cluster/cluster.cc). See percolator/inspect.h.
+// The public class Inspector. See percolator/inspect.h.
 
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
 
+#include "percolator/cluster.h"
 #include "percolator/inspect.h"
 #include "src/base/strings.h"
 #include "src/observe/quarantine.h"
@@ -24,8 +25,6 @@ namespace {
 
 // Rows in one page of a list.
 constexpr size_t kRowsAtOnce = 1000;
-
-absl::Status Closed() { return absl::FailedPreconditionError("the cluster is closed"); }
 
 // The tables to look at: the one that was asked for, or all, Percolator's own too.
 absl::StatusOr<std::vector<std::string>> TablesToList(Environment& env, std::string_view table) {
@@ -113,132 +112,137 @@ absl::Status Settle(Environment& env, const std::vector<MetLock>& locks, Inspect
 
 }  // namespace
 
+Inspector::Inspector(Cluster* cluster) : engine_(cluster->engine()) {}
+
 absl::StatusOr<std::vector<TableDescription>> Inspector::ListTables() {
-  if (engine_ == nullptr) return Closed();
-  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(engine_->env.store);
-  if (!infos.ok()) return infos.status();
-  std::vector<TableDescription> tables;
-  for (const TableInfo& info : *infos) {
-    if (info.name == kSystemTable) continue;
-    absl::StatusOr<TableSchema> schema = DecodeSchema(info.schema);
-    if (!schema.ok()) return schema.status();
-    tables.push_back({info.name, *std::move(schema)});
-  }
-  return tables;
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<TableDescription>> {
+    const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(engine_->env.store);
+    if (!infos.ok()) return infos.status();
+    std::vector<TableDescription> tables;
+    for (const TableInfo& info : *infos) {
+      if (info.name == kSystemTable) continue;
+      absl::StatusOr<TableSchema> schema = DecodeSchema(info.schema);
+      if (!schema.ok()) return schema.status();
+      tables.push_back({info.name, *std::move(schema)});
+    }
+    return tables;
+  });
 }
 
 absl::StatusOr<std::vector<ObserverInfo>> Inspector::ListObservers() {
-  if (engine_ == nullptr) return Closed();
-  return LoadObservers(engine_);
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<ObserverInfo>> { return LoadObservers(engine_.get()); });
 }
 
 absl::StatusOr<std::vector<Cell>> Inspector::ReadCells(std::string_view table, std::string_view row) {
-  if (engine_ == nullptr) return Closed();
-  absl::StatusOr<std::vector<Row>> rows =
-      engine_->env.store->Read({{std::string(table),
-                                 std::string(row),
-                                 {{Family::kData}, {Family::kLock}, {Family::kWrite}, {Family::kNotify}}}});
-  if (!rows.ok()) return rows.status();
-  std::vector<Cell> cells = std::move(rows->front().cells);
-  // Within a family they come by column; within a column, so they stay.
-  std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.column < b.column; });
-  return cells;
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<Cell>> {
+    absl::StatusOr<std::vector<Row>> rows =
+        engine_->env.store->Read({{std::string(table),
+                                   std::string(row),
+                                   {{Family::kData}, {Family::kLock}, {Family::kWrite}, {Family::kNotify}}}});
+    if (!rows.ok()) return rows.status();
+    std::vector<Cell> cells = std::move(rows->front().cells);
+    // Within a family they come by column; within a column, so they stay.
+    std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.column < b.column; });
+    return cells;
+  });
 }
 
 absl::StatusOr<std::vector<LockInfo>> Inspector::ListLocks(std::string_view table, size_t most) {
-  if (engine_ == nullptr) return Closed();
-  Environment& env = engine_->env;
-  const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
-  if (!tables.ok()) return tables.status();
-  std::vector<MetLock> found;
-  for (const std::string& name : *tables) {
-    if (found.size() >= most) break;
-    const absl::Status read = ForEachPageOfLocks(env, name, [&](std::vector<MetLock> locks) -> absl::StatusOr<bool> {
-      for (MetLock& lock : locks) {
-        if (found.size() < most) found.push_back(std::move(lock));
-      }
-      return found.size() < most;
-    });
-    if (!read.ok() && !WasDropped(read, table)) return read;
-  }
-  return Look(env, found);
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<LockInfo>> {
+    Environment& env = engine_->env;
+    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
+    if (!tables.ok()) return tables.status();
+    std::vector<MetLock> found;
+    for (const std::string& name : *tables) {
+      if (found.size() >= most) break;
+      const absl::Status read = ForEachPageOfLocks(env, name, [&](std::vector<MetLock> locks) -> absl::StatusOr<bool> {
+        for (MetLock& lock : locks) {
+          if (found.size() < most) found.push_back(std::move(lock));
+        }
+        return found.size() < most;
+      });
+      if (!read.ok() && !WasDropped(read, table)) return read;
+    }
+    return Look(env, found);
+  });
 }
 
 absl::StatusOr<Inspector::ResolvedLocks> Inspector::ResolveLocks(std::string_view table) {
-  if (engine_ == nullptr) return Closed();
-  Environment& env = engine_->env;
-  const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
-  if (!tables.ok()) return tables.status();
-  ResolvedLocks counts;
-  for (const std::string& name : *tables) {
-    const absl::Status settled =
-        ForEachPageOfLocks(env, name, [&](const std::vector<MetLock>& locks) -> absl::StatusOr<bool> {
-          if (absl::Status s = Settle(env, locks, &counts); !s.ok()) return s;
-          return true;
-        });
-    if (!settled.ok() && !WasDropped(settled, table)) return settled;
-  }
-  return counts;
+  return engine_->InCall([&]() -> absl::StatusOr<Inspector::ResolvedLocks> {
+    Environment& env = engine_->env;
+    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
+    if (!tables.ok()) return tables.status();
+    ResolvedLocks counts;
+    for (const std::string& name : *tables) {
+      const absl::Status settled =
+          ForEachPageOfLocks(env, name, [&](const std::vector<MetLock>& locks) -> absl::StatusOr<bool> {
+            if (absl::Status s = Settle(env, locks, &counts); !s.ok()) return s;
+            return true;
+          });
+      if (!settled.ok() && !WasDropped(settled, table)) return settled;
+    }
+    return counts;
+  });
 }
 
 absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(std::string_view table, size_t most) {
-  if (engine_ == nullptr) return Closed();
-  Environment& env = engine_->env;
-  const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
-  if (!tables.ok()) return tables.status();
-  const absl::StatusOr<Timestamp> now = DrawForCall(env);
-  if (!now.ok()) return now.status();
-  std::vector<WaitingNotification> waiting;
-  for (const std::string& name : *tables) {
-    RowRange rows = RowRange::All();
-    for (bool done = name == kSystemTable; !done && waiting.size() < most;) {
-      const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&env, name, &rows, kRowsAtOnce, &done);
-      if (WasDropped(marks.status(), table)) break;
-      if (!marks.ok()) return marks.status();
-      for (const FoundMark& mark : *marks) {
-        if (waiting.size() == most) break;
-        waiting.push_back({mark.cell, mark.timestamp, mark.pending, AgeOf(mark.timestamp, *now)});
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<WaitingNotification>> {
+    Environment& env = engine_->env;
+    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
+    if (!tables.ok()) return tables.status();
+    const absl::StatusOr<Timestamp> now = DrawForCall(env);
+    if (!now.ok()) return now.status();
+    std::vector<WaitingNotification> waiting;
+    for (const std::string& name : *tables) {
+      RowRange rows = RowRange::All();
+      for (bool done = name == kSystemTable; !done && waiting.size() < most;) {
+        const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&env, name, &rows, kRowsAtOnce, &done);
+        if (WasDropped(marks.status(), table)) break;
+        if (!marks.ok()) return marks.status();
+        for (const FoundMark& mark : *marks) {
+          if (waiting.size() == most) break;
+          waiting.push_back({mark.cell, mark.timestamp, mark.pending, AgeOf(mark.timestamp, *now)});
+        }
       }
     }
-  }
-  return waiting;
+    return waiting;
+  });
 }
 
 absl::StatusOr<CheckCounts> Inspector::Check(std::string_view table, const std::function<void(const BadCell&)>& found,
                                              const std::function<void(const CheckCounts&)>& progress) {
-  if (engine_ == nullptr) return Closed();
-  Environment& env = engine_->env;
-  const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
-  if (!tables.ok()) return tables.status();
-  CheckCounts counts;
-  for (const std::string& name : *tables) {
-    const absl::Status checked = CheckTable(env, name, found, progress, &counts);
-    if (!checked.ok() && !WasDropped(checked, table)) return checked;
-  }
-  return counts;
+  return engine_->InCall([&]() -> absl::StatusOr<CheckCounts> {
+    const Engine::UserTask task(engine_.get());  // `found` and `progress` can't close the cluster
+    Environment& env = engine_->env;
+    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
+    if (!tables.ok()) return tables.status();
+    CheckCounts counts;
+    for (const std::string& name : *tables) {
+      const absl::Status checked = CheckTable(env, name, found, progress, &counts);
+      if (!checked.ok() && !WasDropped(checked, table)) return checked;
+    }
+    return counts;
+  });
 }
 
 absl::StatusOr<bool> Inspector::EraseBadCell(const BadCell& bad) {
-  if (engine_ == nullptr) return Closed();
-  return percolator::EraseBadCell(engine_->env, bad);
+  return engine_->InCall([&]() -> absl::StatusOr<bool> { return percolator::EraseBadCell(engine_->env, bad); });
 }
 
 absl::StatusOr<std::vector<Quarantined>> Inspector::ListQuarantine() {
-  if (engine_ == nullptr) return Closed();
-  return ListQuarantined(engine_);
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<Quarantined>> { return ListQuarantined(engine_.get()); });
 }
 
 absl::Status Inspector::Replay(const Quarantined& entry) {
-  return engine_ == nullptr ? Closed() : ReplayQuarantined(engine_, entry);
+  return engine_->InCall([&]() -> absl::Status { return ReplayQuarantined(engine_.get(), entry); });
 }
 
 absl::Status Inspector::Drop(const Quarantined& entry) {
-  return engine_ == nullptr ? Closed() : DropQuarantined(engine_, entry);
+  return engine_->InCall([&]() -> absl::Status { return DropQuarantined(engine_.get(), entry); });
 }
 
 absl::StatusOr<Timestamp> Inspector::SafePoint() {
-  if (engine_ == nullptr) return Closed();
-  return engine_->env.store->SafePoint();
+  return engine_->InCall([&]() -> absl::StatusOr<Timestamp> { return engine_->env.store->SafePoint(); });
 }
 
 }  // namespace percolator

@@ -1,4 +1,4 @@
-// The public class Loader, but for its constructor (src/cluster/cluster.cc).
+// The public class Loader, and what it is made of.
 
 #include "percolator/loader.h"
 
@@ -8,9 +8,13 @@
 #include <exception>
 #include <utility>
 
+#include "percolator/cluster.h"
 #include "percolator/status.h"
+#include "src/base/fork.h"
 #include "src/base/strings.h"
 #include "src/observe/loader_core.h"
+#include "src/observe/worker_impl.h"
+#include "src/txn/transact.h"
 
 namespace percolator {
 namespace {
@@ -66,14 +70,14 @@ std::string ToText(const LoadProgress& progress) {
   return text;
 }
 
-LoaderCore::LoaderCore(LoaderSeams seams, LoaderOptions options)
+LoaderCore::LoaderCore(LoaderSeams seams, LoaderOptions options, absl::Status error)
     : seams_(std::move(seams)),
       options_(std::move(options)),
       begun_(seams_.runtime->Elapsed()),
       room_(seams_.runtime->NewWaitQueue()),
       work_(seams_.runtime->NewWaitQueue()),
       changed_(seams_.runtime->NewWaitQueue()),
-      first_error_(CheckOptions(options_)),
+      first_error_(error.ok() ? CheckOptions(options_) : std::move(error)),
       samples_({{begun_, 0}}),
       usable_(first_error_.ok()),
       bounded_(options_.max_backlog > 0 || options_.max_age > Duration(0)) {
@@ -102,6 +106,7 @@ void LoaderCore::StartTask(void (LoaderCore::*task)()) {
 void LoaderCore::Add(Function load) {
   MutexLock lock(&mutex_);
   while (usable_ && !finished_ && waiting_.size() >= options_.queue) room_->Wait(&mutex_);
+  if (closed_) return NoteEnd(seams_.closed(), 0);
   if (!usable_ || finished_) {
     NoteEnd(absl::FailedPreconditionError("the loader can't be added to: Finish was called"), 0);
     return;
@@ -118,16 +123,29 @@ absl::Status LoaderCore::Finish() {
   {
     MutexLock lock(&mutex_);
     while (!is_idle()) changed_->Wait(&mutex_);
-    first = !std::exchange(finished_, true);
-    stopping_ = true;
-    work_->WakeAll();
-    changed_->WakeAll();
-    while (tasks_ > 0) changed_->Wait(&mutex_);
+    EndTasks();
+    first = !std::exchange(told_, true);
     end = ProgressNow();
     status = first_error_;
   }
   if (first && usable_) status.Update(Tell(end));
   return status;
+}
+
+void LoaderCore::StopForClose() {
+  MutexLock lock(&mutex_);
+  if (!finished_) closed_ = true;
+  for (size_t dropped = std::exchange(waiting_, {}).size(); dropped > 0; --dropped) NoteEnd(seams_.closed(), 0);
+  EndTasks();
+}
+
+void LoaderCore::EndTasks() {
+  finished_ = true;
+  stopping_ = true;
+  room_->WakeAll();
+  work_->WakeAll();
+  changed_->WakeAll();
+  while (tasks_ > 0) changed_->Wait(&mutex_);
 }
 
 LoadProgress LoaderCore::progress() const {
@@ -297,9 +315,47 @@ LoadProgress LoaderCore::ProgressNow() const {
   return progress;
 }
 
-Loader::~Loader() = default;
-void Loader::Add(Function load) { core_->Add(std::move(load)); }
-absl::Status Loader::Finish() { return core_->Finish(); }
+Loader::Loader(Cluster* cluster, LoaderOptions options) : engine_(cluster->engine()) {
+  const std::shared_ptr<internal::Engine>& engine = engine_;
+  if (options.on_progress != nullptr) {
+    options.on_progress = [engine = engine.get(), tell = std::move(options.on_progress)](const LoadProgress& progress) {
+      const Engine::UserTask task(engine);
+      tell(progress);
+    };
+  }
+  LoaderSeams seams;
+  seams.runtime = engine->env.runtime;
+  seams.transact = [engine](const Function& load, const TransactOptions& how, size_t* marks) {
+    const Engine::UserTask task(engine.get());
+    return RunTransaction(engine, load, how, marks).status();
+  };
+  seams.backlog = [engine = engine.get()](size_t most) {
+    return engine->InCall([&] { return CountBacklog(engine, most); });
+  };
+  seams.closed = [engine = engine.get()] { return engine->Closed(); };
+  const bool closed = engine->closing() || engine->forked();
+  core_ =
+      std::make_shared<LoaderCore>(std::move(seams), std::move(options), closed ? engine->Closed() : absl::OkStatus());
+  if (!engine->AddService(core_)) core_->StopForClose();
+}
+
+Loader::~Loader() {
+  if (engine_->forked()) {
+    KeepUntilExit(std::move(core_));
+  } else {
+    core_->Finish().IgnoreError();
+  }
+}
+void Loader::Add(Function load) {
+  if (!engine_->forked()) core_->Add(std::move(load));
+}
+absl::Status Loader::Finish() {
+  if (engine_->forked()) return engine_->Closed();
+  if (engine_->InUserTask()) {
+    return absl::FailedPreconditionError("Finish was called by a load function, for which it would have to wait");
+  }
+  return core_->Finish();
+}
 LoadProgress Loader::progress() const { return core_->progress(); }
 
 }  // namespace percolator

@@ -1,5 +1,4 @@
-// LoaderCore: what a Loader is made of. It knows the cluster as two functions, so that it can be tested without one, and because this
-// module stands below the one that knows clusters: Loader's constructor is in src/cluster/cluster.cc.
+// LoaderCore: what a Loader is made of. It knows the cluster as a few functions, so that it can be tested without one.
 //
 // BACK-PRESSURE  How many notifications wait is looked at every now and then. In between, those that the loader's own
 // transactions have made since count as waiting, all of them: so the bound is exceeded by no more than what is under way,
@@ -21,6 +20,7 @@
 #include "percolator/observer.h"
 #include "src/base/mutex.h"
 #include "src/base/runtime.h"
+#include "src/txn/engine.h"
 
 namespace percolator {
 
@@ -30,18 +30,25 @@ struct LoaderSeams {
   std::function<absl::Status(const Loader::Function& load, const TransactOptions& options, size_t* marks)> transact;
   // Notifications that wait, counted up to `most`.
   std::function<absl::StatusOr<Backlog>(size_t most)> backlog;
+  // The error of functions that are not run because the cluster was closed.
+  std::function<absl::Status()> closed;
 };
 
-class LoaderCore {
+namespace internal {
+
+class LoaderCore final : public Service {
  public:
-  LoaderCore(LoaderSeams seams, LoaderOptions options);
-  ~LoaderCore();
+  // With an error, nothing is run, and Finish returns it.
+  LoaderCore(LoaderSeams seams, LoaderOptions options, absl::Status error = absl::OkStatus());
+  ~LoaderCore() override;
 
   using Function = Loader::Function;
 
   void Add(Function load);
   absl::Status Finish();
   LoadProgress progress() const;
+  // Drops what waits, and ends when what runs has ended.
+  void StopForClose() override;
 
  private:
   // The tasks.
@@ -55,6 +62,8 @@ class LoaderCore {
   absl::Status Tell(const LoadProgress& progress) const;
   void NoteEnd(const absl::Status& status, size_t marks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteBacklog(const absl::StatusOr<Backlog>& backlog, uint64_t marks_before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for the tasks, which end when nothing waits.
+  void EndTasks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void KeepError(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool is_idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return waiting_.empty() && running_ == 0; }
@@ -87,12 +96,18 @@ class LoaderCore {
   Backlog seen_ ABSL_GUARDED_BY(mutex_);                // by it
   bool looked_ ABSL_GUARDED_BY(mutex_) = false;         // since there was something to do
 
-  const bool usable_;                              // the options are
+  const bool usable_;                              // no error from the beginning
   bool bounded_ ABSL_GUARDED_BY(mutex_);           // looks are taken
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // Finish was called
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // nothing can be added any more
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;    // and functions may be dropped: the cluster is
+  bool told_ ABSL_GUARDED_BY(mutex_) = false;      // how it ended
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;  // the tasks have to end
   int tasks_ ABSL_GUARDED_BY(mutex_) = 0;
 };
+
+}  // namespace internal
+
+using internal::LoaderCore;
 
 }  // namespace percolator
 

@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<ObserverInfo>> StoreObservers(Engine* engine, const s
   Environment& env = engine->env;
   const absl::Status created = env.store->CreateTable({std::string(kSystemTable), EncodeSchema({})});
   if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
-  engine->tables.Forget();
+  engine->tables->Forget();
   const Deadline deadline(env.runtime, env.options.call_timeout);
   for (Backoff backoff(env.runtime);; backoff.Wait()) {
     TransactionCore core(engine, TransactionOptions{});

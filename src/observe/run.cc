@@ -25,8 +25,7 @@ namespace {
 // What an observer gets: a transaction that it can't commit.
 class ObserverTransaction final : public ReadWrite {
  public:
-  explicit ObserverTransaction(std::unique_ptr<TransactionCore> core) : ReadWrite(std::move(core)) {}
-  TransactionCore& core() { return *core_; }
+  explicit ObserverTransaction(std::shared_ptr<TransactionCore> core) : ReadWrite(std::move(core)) {}
 };
 
 struct NewestMark {
@@ -81,7 +80,8 @@ class Run {
     if (!mark->has_value()) return Ended(RunOutcome::Kind::kNoMark);
     mark_ = **mark;
 
-    auto core = std::make_unique<TransactionCore>(&engine_, TransactionOptions{.kind = request_.observer->name});
+    auto core = std::make_shared<TransactionCore>(engine_.shared_from_this(),
+                                                  TransactionOptions{.kind = request_.observer->name});
     const absl::StatusOr<bool> dirty = Look(core.get());  // N5: only now is the start timestamp drawn
     if (!dirty.ok()) return Trouble(dirty.status());
     outcome_.start_ts = core->start_ts();

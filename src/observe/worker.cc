@@ -1,4 +1,4 @@
-// The public class Worker, but for its constructor (src/cluster/cluster.cc), and what it is made of.
+// The public class Worker, and what it is made of.
 
 #include <algorithm>
 #include <map>
@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "percolator/cluster.h"
+#include "src/base/fork.h"
 #include "src/base/strings.h"
 #include "src/observe/quarantine.h"
 #include "src/observe/run.h"
@@ -47,7 +49,6 @@ absl::Status Bad(const ObserverSpec& spec, std::string_view why) {
 }
 
 absl::Status NotStarted() { return absl::FailedPreconditionError("the worker is not started"); }
-absl::Status ClusterClosed() { return absl::FailedPreconditionError("the cluster is closed"); }
 
 bool IsGoodName(std::string_view name) {
   const auto is_good = [](char c) {
@@ -159,37 +160,66 @@ class MarkMaking {
 
 // --- Life
 
-Worker::Impl::Impl(Engine* engine, const WorkerOptions& options) : engine_(engine), options_(options) {}
+Worker::Impl::Impl(std::shared_ptr<Engine> engine, const WorkerOptions& options)
+    : owner_(std::move(engine)),
+      engine_(owner_.get()),
+      options_(options),
+      changed_(engine_->env.runtime->NewWaitQueue()) {}
 
-Worker::Impl::~Impl() { Stop(); }
+Worker::Impl::State Worker::Impl::state() const {
+  const MutexLock lock(&mutex_);
+  return state_;
+}
 
+void Worker::Impl::SetState(State state) {
+  const MutexLock lock(&mutex_);
+  state_ = state;
+  changed_->WakeAll();
+}
+
+// The engine knows of it before anything runs: so Close waits for the start, and then stops it.
 absl::Status Worker::Impl::Start() {
-  if (engine_ == nullptr) return ClusterClosed();
-  if (state_ != State::kNew) return absl::FailedPreconditionError("the worker was started before: construct a new one");
   if (absl::Status s = CheckOptions(options_); !s.ok()) return s;
+  {
+    const MutexLock lock(&mutex_);
+    if (state_ != State::kNew) {
+      return absl::FailedPreconditionError("the worker was started before: construct a new one");
+    }
+    state_ = State::kStarting;
+  }
+  const absl::Status started =
+      engine_->AddService(shared_from_this()) ? engine_->InCall([this] { return StartParts(); }) : engine_->Closed();
+  SetState(started.ok() ? State::kStarted : State::kNew);
+  return started;
+}
+
+absl::Status Worker::Impl::StartParts() {
   if (absl::Status s = CheckSpecs(engine_->env.store, specs_); !s.ok()) return s;
   std::vector<ObserverInfo> own;
   for (const ObserverSpec& spec : specs_) own.push_back(InfoOf(spec));
   absl::StatusOr<std::vector<ObserverInfo>> all = StoreObservers(engine_, own, options_.add_only);
   if (!all.ok()) return all.status();
-  engine_->hints.Tell(ObserversCell());
+  engine_->hints->Tell(ObserversCell());
   MakeParts();
   Reloaded(++turns_, *std::move(all));
   dispatch_->Start();
-  listener_ = engine_->hints.Add([this](const CellName& cell) { OnHint(cell); });
+  listener_ = engine_->hints->Add([this](const CellName& cell) { OnHint(cell); });
   scanner_->Start();
   const Duration period = std::max<Duration>(engine_->env.options.lock_lease / 2, Duration(1));
   refresher_ = std::make_unique<Periodic>(engine_->env.runtime, period, [this] { Refresh(); });
-  state_ = State::kStarted;
   return absl::OkStatus();
 }
 
 void Worker::Impl::MakeParts() {
   Engine* const engine = engine_;
-  const auto claim = [this, engine](const CellName& cell) { return engine->claims.Claim(this, cell.table, cell.row); };
-  const auto release = [this, engine](const CellName& cell) { engine->claims.Release(this, cell.table, cell.row); };
+  const auto claim = [this, engine](const CellName& cell) { return engine->claims->Claim(this, cell.table, cell.row); };
+  const auto release = [this, engine](const CellName& cell) { engine->claims->Release(this, cell.table, cell.row); };
   DispatchSteps steps{
-      .run = [engine](const RunRequest& request) { return RunObserver(engine, request); },
+      .run =
+          [engine](const RunRequest& request) {
+            const Engine::UserTask task(engine);
+            return RunObserver(engine, request);
+          },
       .remove_marks = [engine](const CellName& cell,
                                Timestamp until) { return RemoveMarks(&engine->env, cell, until); },
       .quarantine =
@@ -203,28 +233,44 @@ void Worker::Impl::MakeParts() {
       ScannerSteps{.claim = claim, .release = release, .reload = [this] { return Reload(); }});
 }
 
-void Worker::Impl::Stop() {
-  // Once: the cluster may be closed afterwards, and the engine is gone with it.
-  if (dispatch_ == nullptr || state_.exchange(State::kStopped) == State::kStopped) return;
-  engine_->hints.Remove(listener_);
+absl::Status Worker::Impl::Stop() {
+  if (forked()) return engine_->Closed();
+  if (engine_->InUserTask()) {
+    return absl::FailedPreconditionError(
+        "Stop was called by an observer of the cluster, for which it would have to wait");
+  }
+  StopForClose();
+  return absl::OkStatus();
+}
+
+// Of several at once, one stops and the others wait for it.
+void Worker::Impl::StopForClose() {
+  {
+    MutexLock lock(&mutex_);
+    while (state_ == State::kStarting || state_ == State::kStopping) changed_->Wait(&mutex_);
+    if (state_ != State::kStarted) return;
+    state_ = State::kStopping;
+  }
+  engine_->hints->Remove(listener_);
   refresher_.reset();
   scanner_->Stop();
   dispatch_->Stop();
+  SetState(State::kStopped);
 }
 
 void Worker::Impl::Pause() {
-  if (dispatch_ != nullptr) dispatch_->Pause();
+  if (HasParts()) dispatch_->Pause();
 }
 
 void Worker::Impl::Resume() {
-  if (dispatch_ == nullptr) return;
+  if (!HasParts()) return;
   dispatch_->Resume();
   scanner_->Wake();
 }
 
 absl::Status Worker::Impl::CheckStarted() const {
-  if (engine_ == nullptr) return ClusterClosed();
-  return state_ == State::kStarted ? absl::OkStatus() : NotStarted();
+  if (engine_->closing()) return engine_->Closed();
+  return state() == State::kStarted ? absl::OkStatus() : NotStarted();
 }
 
 // --- Who observes
@@ -307,7 +353,7 @@ absl::Status Worker::Impl::WaitUntilIdle(Duration timeout) {
   for (Backoff backoff(runtime, kFirstLook, kLastLook);; backoff.Wait()) {
     if (absl::Status s = CheckStarted(); !s.ok()) return s;
     std::string what;
-    const absl::StatusOr<bool> idle = IsIdle(&what);
+    const absl::StatusOr<bool> idle = engine_->InCall([&] { return IsIdle(&what); });
     if (!idle.ok() && !IsTransient(idle.status())) return idle.status();
     if (idle.ok() && *idle) return absl::OkStatus();
     if (deadline.passed()) {
@@ -328,16 +374,19 @@ absl::Status Worker::Impl::Backfill(std::string_view observer) {
     return absl::InvalidArgumentError(
         StrCat("observer ", Quoted(observer), " is weak: its column has no values that could be marked"));
   }
+  return engine_->InCall([&] { return MarkExisting(*info); });
+}
+
+absl::Status Worker::Impl::MarkExisting(const ObserverInfo& info) {
   const MarkMaking making(&engine_->env);
   TransactionCore snapshot(engine_, TransactionOptions{.deadline = kForever});
-  const std::unique_ptr<RowIterator> rows =
-      snapshot.Scan({.table = info->table, .rows = {}, .columns = {info->column}});
+  const std::unique_ptr<RowIterator> rows = snapshot.Scan({.table = info.table, .rows = {}, .columns = {info.column}});
   std::vector<std::string> batch;
   for (bool more = true; more;) {
     more = rows->Next();
     if (more) batch.push_back(rows->row().key);
     if (batch.size() < kBackfillBatch && (more || batch.empty())) continue;
-    if (absl::Status s = MarkRows(engine_->env, info->table, info->column, batch); !s.ok()) return s;
+    if (absl::Status s = MarkRows(engine_->env, info.table, info.column, batch); !s.ok()) return s;
     batch.clear();
     scanner_->Wake();
   }
@@ -345,7 +394,7 @@ absl::Status Worker::Impl::Backfill(std::string_view observer) {
 }
 
 std::vector<ObserverMetrics> Worker::Impl::Metrics() const {
-  return dispatch_ == nullptr ? std::vector<ObserverMetrics>() : dispatch_->Metrics();
+  return HasParts() ? dispatch_->Metrics() : std::vector<ObserverMetrics>();
 }
 
 std::string Worker::Impl::DescribeGraph() const {
@@ -354,11 +403,12 @@ std::string Worker::Impl::DescribeGraph() const {
     MutexLock lock(&mutex_);
     all = infos_;
   }
-  if (dispatch_ == nullptr) {
+  const bool started = HasParts();
+  if (!started) {
     for (const ObserverSpec& spec : specs_) all.push_back(InfoOf(spec));
   }
   std::sort(all.begin(), all.end(), [](const ObserverInfo& a, const ObserverInfo& b) { return a.name < b.name; });
-  const Dispatch::Triggered triggered = dispatch_ == nullptr ? Dispatch::Triggered() : dispatch_->triggered();
+  const Dispatch::Triggered triggered = started ? dispatch_->triggered() : Dispatch::Triggered();
   std::string text;
   for (const ObserverInfo& info : all) {
     const auto seen = triggered.find(info.name);
@@ -379,18 +429,15 @@ std::string Worker::Impl::DescribeGraph() const {
 }
 
 absl::StatusOr<std::vector<Quarantined>> Worker::Impl::ListQuarantine() {
-  if (engine_ == nullptr) return ClusterClosed();
-  return ListQuarantined(engine_);
+  return engine_->InCall([&] { return ListQuarantined(engine_); });
 }
 
 absl::Status Worker::Impl::Replay(const Quarantined& entry) {
-  if (engine_ == nullptr) return ClusterClosed();
-  return ReplayQuarantined(engine_, entry);
+  return engine_->InCall([&] { return ReplayQuarantined(engine_, entry); });
 }
 
 absl::Status Worker::Impl::Drop(const Quarantined& entry) {
-  if (engine_ == nullptr) return ClusterClosed();
-  return DropQuarantined(engine_, entry);
+  return engine_->InCall([&] { return DropQuarantined(engine_, entry); });
 }
 
 absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most) {
@@ -424,14 +471,23 @@ absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most) {
 
 // --- The public class
 
-Worker::~Worker() = default;
+Worker::Worker(Cluster* cluster, const WorkerOptions& options)
+    : impl_(std::make_shared<Impl>(cluster->engine(), options)) {}
+
+Worker::~Worker() {
+  if (impl_->forked()) {
+    KeepUntilExit(std::move(impl_));
+  } else {
+    impl_->StopForClose();
+  }
+}
 
 Worker& Worker::Observe(ObserverSpec spec) {
   impl_->Observe(std::move(spec));
   return *this;
 }
 absl::Status Worker::Start() { return impl_->Start(); }
-void Worker::Stop() { impl_->Stop(); }
+absl::Status Worker::Stop() { return impl_->Stop(); }
 void Worker::Pause() { impl_->Pause(); }
 void Worker::Resume() { impl_->Resume(); }
 absl::Status Worker::WaitUntilIdle(Duration timeout) { return impl_->WaitUntilIdle(timeout); }

@@ -26,29 +26,34 @@
 
 namespace percolator {
 
-class Worker::Impl {
+class Worker::Impl final : public Service, public std::enable_shared_from_this<Impl> {
  public:
-  // The engine must outlive this. Null: of a cluster that is closed.
-  Impl(Engine* engine, const WorkerOptions& options);
-  ~Impl();
+  Impl(std::shared_ptr<Engine> engine, const WorkerOptions& options);
 
   void Observe(ObserverSpec spec) { specs_.push_back(std::move(spec)); }
   absl::Status Start();
-  void Stop();
+  absl::Status Stop();
+  void StopForClose() override;
   void Pause();
   void Resume();
   absl::Status WaitUntilIdle(Duration timeout);
   absl::Status Backfill(std::string_view observer);
   std::vector<ObserverMetrics> Metrics() const;
   std::string DescribeGraph() const;
+  bool forked() const { return engine_->forked(); }
   absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
   absl::Status Replay(const Quarantined& entry);
   absl::Status Drop(const Quarantined& entry);
 
  private:
-  enum class State : uint8_t { kNew, kStarted, kStopped };
+  enum class State : uint8_t { kNew, kStarting, kStarted, kStopping, kStopped };
 
+  State state() const;
+  // Dispatch and scanner are there.
+  bool HasParts() const { return state() >= State::kStarted; }
+  void SetState(State state);
   absl::Status CheckStarted() const;
+  absl::Status StartParts();
   void MakeParts();
   void OnHint(const CellName& cell);
   // Reads the observers of the cluster. Of two at once, what the later one reads holds.
@@ -57,19 +62,23 @@ class Worker::Impl {
   void Refresh();
   // Whether there is nothing to do; else `what` says why not.
   absl::StatusOr<bool> IsIdle(std::string* what);
+  // Marks all values of an observer's column as changed.
+  absl::Status MarkExisting(const ObserverInfo& info);
   // By name, among ours and those of the cluster.
   absl::StatusOr<ObserverInfo> FindObserver(std::string_view name) const;
 
+  const std::shared_ptr<Engine> owner_;
   Engine* const engine_;
   const WorkerOptions options_;
   std::vector<ObserverSpec> specs_;
-  std::atomic<State> state_{State::kNew};
 
   std::unique_ptr<Dispatch> dispatch_;
   std::unique_ptr<Scanner> scanner_;
   uint64_t listener_ = 0;
   std::atomic<uint64_t> turns_{0};  // of Reload
   mutable Mutex mutex_;
+  const std::unique_ptr<WaitQueue> changed_;  // the state has
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kNew;
   uint64_t last_turn_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<ObserverInfo> infos_ ABSL_GUARDED_BY(mutex_);  // of the cluster
   std::unique_ptr<Periodic> refresher_;                      // last: its task uses the rest

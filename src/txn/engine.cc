@@ -1,24 +1,134 @@
 #include "src/txn/engine.h"
 
-#include <utility>
+#include <algorithm>
 
-namespace percolator {
+#include "src/base/runtime.h"
 
-Engine::Engine(Store* store, Oracle* oracle, Coordinator* coordinator, Runtime* runtime,
-               std::unique_ptr<Session> its_session, const ClusterOptions& options)
-    : env{.store = store,
-          .oracle = oracle,
-          .coordinator = coordinator,
-          .runtime = runtime,
+namespace percolator::internal {
+
+std::shared_ptr<Engine> Engine::Make(Parts parts, StoreIs store_is, std::unique_ptr<Session> session,
+                                     const ClusterOptions& options) {
+  // In a forked process its threads are not there, and its files belong to the parent: it is left as it is.
+  const auto end = [](Engine* engine) {
+    if (!engine->forked()) delete engine;
+  };
+  return std::shared_ptr<Engine>(new Engine(std::move(parts), store_is, std::move(session), options), end);
+}
+
+Engine::Engine(Parts parts, StoreIs store_is, std::unique_ptr<Session> its_session, const ClusterOptions& options)
+    : env{.store = parts.store.get(),
+          .oracle = parts.oracle.get(),
+          .coordinator = parts.coordinator.get(),
+          .runtime = parts.runtime.get(),
           .session = its_session->id(),
           .options = options,
           .verdicts = {},
           .counters = {}},
-      tables(store),
+      tables(env.store),
       session(std::move(its_session)),
-      claims(coordinator, session.get()),
-      hints(coordinator),
-      secondaries(&env, options.background_commits),
-      keeper(&env) {}
+      store_is_(store_is),
+      parts_(std::move(parts)),
+      changed_(env.runtime->NewWaitQueue()) {
+  claims.emplace(env.coordinator, session.get());
+  hints.emplace(env.coordinator);
+  secondaries.emplace(&env, options.background_commits);
+  keeper.emplace(&env);
+}
 
-}  // namespace percolator
+Engine::~Engine() { Close().IgnoreError(); }
+
+absl::Status Engine::Closed() const {
+  return absl::FailedPreconditionError(forked() ? "the cluster was opened by the process that forked this one: open it "
+                                                  "again here, or fork before it is opened"
+                                                : "the cluster is closed");
+}
+
+bool Engine::AddService(const std::shared_ptr<Service>& service) {
+  if (forked()) return false;
+  const MutexLock lock(&mutex_);
+  if (closing_) return false;
+  std::erase_if(services_, [](const std::weak_ptr<Service>& s) { return s.expired(); });
+  services_.push_back(service);
+  return true;
+}
+
+Engine::UserTask::UserTask(Engine* engine) : engine_(engine) {
+  const MutexLock lock(&engine_->mutex_);
+  engine_->user_tasks_.push_back(engine_->env.runtime->CurrentTask());
+}
+
+Engine::UserTask::~UserTask() {
+  const MutexLock lock(&engine_->mutex_);
+  std::vector<uint64_t>& tasks = engine_->user_tasks_;
+  const auto mine = std::find(tasks.begin(), tasks.end(), engine_->env.runtime->CurrentTask());
+  *mine = tasks.back();
+  tasks.pop_back();
+}
+
+bool Engine::InUserTask() const {
+  const MutexLock lock(&mutex_);
+  return std::find(user_tasks_.begin(), user_tasks_.end(), env.runtime->CurrentTask()) != user_tasks_.end();
+}
+
+void Engine::StartPeriodic(Duration period, std::function<void()> run) {
+  periodic_.push_back(std::make_unique<Periodic>(env.runtime, period, std::move(run)));
+}
+
+absl::Status Engine::Close() {
+  if (forked()) return Closed();
+  if (InUserTask()) {
+    return absl::FailedPreconditionError(
+        "Close was called by an observer or a load function of the cluster, for which it would have to wait");
+  }
+  absl::Status status;
+  if (!BeginClose(&status)) return status;
+  StopServices();
+  gate_.Close();
+  gate_.WaitForCalls(env.runtime);
+  status = ReleaseParts();
+  const MutexLock lock(&mutex_);
+  close_status_ = status;
+  changed_->WakeAll();
+  return status;
+}
+
+bool Engine::BeginClose(absl::Status* status) {
+  const MutexLock lock(&mutex_);
+  if (!closing_.exchange(true)) return true;
+  while (!close_status_.has_value()) changed_->Wait(&mutex_);
+  *status = *close_status_;
+  return false;
+}
+
+// No service is added any more, and those that run may still call the cluster.
+void Engine::StopServices() {
+  std::vector<std::weak_ptr<Service>> services;
+  {
+    const MutexLock lock(&mutex_);
+    services.swap(services_);
+  }
+  for (const std::weak_ptr<Service>& weak : services) {
+    if (const std::shared_ptr<Service> service = weak.lock(); service != nullptr) service->StopForClose();
+  }
+}
+
+// Each may use those that come after it.
+absl::Status Engine::ReleaseParts() {
+  while (!periodic_.empty()) periodic_.pop_back();
+  keeper.reset();
+  secondaries.reset();
+  hints.reset();
+  claims.reset();
+  session.reset();
+  tables.reset();
+  parts_.coordinator.reset();
+  parts_.oracle.reset();
+  const absl::Status status = store_is_ == StoreIs::kOwned ? parts_.store->Close() : absl::OkStatus();
+  parts_.store.reset();
+  env.store = nullptr;
+  env.oracle = nullptr;
+  env.coordinator = nullptr;
+  return status;
+}
+
+}  // namespace percolator::internal

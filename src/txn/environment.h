@@ -62,17 +62,24 @@ class Deadline {
   Deadline(Runtime* runtime, Duration from_now)
       : runtime_(runtime), end_(runtime->Elapsed() + std::min(from_now, kForever)) {}
 
-  bool passed() const { return runtime_->Elapsed() >= end_; }
+  bool passed() const { return runtime_->Elapsed() >= end_ || (over_ != nullptr && over_->load()); }
+  // The same, which also passes when `over` becomes true. That must outlive it.
+  Deadline Or(const std::atomic<bool>* over) const {
+    Deadline sooner = *this;
+    sooner.over_ = over;
+    return sooner;
+  }
   // The earlier of the two.
   Deadline AtMost(Duration from_now) const {
-    Deadline sooner(runtime_, from_now);
-    sooner.end_ = std::min(sooner.end_, end_);
+    Deadline sooner = *this;
+    sooner.end_ = std::min(end_, Deadline(runtime_, from_now).end_);
     return sooner;
   }
 
  private:
   Runtime* runtime_;
   Duration end_;
+  const std::atomic<bool>* over_ = nullptr;
 };
 
 // Waits that grow: each a random part of a bound that doubles, so that those who wait for the same thing do not come back

@@ -44,6 +44,24 @@ absl::StatusOr<TableSchema> DecodeSchema(std::string_view bytes) {
   return schema;
 }
 
+absl::Status CheckSchema(Store* store, std::string_view table, const TableSchema& schema) {
+  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(store);
+  if (!infos.ok()) return infos.status();
+  const auto info = std::find_if(infos->begin(), infos->end(), [&](const TableInfo& i) { return i.name == table; });
+  if (info == infos->end()) {
+    return absl::FailedPreconditionError(
+        StrCat("the name ", Quoted(table), " belongs to a table of Bigtable's clients"));
+  }
+  absl::StatusOr<TableSchema> found = DecodeSchema(info->schema);
+  if (!found.ok()) return found.status();
+  std::vector<std::string> wanted = schema.notify_only_columns;
+  std::sort(wanted.begin(), wanted.end());
+  std::sort(found->notify_only_columns.begin(), found->notify_only_columns.end());
+  if (wanted == found->notify_only_columns) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("the table ", Quoted(table), " exists with other notify-only columns (TableSchema)"));
+}
+
 absl::Status Tables::Load() {
   uint64_t generation = 0;
   {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "percolator/cluster.h"
 #include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
@@ -17,19 +18,35 @@ namespace {
 // T9: rows of the snapshot, overlaid with what the transaction has written when a row is reached.
 class MergingIterator final : public RowIterator {
  public:
-  MergingIterator(TransactionCore* core, ScanOptions options)
-      : core_(core), options_(std::move(options)), started_(core->MayRead()) {
+  MergingIterator(TransactionCore* core, std::shared_ptr<TransactionCore> owner, ScanOptions options)
+      : owner_(std::move(owner)), core_(core), options_(std::move(options)), started_(core->MayRead()) {
     std::sort(options_.columns.begin(), options_.columns.end());
     if (started_.ok()) scan_.emplace(&core->engine()->env, core->start_ts(), options_);
   }
+  // Of a cluster that is closed.
+  explicit MergingIterator(absl::Status closed) : core_(nullptr), started_(std::move(closed)) {}
 
   bool Next() override {
     if (!started_.ok()) return Fail(started_);
+    if (done_) return false;
+    absl::StatusOr<bool> more = core_->engine()->InCall([this]() -> absl::StatusOr<bool> {
+      const bool found = Advance();
+      if (!status_.ok()) return status_;
+      return found;
+    });
+    return more.ok() ? *more : Fail(more.status());
+  }
+
+  const ScannedRow& row() const override { return row_; }
+  const absl::Status& status() const override { return status_; }
+
+ private:
+  bool Advance() {
     // T9: after the commit the transaction's own writes are not here any more.
     if (absl::Status s = core_->MayRead(); !s.ok()) return Fail(std::move(s));
     while (status_.ok() && !done_) {
       if (!committed_.has_value()) {
-        absl::StatusOr<std::optional<ScannedRow>> next = scan_->Next(core_->CallDeadline());
+        absl::StatusOr<std::optional<ScannedRow>> next = scan_->Next(core_->ReadDeadline());
         if (!next.ok()) return Fail(next.status());
         committed_ = *std::move(next);
         at_end_ = !committed_.has_value();
@@ -51,10 +68,6 @@ class MergingIterator final : public RowIterator {
     return false;
   }
 
-  const ScannedRow& row() const override { return row_; }
-  const absl::Status& status() const override { return status_; }
-
- private:
   bool Fail(absl::Status status) {
     status_ = std::move(status);
     done_ = true;
@@ -98,6 +111,7 @@ class MergingIterator final : public RowIterator {
     }
   }
 
+  const std::shared_ptr<TransactionCore> owner_;  // null: the core outlives this
   TransactionCore* const core_;
   ScanOptions options_;
   const absl::Status started_;
@@ -116,58 +130,84 @@ absl::Status CheckUsers(std::string_view table) {
   return absl::InvalidArgumentError(StrCat("the table ", kSystemTable, " is Percolator's own: it can't be written"));
 }
 
+absl::Status Buffer(TransactionCore* core, WriteKind kind, std::string_view table, std::string_view row,
+                    std::string_view column, std::string_view value) {
+  if (absl::Status s = CheckUsers(table); !s.ok()) return s;
+  return core->engine()->InCall([&] { return core->Buffer(kind, table, row, column, value); });
+}
+
 }  // namespace
 
-ReadView::ReadView(std::unique_ptr<TransactionCore> core) : core_(std::move(core)) {}
+ReadView::ReadView(std::shared_ptr<TransactionCore> core) : core_(std::move(core)) {}
 ReadView::~ReadView() = default;
-ReadView::ReadView(ReadView&&) noexcept = default;
 
 absl::StatusOr<std::optional<std::string>> ReadView::Get(std::string_view table, std::string_view row,
                                                          std::string_view column) {
-  return core_->Get(table, row, column);
+  return core_->engine()->InCall([&] { return core_->Get(table, row, column); });
 }
 
 absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::Get(const std::vector<CellName>& cells) {
-  return core_->Get(cells);
+  return core_->engine()->InCall([&] { return core_->Get(cells); });
 }
 
-std::unique_ptr<RowIterator> ReadView::Scan(const ScanOptions& options) { return core_->Scan(options); }
+std::unique_ptr<RowIterator> ReadView::Scan(const ScanOptions& options) {
+  std::unique_ptr<RowIterator> rows;
+  const absl::Status status = core_->engine()->InCall([&] {
+    rows = std::make_unique<MergingIterator>(core_.get(), core_, options);
+    return absl::OkStatus();
+  });
+  return status.ok() ? std::move(rows) : std::make_unique<MergingIterator>(status);
+}
 
 Timestamp ReadView::timestamp() const { return core_->start_ts(); }
 
-Snapshot::Snapshot(Snapshot&&) noexcept = default;
-Snapshot::~Snapshot() = default;
+Snapshot::Snapshot(std::shared_ptr<TransactionCore> core) : ReadView(std::move(core)) {}
 
 absl::StatusOr<Timestamp> ReadWrite::Start() {
-  if (absl::Status s = core_->MayRead(); !s.ok()) return s;
-  return core_->start_ts();
+  return core().engine()->InCall([&]() -> absl::StatusOr<Timestamp> {
+    if (absl::Status s = core().MayRead(); !s.ok()) return s;
+    return core().start_ts();
+  });
 }
 
 absl::Status ReadWrite::Set(std::string_view table, std::string_view row, std::string_view column,
                             std::string_view value) {
-  if (absl::Status s = CheckUsers(table); !s.ok()) return s;
-  return core_->Buffer(WriteKind::kPut, table, row, column, value);
+  return Buffer(&core(), WriteKind::kPut, table, row, column, value);
 }
 
 absl::Status ReadWrite::Delete(std::string_view table, std::string_view row, std::string_view column) {
-  if (absl::Status s = CheckUsers(table); !s.ok()) return s;
-  return core_->Buffer(WriteKind::kDelete, table, row, column, {});
+  return Buffer(&core(), WriteKind::kDelete, table, row, column, {});
 }
 
 absl::Status ReadWrite::Verify(std::string_view table, std::string_view row, std::string_view column) {
-  if (absl::Status s = CheckUsers(table); !s.ok()) return s;
-  return core_->Buffer(WriteKind::kVerify, table, row, column, {});
+  return Buffer(&core(), WriteKind::kVerify, table, row, column, {});
 }
 
 absl::Status ReadWrite::Notify(std::string_view table, std::string_view row, std::string_view column) {
-  return core_->Notify(table, row, column);
+  return core().engine()->InCall([&] { return core().Notify(table, row, column); });
 }
 
-Transaction::~Transaction() = default;
-CommitResult Transaction::Commit() { return core_->Commit(); }
+Transaction::Transaction(Cluster* cluster, const TransactionOptions& options)
+    : Transaction(cluster->engine(), options) {}
+
+Transaction::Transaction(std::shared_ptr<Engine> engine, const TransactionOptions& options)
+    : ReadWrite(std::make_shared<TransactionCore>(std::move(engine), options)) {}
+
+CommitResult Transaction::Commit() {
+  if (core().result().has_value()) return *core().result();
+  std::optional<CommitResult> result;
+  core()
+      .engine()
+      ->InCall([&] {
+        result = core().Commit();
+        return absl::OkStatus();
+      })
+      .IgnoreError();
+  return result.has_value() ? *result : core().Abandon();
+}
 
 std::unique_ptr<RowIterator> TransactionCore::Scan(const ScanOptions& options) {
-  return std::make_unique<MergingIterator>(this, options);
+  return std::make_unique<MergingIterator>(this, nullptr, options);
 }
 
 }  // namespace percolator

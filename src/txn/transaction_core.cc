@@ -11,7 +11,7 @@
 #include "src/txn/one_step.h"
 #include "src/txn/prewrite.h"
 
-namespace percolator {
+namespace percolator::internal {
 namespace {
 
 // What a transaction keeps of its reads; beyond it, cells are read again.
@@ -32,8 +32,6 @@ absl::Status CheckNames(std::string_view row, std::string_view column, std::stri
   return absl::OkStatus();
 }
 
-absl::Status ClusterClosed() { return absl::FailedPreconditionError("the cluster is closed"); }
-
 // Of a transaction that is no observer's: the first cell; unless its name is long, which every lock repeats: then the one
 // with the shortest name.
 const CellName& ChoosePrimary(const WriteBuffer& writes) {
@@ -45,6 +43,20 @@ const CellName& ChoosePrimary(const WriteBuffer& writes) {
     if (bytes(cell) < bytes(*primary)) primary = &cell;
   }
   return *primary;
+}
+
+// In their order, each once.
+std::vector<WantedCell> WithoutRepeats(const std::vector<CellName>& cells) {
+  std::vector<WantedCell> wanted;
+  wanted.reserve(cells.size());
+  for (const CellName& cell : cells) wanted.push_back({cell, true});
+  if (wanted.size() > 1) {
+    std::sort(wanted.begin(), wanted.end(), [](const WantedCell& a, const WantedCell& b) { return a.cell < b.cell; });
+    wanted.erase(std::unique(wanted.begin(), wanted.end(),
+                             [](const WantedCell& a, const WantedCell& b) { return a.cell == b.cell; }),
+                 wanted.end());
+  }
+  return wanted;
 }
 
 // The marks of weak notifications. To write them again is harmless.
@@ -61,17 +73,27 @@ size_t BytesOf(const CellName& cell, const BufferedWrite& write) {
 
 }  // namespace
 
+TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, const TransactionOptions& options)
+    : owner_(std::move(engine)),
+      engine_(owner_.get()),
+      is_snapshot_(false),
+      kind_(options.kind),
+      deadline_(Deadline(engine_->env.runtime, options.deadline)) {}
+
 TransactionCore::TransactionCore(Engine* engine, const TransactionOptions& options)
     : engine_(engine),
       is_snapshot_(false),
       kind_(options.kind),
-      deadline_(engine == nullptr ? std::nullopt : std::optional(Deadline(engine->env.runtime, options.deadline))) {}
+      deadline_(Deadline(engine->env.runtime, options.deadline)) {}
 
-TransactionCore::TransactionCore(Engine* engine, Timestamp ts) : engine_(engine), is_snapshot_(true), start_ts_(ts) {
+TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, Timestamp ts)
+    : owner_(std::move(engine)), engine_(owner_.get()), is_snapshot_(true), start_ts_(ts) {
   slot_ = engine_->snapshots.Add(ts);
 }
 
+// Also after Close: it touches memory only.
 TransactionCore::~TransactionCore() {
+  if (engine_->forked()) return;
   if (start_ts_ != Timestamp()) engine_->snapshots.Remove(slot_, start_ts_);
   Learn();
 }
@@ -82,10 +104,9 @@ Deadline TransactionCore::CallDeadline() const {
 }
 
 absl::Status TransactionCore::EnsureStarted() {
-  if (engine_ == nullptr) return ClusterClosed();
   if (start_ts_ != Timestamp()) return absl::OkStatus();
   Environment& env = engine_->env;
-  const absl::StatusOr<Timestamp> ts = DrawTimestamp(env, [this] { return CallDeadline(); });
+  const absl::StatusOr<Timestamp> ts = DrawTimestamp(env, [this] { return ReadDeadline(); });
   if (!ts.ok()) return ts.status();
   start_ts_ = *ts;
   started_ = env.runtime->Elapsed();
@@ -96,10 +117,12 @@ absl::Status TransactionCore::EnsureStarted() {
 // --- Reading
 
 absl::Status TransactionCore::MayRead() {
-  return committed_ ? absl::FailedPreconditionError("the transaction was committed: begin a new one") : EnsureStarted();
+  return result_.has_value() ? absl::FailedPreconditionError("the transaction was committed: begin a new one")
+                             : EnsureStarted();
 }
 
 absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(const std::vector<CellName>& cells) {
+  if (is_snapshot_) return GetOfSnapshot(cells);
   if (absl::Status s = MayRead(); !s.ok()) return s;
   std::vector<CellName> missing;
   for (const CellName& cell : cells) {
@@ -126,10 +149,26 @@ absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(con
     read.prefetched = false;
     values.push_back(read.version.value);
   }
-  // A snapshot may live long: it keeps nothing. A transaction keeps what fits.
-  if (is_snapshot_ || cached_bytes_ > kCacheBytes) {
+  if (cached_bytes_ > kCacheBytes) {
     cache_.clear();
     cached_bytes_ = 0;
+  }
+  return values;
+}
+
+// A snapshot may live long, and be used by many threads: it keeps nothing of what it read.
+absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::GetOfSnapshot(
+    const std::vector<CellName>& cells) const {
+  const std::vector<WantedCell> wanted = WithoutRepeats(cells);
+  const absl::StatusOr<std::vector<std::optional<Version>>> versions =
+      GetCells(engine_->env, start_ts_, wanted, ReadDeadline());
+  if (!versions.ok()) return versions.status();
+  std::vector<std::optional<std::string>> values;
+  values.reserve(cells.size());
+  for (const CellName& cell : cells) {
+    const auto found = std::lower_bound(wanted.begin(), wanted.end(), cell,
+                                        [](const WantedCell& want, const CellName& c) { return want.cell < c; });
+    values.push_back((*versions)[static_cast<size_t>(found - wanted.begin())]->value);
   }
   return values;
 }
@@ -149,19 +188,11 @@ absl::StatusOr<std::optional<std::string>> TransactionCore::Get(std::string_view
 
 // Puts the versions of the cells, and of those predicted to be read next, into the cache.
 absl::Status TransactionCore::Fetch(const std::vector<CellName>& cells) {
-  std::vector<WantedCell> wanted;
-  wanted.reserve(cells.size());
-  for (const CellName& cell : cells) wanted.push_back({cell, true});
-  if (wanted.size() > 1) {
-    std::sort(wanted.begin(), wanted.end(), [](const WantedCell& a, const WantedCell& b) { return a.cell < b.cell; });
-    wanted.erase(std::unique(wanted.begin(), wanted.end(),
-                             [](const WantedCell& a, const WantedCell& b) { return a.cell == b.cell; }),
-                 wanted.end());
-  }
+  std::vector<WantedCell> wanted = WithoutRepeats(cells);
   const size_t asked = wanted.size();
   if (!kind_.empty()) AddPredicted(std::vector<WantedCell>(wanted), &wanted);
   absl::StatusOr<std::vector<std::optional<Version>>> versions =
-      GetCells(engine_->env, start_ts_, wanted, CallDeadline());
+      GetCells(engine_->env, start_ts_, wanted, ReadDeadline());
   if (!versions.ok()) return versions.status();
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!(*versions)[i].has_value()) continue;
@@ -205,11 +236,10 @@ void TransactionCore::Learn() {
 
 absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std::string_view row,
                                      std::string_view column, std::string_view value) {
-  if (engine_ == nullptr) return ClusterClosed();
   const TransactionLimits& limits = engine_->env.options.limits;
-  if (committed_) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
+  if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
   if (absl::Status s = CheckNames(row, column, value, limits); !s.ok()) return s;
-  if (absl::Status s = engine_->tables.CheckWritable(table, column); !s.ok()) return s;
+  if (absl::Status s = engine_->tables->CheckWritable(table, column); !s.ok()) return s;
   CellName cell{std::string(table), std::string(row), std::string(column)};
   const auto old = writes_.find(cell);
   if (kind == WriteKind::kVerify && old != writes_.end()) return absl::OkStatus();  // a write verifies as well
@@ -226,11 +256,10 @@ absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std
 }
 
 absl::Status TransactionCore::Notify(std::string_view table, std::string_view row, std::string_view column) {
-  if (engine_ == nullptr) return ClusterClosed();
   const TransactionLimits& limits = engine_->env.options.limits;
-  if (committed_) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
+  if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
   if (absl::Status s = CheckNames(row, column, {}, limits); !s.ok()) return s;
-  if (absl::Status s = engine_->tables.CheckNotifiable(table, column); !s.ok()) return s;
+  if (absl::Status s = engine_->tables->CheckNotifiable(table, column); !s.ok()) return s;
   if (notified_.size() >= limits.cells) {
     return TooLarge("notifications in a transaction", notified_.size() + 1, limits.cells);
   }
@@ -338,14 +367,16 @@ absl::StatusOr<Writes> TransactionCore::BuildWrites() {
 }
 
 CommitResult TransactionCore::Commit() {
-  if (committed_) return result_;
-  committed_ = true;
-  result_ = CommitOnce();
-  return result_;
+  if (!result_.has_value()) result_ = CommitOnce();
+  return *result_;
+}
+
+CommitResult TransactionCore::Abandon() {
+  if (!result_.has_value()) result_ = AbortedBy({}, start_ts_, engine_->Closed());
+  return *result_;
 }
 
 CommitResult TransactionCore::CommitOnce() {
-  if (engine_ == nullptr) return AbortedBy({}, start_ts_, ClusterClosed());
   if (writes_.empty() && notified_.empty()) {
     return CommittedAt({}, start_ts_, Timestamp());  // H24: nothing to lock, nothing to decide
   }
@@ -448,7 +479,7 @@ CommitResult TransactionCore::CommitInTwoPhases(const Writes& writes) {
     RollBackOwn(env, writes, cleanup);
     return AbortedBy(writes.primary(), start_ts_, why);
   };
-  const LockKeeper::Membership kept(&engine_->keeper, writes);
+  const LockKeeper::Membership kept(&*engine_->keeper, writes);
 
   std::optional<Timestamp> early;
   if (MutantOn(Mutant::kCommitTimestampEarly)) early = env.oracle->GetTimestamp().value_or(Timestamp());
@@ -472,7 +503,7 @@ CommitResult TransactionCore::CommitInTwoPhases(const Writes& writes) {
   if (result.committed()) {
     if (MutantOn(Mutant::kWeakMarkAfterCommit)) WriteMarks(env, writes, *commit_ts, deadline).IgnoreError();
     marks_removed_ = RemovesWithPrimary(writes);
-    if (!secondaries.empty() && !engine_->secondaries.Add(&secondaries)) {
+    if (!secondaries.empty() && !engine_->secondaries->Add(&secondaries)) {
       SecondaryQueue::Apply(&env, std::move(secondaries));
     }
   } else if (result.outcome == CommitResult::Outcome::kAborted) {
@@ -489,4 +520,4 @@ CommitResult TransactionCore::Count(CommitResult result) {
   return result;
 }
 
-}  // namespace percolator
+}  // namespace percolator::internal

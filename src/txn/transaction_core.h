@@ -30,12 +30,17 @@ struct BufferedWrite {
 };
 using WriteBuffer = std::map<CellName, BufferedWrite>;
 
+namespace internal {
+
+// Not thread-safe, but a snapshot's Get is.
 class TransactionCore {
  public:
-  // A transaction; its start timestamp is drawn when it is needed first. A null engine: of a cluster that is closed.
+  // A transaction of a handle, which keeps the engine; its start timestamp is drawn when it is needed first.
+  TransactionCore(std::shared_ptr<Engine> engine, const TransactionOptions& options);
+  // The same for Percolator's own use: the engine must outlive it.
   TransactionCore(Engine* engine, const TransactionOptions& options);
   // A snapshot.
-  TransactionCore(Engine* engine, Timestamp ts);
+  TransactionCore(std::shared_ptr<Engine> engine, Timestamp ts);
   ~TransactionCore();
 
   TransactionCore(const TransactionCore&) = delete;
@@ -74,17 +79,24 @@ class TransactionCore {
   // How many notifications the commit will make, as far as is known before it.
   size_t CountMarks() const;
 
+  // Commit was called, or the cluster was closed before: Commit returns this again.
+  const std::optional<CommitResult>& result() const { return result_; }
+  // The cluster is closed: Commit returns that, unless it has an answer.
+  CommitResult Abandon();
+
   // Zero: not drawn yet.
   Timestamp start_ts() const { return start_ts_; }
   Engine* engine() const { return engine_; }
   const WriteBuffer& writes() const { return writes_; }
-  // For one call: what is left of the transaction's time, at most as long as a call may take.
+  // For one call: what is left of the transaction's time, at most as long as a call may take. A read also ends when the
+  // cluster is closed; a commit goes on.
   Deadline CallDeadline() const;
+  Deadline ReadDeadline() const { return CallDeadline().Or(&engine_->closed()); }
   // OK: the start timestamp is there, and reading is allowed.
   absl::Status MayRead();
 
   // Only for the mutant that retries without running the user's function again.
-  void TakeWrites(TransactionCore* from) { writes_ = std::move(from->writes_); }
+  void TakeWrites(WriteBuffer writes) { writes_ = std::move(writes); }
 
  private:
   absl::Status EnsureStarted();
@@ -100,6 +112,7 @@ class TransactionCore {
     bool prefetched = false;  // and not used yet
   };
 
+  absl::StatusOr<std::vector<std::optional<std::string>>> GetOfSnapshot(const std::vector<CellName>& cells) const;
   absl::Status Fetch(const std::vector<CellName>& cells);
   void AddPredicted(const std::vector<WantedCell>& asked, std::vector<WantedCell>* wanted);
   void NoteRead(const CellName& cell);
@@ -116,6 +129,7 @@ class TransactionCore {
   void SendHints(const Writes& writes);
   CommitResult Count(CommitResult result);
 
+  const std::shared_ptr<Engine> owner_;  // null: not a handle's
   Engine* const engine_;
   const bool is_snapshot_;
   const std::string kind_;
@@ -138,9 +152,12 @@ class TransactionCore {
   bool marks_removed_ = false;
   std::set<std::pair<std::string, std::string>> triggered_;
 
-  bool committed_ = false;  // Commit was called
-  CommitResult result_;     // and what it said
+  std::optional<CommitResult> result_;  // of Commit
 };
+
+}  // namespace internal
+
+using internal::TransactionCore;
 
 }  // namespace percolator
 

@@ -137,7 +137,7 @@ class CliTest : public ::testing::Test {
     };
     for (int i = 0; i < quarantined; ++i) set(StrCat("bad", i));
     ASSERT_THAT(worker.WaitUntilIdle(std::chrono::seconds(120)), IsOk());
-    worker.Stop();
+    EXPECT_THAT(worker.Stop(), IsOk());
     for (int i = 0; i < waiting; ++i) set(StrCat("waits", i));
     ASSERT_THAT(cluster->Close(), IsOk());
   }

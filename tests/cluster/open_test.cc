@@ -150,5 +150,15 @@ TEST(AssembleTest, TwoClustersShareOneStore) {
   EXPECT_EQ(two->Now()->Get("accounts", "Bob", "bal").value(), "3");  // the store is not the cluster's to close
 }
 
+TEST(OpenTest, ATableThatIsEnsuredTwiceIsTheSame) {
+  const auto cluster = Cluster::Open("memory:").value();
+  EXPECT_THAT(cluster->EnsureTable("t", {.notify_only_columns = {"a", "b"}}), IsOk());
+  EXPECT_THAT(cluster->EnsureTable("t", {.notify_only_columns = {"b", "a"}}), IsOk());
+  EXPECT_THAT(cluster->EnsureTable("t"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("other notify-only columns")));
+  EXPECT_THAT(cluster->EnsureTable("no name"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(cluster->CreateTable("t"), StatusIs(absl::StatusCode::kAlreadyExists));
+}
+
 }  // namespace
 }  // namespace percolator

@@ -91,7 +91,7 @@ class ObserverBugsTest : public ::testing::Test {
     ASSERT_THAT(worker.Start(), IsOk());
     worker.Pause();
     Set("r", "c");
-    worker.Stop();
+    EXPECT_THAT(worker.Stop(), IsOk());
     ASSERT_EQ(Backlogged(), 1u);
   }
 

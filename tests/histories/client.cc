@@ -44,14 +44,12 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Start(std::string name, const Cl
   absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Assemble(own, options);
   if (!cluster.ok()) return cluster.status();
   client->cluster_ = *std::move(cluster);
-  client->transaction_ =
-      std::make_unique<OpenTransaction>(client->cluster_.get(), TransactionOptions{.deadline = kLong});
-  client->engine_ = client->transaction_->core()->engine();
+  client->transaction_ = std::make_unique<Transaction>(client->cluster_.get(), TransactionOptions{.deadline = kLong});
   return client;
 }
 
 absl::Status Client::Begin() {
-  if (absl::Status s = transaction_->core()->MayRead(); !s.ok()) return s;
+  if (absl::Status s = transaction_->core().MayRead(); !s.ok()) return s;
   start_ts_ = transaction_->timestamp();
   begun_ = env().runtime->Elapsed();
   return absl::OkStatus();
@@ -85,13 +83,13 @@ CommitResult Client::Commit() {
 // As TransactionCore does it: the cells in their order, the first one being the primary.
 absl::Status Client::BuildWrites() {
   if (!writes_.rows.empty()) return absl::OkStatus();
-  if (transaction_ == nullptr || transaction_->core()->writes().empty()) {
+  if (transaction_ == nullptr || transaction_->core().writes().empty()) {
     return absl::InvalidArgumentError("the transaction has written nothing");
   }
   writes_.start_ts = start_ts_;
   const Duration age = env().runtime->Elapsed() - begun_;
   const CellName* primary = nullptr;
-  for (const auto& [cell, write] : transaction_->core()->writes()) {
+  for (const auto& [cell, write] : transaction_->core().writes()) {
     const bool same_row =
         primary != nullptr && writes_.rows.back().table == cell.table && writes_.rows.back().row == cell.row;
     if (!same_row) writes_.rows.push_back({cell.table, cell.row, {}});
@@ -119,7 +117,7 @@ absl::Status Client::FillVerified() {
 
 absl::Status Client::Prewrite(const std::vector<CellName>& only) {
   if (absl::Status s = BuildWrites(); !s.ok()) return s;
-  if (!kept_.has_value()) kept_.emplace(&engine()->keeper, writes_);
+  if (!kept_.has_value()) kept_.emplace(&*engine()->keeper, writes_);
   Writes some{start_ts_, {}};
   for (const RowWrites& row : writes_.rows) {
     if (only.empty() || HasOneOf(row, only)) some.rows.push_back(row);

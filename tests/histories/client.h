@@ -36,7 +36,7 @@ class Client {
   const std::string& name() const { return name_; }
   ClientStore& store() { return store_; }
   Cluster& cluster() { return *cluster_; }
-  Engine* engine() { return engine_; }
+  Engine* engine() { return cluster_->engine().get(); }
   Environment& env() { return engine()->env; }
 
   // Begins the transaction: draws its start timestamp.
@@ -88,13 +88,6 @@ class Client {
   bool holds = false;
 
  private:
-  // A transaction whose inside can be reached.
-  class OpenTransaction : public Transaction {
-   public:
-    using Transaction::Transaction;
-    TransactionCore* core() { return core_.get(); }
-  };
-
   Client(std::string name, const ClusterParts& parts, Network* network)
       : name_(std::move(name)), store_(parts.store, network, parts.runtime) {}
 
@@ -105,8 +98,7 @@ class Client {
   const std::string name_;
   ClientStore store_;
   std::unique_ptr<Cluster> cluster_;
-  Engine* engine_ = nullptr;
-  std::unique_ptr<OpenTransaction> transaction_;
+  std::unique_ptr<Transaction> transaction_;
   std::optional<Snapshot> snapshot_;
   Timestamp start_ts_;
   Duration begun_{};

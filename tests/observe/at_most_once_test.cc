@@ -130,7 +130,7 @@ TEST_P(AtMostOnce, EightWorkersWithoutClaims) {
   MakeWorkers();
   Write();
   ASSERT_THAT(workers_[0]->WaitUntilIdle(std::chrono::seconds(120)), IsOk());
-  for (const auto& worker : workers_) worker->Stop();
+  for (const auto& worker : workers_) EXPECT_THAT(worker->Stop(), IsOk());
   absl::StatusOr<Snapshot> view = cluster_->Now();
   ASSERT_THAT(view, IsOk());
   for (const std::string name : {"first", "second"}) {

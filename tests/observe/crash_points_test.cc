@@ -59,14 +59,7 @@ void PrintTo(const Mode& mode, std::ostream* os) { *os << (mode.one_step ? "one 
 enum class Arrival { kBeforeOthers, kAfterOthers };
 enum class Judgement { kSession, kLease };
 
-// A transaction whose inside can be reached.
-class OpenTransaction : public Transaction {
- public:
-  using Transaction::Transaction;
-  TransactionCore& core() { return *core_; }
-};
-
-Engine* EngineOf(Process& process) { return OpenTransaction(process.get()).core().engine(); }
+Engine* EngineOf(Process& process) { return process.get()->engine().get(); }
 
 absl::Status Increment(ReadWrite& t, const char* row, const char* column) {
   const absl::StatusOr<std::optional<std::string>> old = t.Get(kDocs, row, column);

@@ -22,7 +22,7 @@ class InspectorTest : public WorkerFixture {
     Worker worker(cluster_.get(), Options());
     worker.Observe(std::move(spec));
     ASSERT_THAT(worker.Start(), IsOk());
-    worker.Stop();
+    EXPECT_THAT(worker.Stop(), IsOk());
   }
 };
 INSTANTIATE_TEST_SUITE_P(Clusters, InspectorTest, kClusterKinds, KindName);

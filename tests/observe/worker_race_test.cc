@@ -30,7 +30,7 @@ class WorkerRaceTest : public WorkerFixture {
         EXPECT_EQ(Get(StrCat("d", i), "last_count"), std::to_string(round));
       }
     }
-    for (const auto& worker : workers) worker->Stop();
+    for (const auto& worker : workers) EXPECT_THAT(worker->Stop(), IsOk());
     int64_t commits = 0;
     for (const auto& worker : workers) {
       for (const ObserverMetrics& metrics : worker->Metrics()) commits += metrics.commits;

@@ -208,12 +208,12 @@ TEST_P(WorkerTest, StopFinishesWhatRunsAndLeavesTheRest) {
       EXPECT_TRUE(Eventually([&] { return pending() == 1; }));  // the rest is dropped
       go = true;
     });
-    worker.Stop();
+    EXPECT_THAT(worker.Stop(), IsOk());
     opener.join();
     EXPECT_EQ(begun, 1);
     EXPECT_EQ(MetricsOf(worker, "copy").commits, 1);
     EXPECT_THAT(worker.WaitUntilIdle(kLong), StatusIs(absl::StatusCode::kFailedPrecondition));
-    worker.Stop();
+    EXPECT_THAT(worker.Stop(), IsOk());
     EXPECT_THAT(worker.Start(), StatusIs(absl::StatusCode::kFailedPrecondition));
   }
   EXPECT_EQ(Backlogged(), 4U);
@@ -283,7 +283,7 @@ TEST_P(WorkerTest, WhatARemovedObserverLeftIsCleanedUp) {
     old.table = "old";
     worker.Observe(old).Observe(Spec("gone", "other", CopyTo("copied"))).Observe(Spec("stays", "contents", Nothing));
     ASSERT_THAT(worker.Start(), IsOk());
-    worker.Stop();
+    EXPECT_THAT(worker.Stop(), IsOk());
     Set("d", "other", "v");
     ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return t.Set("old", "d", "contents", "v"); }), IsOk());
     EXPECT_EQ(Backlogged(), 2U);
@@ -370,7 +370,7 @@ TEST_P(WorkerTest, TheClusterMayBeClosedAfterStop) {
   ASSERT_THAT(worker.Start(), IsOk());
   Set("d1", "contents", "a");
   ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
-  worker.Stop();
+  EXPECT_THAT(worker.Stop(), IsOk());
   ASSERT_THAT(cluster_->Close(), IsOk());
 }
 
@@ -415,7 +415,7 @@ TEST_P(WorkerTest, AWorkerThatIsNotStartedDoesLittle) {
   EXPECT_THAT(worker.DescribeGraph(), HasSubstr("a observes docs:\"c\""));
   worker.Pause();
   worker.Resume();
-  worker.Stop();
+  EXPECT_THAT(worker.Stop(), IsOk());
 }
 
 }  // namespace

@@ -98,12 +98,12 @@ TEST_P(AddressesTest, WhatObserversDeriveIsExact) {
     });
   }
   for (std::thread& loader : loaders) loader.join();
-  workers[1]->Stop();  // one that is alone can say when it is idle
+  EXPECT_THAT(workers[1]->Stop(), IsOk());  // one that is alone can say when it is idle
   ASSERT_THAT(workers[0]->WaitUntilIdle(std::chrono::seconds(120)), IsOk());
   ChainCounts counts;
   CheckChain(clusters_[0].get(), &counts);
   EXPECT_GE(counts.changes, 200);
-  workers[0]->Stop();
+  EXPECT_THAT(workers[0]->Stop(), IsOk());
 }
 
 TEST_P(AddressesTest, GarbageIsCollectedAndLocksOfTheDeadAreSettled) {

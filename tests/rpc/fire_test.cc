@@ -378,7 +378,7 @@ void FireTest::LookAtEverything() {
   const auto quarantined = Patiently([&] { return worker.ListQuarantine(); });
   ASSERT_THAT(quarantined, IsOk());
   EXPECT_TRUE(quarantined->empty());
-  worker.Stop();
+  EXPECT_THAT(worker.Stop(), IsOk());
 
   // Locks of the dead are settled when somebody meets them; garbage collection meets all.
   std::this_thread::sleep_for(OptionsFor(true).gc_retention + kLease);

@@ -211,7 +211,7 @@ TEST_F(ServerTest, ObserversRunWhereverTheyAre) {
     absl::StatusOr<Snapshot> view = here->Now();
     return view.ok() && view->Get("t", "r", "copy").value_or(std::nullopt).has_value();
   }));
-  worker.Stop();
+  EXPECT_THAT(worker.Stop(), IsOk());
 }
 
 TEST_F(ServerTest, ASessionThatIsSilentIsDeadAndLivesAgainWhenItIsHeard) {

@@ -114,7 +114,7 @@ class ObserverKillTest : public ::testing::TestWithParam<bool> {
     const auto quarantined = worker->ListQuarantine();
     ASSERT_THAT(quarantined, IsOk());
     EXPECT_TRUE(quarantined->empty());
-    worker->Stop();
+    worker->Stop().IgnoreError();
     ASSERT_THAT((*cluster)->Close(), IsOk());
   }
 };

@@ -148,7 +148,7 @@ class SlowIndex {
   Crawl& crawl() { return crawl_; }
 
   absl::Status Close() {
-    worker_.Stop();
+    EXPECT_THAT(worker_.Stop(), IsOk());
     return cluster_->Close();
   }
 

@@ -18,7 +18,7 @@
 namespace percolator {
 namespace {
 
-absl::StatusOr<OwnedParts> OpenParts(const ServerOptions& options) {
+absl::StatusOr<Parts> OpenParts(const ServerOptions& options) {
   if (options.data.empty()) return OpenInMemory();
   ClusterOptions embedded;
   embedded.store = options.store;
@@ -51,7 +51,7 @@ absl::Status CheckOptions(const ServerOptions& options) {
 
 class Server::Impl {
  public:
-  Impl(const ServerOptions& options, OwnedParts parts)
+  Impl(const ServerOptions& options, Parts parts)
       : parts_(std::move(parts)),
         executor_(std::make_unique<Executor>(options.threads, options.waiting_requests, MemoryOf(options))),
         store_(parts_.store.get(), parts_.oracle.get(), executor_.get()),
@@ -83,7 +83,7 @@ class Server::Impl {
   }
 
  private:
-  OwnedParts parts_;
+  Parts parts_;
   std::unique_ptr<Executor> executor_;
   StoreService store_;
   OracleService oracle_;
@@ -98,7 +98,7 @@ Server::~Server() { Stop().IgnoreError(); }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   if (absl::Status s = CheckOptions(options); !s.ok()) return s;
-  absl::StatusOr<OwnedParts> parts = OpenParts(options);
+  absl::StatusOr<Parts> parts = OpenParts(options);
   if (!parts.ok()) return parts.status();
   auto impl = std::make_unique<Impl>(options, *std::move(parts));
   if (absl::Status s = impl->Start(options); !s.ok()) return s;

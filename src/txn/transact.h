@@ -1,0 +1,25 @@
+// Running a function in a transaction until it commits: Cluster::Transact, and what a Loader does.
+
+#ifndef PERCOLATOR_TXN_TRANSACT_H_
+#define PERCOLATOR_TXN_TRANSACT_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/options.h"
+#include "percolator/transaction.h"
+#include "src/txn/engine.h"
+
+namespace percolator {
+
+// See Cluster::Transact. If `marks` is not null, it receives how many notifications the commit made.
+absl::StatusOr<Timestamp> RunTransaction(const std::shared_ptr<Engine>& engine,
+                                         absl::FunctionRef<absl::Status(ReadWrite& t)> fn,
+                                         const TransactOptions& options, size_t* marks = nullptr);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_TRANSACT_H_
