@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,6 +16,7 @@
 #include "percolator/status.h"
 #include "percolator/store.h"
 #include "src/base/runtime.h"
+#include "src/base/strings.h"
 #include "src/txn/observed.h"
 #include "src/txn/verdict.h"
 
@@ -60,9 +62,11 @@ inline constexpr Duration kForever = std::chrono::hours(24 * 365 * 100);
 class Deadline {
  public:
   Deadline(Runtime* runtime, Duration from_now)
-      : runtime_(runtime), end_(runtime->Elapsed() + std::min(from_now, kForever)) {}
+      : runtime_(runtime), begun_(runtime->Elapsed()), end_(begun_ + std::min(from_now, kForever)) {}
 
   bool passed() const { return runtime_->Elapsed() >= end_ || (over_ != nullptr && over_->load()); }
+  // How long it has been waited for, in text: "1500 ms".
+  std::string waited() const { return StrCat((runtime_->Elapsed() - begun_).count() / 1000, " ms"); }
   // The same, which also passes when `over` becomes true. That must outlive it.
   Deadline Or(const std::atomic<bool>* over) const {
     Deadline sooner = *this;
@@ -71,13 +75,15 @@ class Deadline {
   }
   // The earlier of the two.
   Deadline AtMost(Duration from_now) const {
-    Deadline sooner = *this;
-    sooner.end_ = std::min(end_, Deadline(runtime_, from_now).end_);
+    Deadline sooner(runtime_, from_now);
+    sooner.end_ = std::min(sooner.end_, end_);
+    sooner.over_ = over_;
     return sooner;
   }
 
  private:
   Runtime* runtime_;
+  Duration begun_;
   Duration end_;
   const std::atomic<bool>* over_ = nullptr;
 };

@@ -18,9 +18,10 @@ std::string Describe(const CellName& cell) {
                 cell.table);
 }
 
-absl::Status LockedTooLong(const MetLock& met) {
+absl::Status LockedTooLong(const MetLock& met, const Deadline& deadline) {
   return absl::DeadlineExceededError(StrCat(Describe(met.cell), " is locked by the transaction that started at ",
-                                            met.start_ts.ToString(), ", whose owner is alive: waited in vain"));
+                                            met.start_ts.ToString(), ", whose owner is alive: waited ",
+                                            deadline.waited()));
 }
 
 // The cells of one row, as one RowRead.
@@ -183,7 +184,7 @@ absl::Status ResolveOrWait(Environment& env, const std::vector<MetLock>& locks, 
   const absl::StatusOr<bool> all = ResolveLocks(env, locks, Patience::kWhileAlive);
   if (all.ok() && *all) return absl::OkStatus();
   if (!all.ok() && !IsTransient(all.status())) return all.status();
-  if (deadline.passed()) return all.ok() ? LockedTooLong(locks.front()) : all.status();
+  if (deadline.passed()) return all.ok() ? LockedTooLong(locks.front(), deadline) : all.status();
   backoff->Wait();
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "src/base/mutant.h"
+#include "src/base/strings.h"
 #include "src/txn/commit.h"
 #include "src/txn/mark.h"
 #include "src/txn/prewrite.h"
@@ -57,7 +58,11 @@ CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadl
     if (!obstacle.ok() && !IsTransient(obstacle.status()))
       return GiveUpCommit(env, writes, obstacle.status(), deadline);
     if (deadline.passed()) {
-      return GiveUpCommit(env, writes, absl::DeadlineExceededError("the deadline passed in the commit"), deadline);
+      return GiveUpCommit(
+          env, writes,
+          absl::DeadlineExceededError(StrCat("the transaction that started at ", writes.start_ts.ToString(),
+                                             " was not committed in ", deadline.waited())),
+          deadline);
     }
   }
 }

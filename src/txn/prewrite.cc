@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "percolator/status.h"
+#include "src/base/strings.h"
 #include "src/txn/columns.h"
 #include "src/txn/record_coding.h"
 #include "src/txn/resolve.h"
@@ -106,7 +107,10 @@ absl::StatusOr<std::optional<Timestamp>> Prewrite(Environment& env, const Writes
       if (!obstacle.ok() && (!IsTransient(obstacle.status()) || deadline.passed())) return obstacle.status();
       again.push_back(pending[i]);
       // After every row: it takes a while to resolve another's locks.
-      if (deadline.passed()) return absl::DeadlineExceededError("the deadline passed while locks were taken");
+      if (deadline.passed()) {
+        return absl::DeadlineExceededError(StrCat("the transaction that started at ", writes.start_ts.ToString(),
+                                                  " did not get all its locks in ", deadline.waited()));
+      }
     }
     if (again.empty()) return DrawnWith(results);
     pending = std::move(again);

@@ -170,7 +170,7 @@ TEST_F(GetTest, ACommittedTransactionIsRolledForwardByItsReader) {
   EXPECT_EQ(other_.env().counters.locks_met, 1u);
 }
 
-TEST_F(GetTest, WhoWaitsInVainSaysForWhom) {
+TEST_F(GetTest, AReadThatWaitsInVainSaysForWhomAndHowLong) {
   MustPrewrite(Begin(7, {Put("Bob", "3")}));
   Client patient(&world_, [] {
     ClusterOptions options = Options();
@@ -181,6 +181,7 @@ TEST_F(GetTest, WhoWaitsInVainSaysForWhom) {
   EXPECT_THAT(read, StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_THAT(std::string(read.status().message()), HasSubstr("started at 7"));
   EXPECT_THAT(std::string(read.status().message()), HasSubstr("Bob"));
+  EXPECT_THAT(std::string(read.status().message()), ::testing::ContainsRegex("waited [1-9][0-9]* ms"));
   EXPECT_GE(world_.runtime.Elapsed(), Options().call_timeout);
 }
 
