@@ -99,8 +99,14 @@ absl::StatusOr<Exit> CheckAndPrint(const Shell& shell, Inspector& inspector, con
   return counts->problems == 0 ? Exit::kDone : Exit::kNothing;
 }
 
+absl::StatusOr<std::unique_ptr<Cluster>> OpenForRepair(const Shell& shell) {
+  ClusterOptions options = CommandOptions();
+  options.for_repair = true;
+  return shell.Open(Missing::kIsAnError, options);
+}
+
 absl::StatusOr<Exit> Check(const Shell& shell, const CheckArguments& arguments) {
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = OpenForRepair(shell);
   if (!cluster.ok()) return cluster.status();
   Inspector inspector(cluster->get());
   return Finish(**cluster, CheckAndPrint(shell, inspector, arguments.table));
@@ -199,7 +205,7 @@ absl::StatusOr<Exit> RepairCells(const Shell& shell, Inspector& inspector, const
 }
 
 absl::StatusOr<Exit> Repair(const Shell& shell, const RepairArguments& arguments) {
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
+  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = OpenForRepair(shell);
   if (!cluster.ok()) return cluster.status();
   Inspector inspector(cluster->get());
   return Finish(**cluster, RepairCells(shell, inspector, arguments));

@@ -60,6 +60,10 @@ struct ClusterOptions {
   // Secondaries waiting to be committed in the background; when this many wait, Commit does its own.
   size_t background_commits = 10'000;
 
+  // Open the cluster to look for bad cells and erase them (Inspector::Check), also if some are among the observers of the
+  // cluster, which are read when it is opened. Commits are refused: they could not be notified.
+  bool for_repair = false;
+
   // The `rocksdb:` oracle reserves timestamps on disk this far ahead. After a restart, timestamps run ahead of the clock by
   // up to this much.
   Duration oracle_window = std::chrono::seconds(3);

@@ -101,8 +101,9 @@ absl::StatusOr<std::unique_ptr<Cluster>> MakeCluster(Parts parts, Engine::StoreI
     const auto collector = std::make_shared<Collector>(engine.get());
     engine->StartPeriodic(options.gc_period, [collector] { collector->Turn(); });
   }
-  // What is observed has to be known before the first write.
-  if (absl::Status s = LoadObservers(engine.get()).status(); !s.ok()) return s;
+  // The observers must be known before the first write.
+  const absl::Status loaded = LoadObservers(engine.get()).status();
+  if (!loaded.ok() && !(options.for_repair && absl::IsDataLoss(loaded))) return loaded;
   return std::make_unique<Cluster>(engine);
 }
 

@@ -380,6 +380,11 @@ CommitResult TransactionCore::CommitOnce() {
   if (writes_.empty() && notified_.empty()) {
     return CommittedAt({}, start_ts_, Timestamp());  // H24: nothing to lock, nothing to decide
   }
+  if (engine_->env.options.for_repair) {
+    return AbortedBy(
+        {}, start_ts_,
+        absl::FailedPreconditionError("the cluster was opened for repair: transactions can't write to it"));
+  }
   if (absl::Status s = EnsureStarted(); !s.ok()) return AbortedBy({}, start_ts_, s);
   const uint64_t observed = engine_->env.observed.version();
   WriteBuffer kept;

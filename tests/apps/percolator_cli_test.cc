@@ -428,6 +428,36 @@ TEST_F(CliTest, CheckFindsBadCellsAndRepairRemovesThem) {
   ExpectError({"check", "--table", "nosuch"}, 2, "nosuch");
 }
 
+// The observers of a cluster are read when it is opened. Damage there does not keep repair from opening it.
+TEST_F(CliTest, RepairOfTheObserversThemselves) {
+  Must({"tables", "create", "t"});
+  {
+    const std::unique_ptr<Cluster> cluster = Cluster::Open("rocksdb:" + Folder()).value();
+    Worker worker(cluster.get());
+    worker.Observe({.name = "o", .table = "t", .column = "c", .run = [](ReadWrite&, const Notification&) {
+                      return absl::OkStatus();
+                    }});
+    ASSERT_THAT(worker.Start(), IsOk());
+    ASSERT_THAT(cluster->Close(), IsOk());
+  }
+  {
+    const std::unique_ptr<Store> store = OpenRocksStore(Folder()).value();
+    const Mutation garbage = Mutation::Set(Family::kLock, "o", Timestamp(7), "garbage");
+    ASSERT_THAT(store->Mutate({{"_percolator", "observers", {}, {garbage}}})[0], IsOk());
+    ASSERT_THAT(store->Close(), IsOk());
+  }
+  ExpectError({"scan", "t"}, 4, "percolator check");
+  EXPECT_THAT(Run({"check"}).out,
+              AllOf(ContainsRegex("_percolator +observers +lock +o +7 +damaged "), HasSubstr("1 problem")));
+  {
+    const auto cluster = Cluster::Open("rocksdb:" + Folder(), {.for_repair = true}).value();
+    EXPECT_THAT(cluster->Transact([](ReadWrite& t) { return t.Set("t", "r", "c", "1"); }),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("opened for repair")));
+  }
+  EXPECT_EQ(Run({"repair", "--yes", "--save", dir_.path() + "/saved.jsonl"}).exit, 0);
+  Must({"set", "t", "r", "c", "1"});
+}
+
 TEST_F(CliTest, RepairThroughAServer) {
   Must({"tables", "create", "t"});
   WriteGarbage(OpenRocksStore(Folder()).value().get());
