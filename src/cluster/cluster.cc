@@ -102,7 +102,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> MakeCluster(Parts parts, Engine::StoreI
     engine->StartPeriodic(options.gc_period, [collector] { collector->Turn(); });
   }
   // The observers must be known before the first write.
-  const absl::Status loaded = LoadObservers(engine.get()).status();
+  absl::Status loaded = LoadObservers(engine.get()).status();
   if (!loaded.ok() && !(options.for_repair && absl::IsDataLoss(loaded))) return loaded;
   return std::make_unique<Cluster>(engine);
 }

@@ -187,7 +187,7 @@ absl::Status Worker::Impl::Start() {
     }
     state_ = State::kStarting;
   }
-  const absl::Status started =
+  absl::Status started =
       engine_->AddService(shared_from_this()) ? engine_->InCall([this] { return StartParts(); }) : engine_->Closed();
   SetState(started.ok() ? State::kStarted : State::kNew);
   return started;

@@ -123,7 +123,7 @@ absl::Status Engine::ReleaseParts() {
   tables.reset();
   parts_.coordinator.reset();
   parts_.oracle.reset();
-  const absl::Status status = store_is_ == StoreIs::kOwned ? parts_.store->Close() : absl::OkStatus();
+  absl::Status status = store_is_ == StoreIs::kOwned ? parts_.store->Close() : absl::OkStatus();
   parts_.store.reset();
   env.store = nullptr;
   env.oracle = nullptr;

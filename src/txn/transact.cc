@@ -16,7 +16,7 @@ constexpr Duration kLastRetry = std::chrono::milliseconds(100);
 
 // One transaction: the function, and its commit. `last` is for a mutant.
 absl::StatusOr<Timestamp> Attempt(const std::shared_ptr<Engine>& engine,
-                                  absl::FunctionRef<absl::Status(ReadWrite& t)> fn, TransactionOptions options,
+                                  absl::FunctionRef<absl::Status(ReadWrite& t)> fn, const TransactionOptions& options,
                                   size_t* marks, std::optional<WriteBuffer>* last) {
   Transaction t(engine, options);
   if (MutantOn(Mutant::kRetryKeepsWrites) && last->has_value()) {
