@@ -30,13 +30,13 @@ def seconds_for_each(root, jobs, total_seconds):
     return max(1, int(total_seconds * jobs / max(1, len(target_names(root)))))
 
 
-def run_one(root, name, seconds):
+def run_one(root, name, seconds, seed):
     folder = root / "build" / "fuzz"
     program = folder / "tests" / "fuzz" / f"fuzz_{name}"
     findings, found = folder / "findings" / name, folder / "corpus" / name
     for needed in findings, found:
         needed.mkdir(parents=True, exist_ok=True)
-    command = [str(program), f"-max_total_time={seconds}", f"-timeout={LONGEST_INPUT_SECONDS}",
+    command = [str(program), f"-seed={seed}", f"-max_total_time={seconds}", f"-timeout={LONGEST_INPUT_SECONDS}",
                f"-rss_limit_mb={MEMORY_MB}", "-max_len=4096", "-print_final_stats=1", f"-artifact_prefix={findings}/",
                str(found), str(root / "tests" / "fuzz" / "corpus" / name)]
     environment = os.environ | {"UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -58,7 +58,7 @@ def run_one(root, name, seconds):
     return result
 
 
-def run_all(root, jobs, seconds):
-    """Yields the result of each target, in the order of their names."""
+def run_all(root, jobs, seconds, seed=0):
+    """Yields the result of each target, in the order of their names. Seed 0: another one each time."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(lambda name: run_one(root, name, seconds), target_names(root))
+        yield from pool.map(lambda name: run_one(root, name, seconds, seed), target_names(root))

@@ -192,9 +192,9 @@ def run_simulator(stage, seeds):
     (stage.failed if done.returncode else stage.passed).append(f"percsim, {seeds} seeds")
 
 
-def run_fuzzers(stage, seconds):
+def run_fuzzers(stage, seconds, seed=0):
     build("fuzz", "fuzzers")
-    for result in fuzz.run_all(ROOT, JOBS, seconds):
+    for result in fuzz.run_all(ROOT, JOBS, seconds, seed):
         print(result.line(), flush=True)
         (stage.failed if result.finding else stage.passed).append(f"fuzz_{result.name}")
     if not stage.passed and not stage.failed:
@@ -235,7 +235,7 @@ def choose_stages(options):
     if options.filter:
         return [ctest_stage("dev", "dev", *selection)]
     release, asan, tsan = (ctest_stage(preset, preset, *selection) for preset in ("release", "asan", "tsan"))
-    fuzzers = ("fuzz", lambda stage: run_fuzzers(stage, FUZZ_SECONDS))
+    fuzzers = ("fuzz", lambda stage: run_fuzzers(stage, FUZZ_SECONDS, seed=1))
     return lint + [release, ("tidy", check_tidy), asan, tsan, fuzzers]
 
 

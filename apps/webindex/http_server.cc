@@ -122,8 +122,7 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
     if (idle <= milliseconds(0) || svr_sock_ == INVALID_SOCKET) break;
     connection.BeginRequest(request_time_);
     bool closed = false;
-    good = process_request(connection, /*close_connection=*/left == 1, closed,
-                           [](httplib::Request& request) { request.ranges.clear(); });
+    good = process_request(connection, /*close_connection=*/left == 1, closed, DropRanges);
     if (!good || closed || connection.cut_off()) break;
   }
   shutdown(socket, SHUT_RDWR);

@@ -17,6 +17,9 @@ class HttpServer : public httplib::Server {
  public:
   explicit HttpServer(std::chrono::milliseconds request_time) : request_time_(request_time) {}
 
+  // Done to every request after its head is parsed.
+  static void DropRanges(httplib::Request& request) { request.ranges.clear(); }
+
  private:
   bool process_and_close_socket(socket_t socket) override;
 

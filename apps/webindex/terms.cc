@@ -61,10 +61,10 @@ std::string Fold(const icu::UnicodeString& word) {
   return folded;
 }
 
-// Words of underscores alone, such as lines that are drawn with them, are none.
+// Words that are underscores as far as they are kept, such as lines that are drawn with them, are not terms.
 void AddTerm(std::string text, size_t begin, size_t end, std::vector<Term>& terms) {
-  if (text.find_first_not_of('_') == std::string_view::npos) return;
   text.resize(CutAtCharacter(text, kLongestTerm).size());
+  if (text.find_first_not_of('_') == std::string_view::npos) return;
   terms.push_back({.text = std::move(text), .begin = begin, .end = end});
 }
 

@@ -585,7 +585,8 @@ TEST_F(CliTest, BenchLeavesNothing) {
   Must({"tables", "create", "t"});
   const Json measured = MustJson({"bench", "--time", "20ms", "--rows", "100", "--threads", "2"});
   ASSERT_EQ(measured.size(), 4u);
-  for (const Json& one : measured) EXPECT_GT(one["p99_us"], 0) << one;
+  // On a busy machine one of them, on a quick one the other may be zero when rounded.
+  for (const Json& one : measured) EXPECT_GT(one["per_second"].get<double>() + one["p99_us"].get<double>(), 0) << one;
   EXPECT_EQ(MustJson({"tables"}).size(), 1u);
   const Ran in_memory = RunProgram(PERCOLATOR, {"bench", "--time", "20ms", "--rows", "100"}, "memory:");
   EXPECT_EQ(in_memory.exit, 0) << in_memory.err;

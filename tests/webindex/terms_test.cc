@@ -55,6 +55,9 @@ TEST(TermsTest, PlacesAreThoseOfTheText) {
 
 TEST(TermsTest, LongWordsAreCutAtACharacter) {
   EXPECT_THAT(Words(std::string(1000, 'A')), ElementsAre(std::string(kLongestTerm, 'a')));
+  const std::string line = std::string(kLongestTerm, '_') + "n";  // what is kept of it is a line, with ICU too
+  EXPECT_THAT(Words(line), IsEmpty());
+  EXPECT_THAT(TermsWithoutShortCut(line), IsEmpty());
   std::string omegas;
   for (int i = 0; i < 5000; ++i) omegas += "\u03c9";
   const std::vector<Term> terms = TermsOf("x" + omegas + "\u00fc");
