@@ -453,7 +453,7 @@ CLI::App* AddAsking(CLI::App& app, Options& options, const char* name, const cha
   std::_Exit(kFailed);
 }
 
-// An answer that could not be written is none.
+// Returns `exit`, or kFailed if the output could not be written.
 int Written(int exit) {
   if (std::cout.flush()) return exit;
   std::cerr << "webindex: can't write the output: is the disk full, or nobody listening?\n";

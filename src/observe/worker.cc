@@ -144,6 +144,17 @@ absl::Status MarkRows(Environment& env, const std::string& table, const std::str
   return ApplyInTime(env, std::move(mutations), Deadline(env.runtime, env.options.call_timeout));
 }
 
+// The options, with functions of the user that can't close the cluster.
+WorkerOptions InUserTask(WorkerOptions options, Engine* engine) {
+  if (options.on_commit == nullptr) return options;
+  options.on_commit = [engine, tell = std::move(options.on_commit)](
+                          std::string_view observer, const Notification& notification, Timestamp commit_ts) {
+    const Engine::UserTask task(engine);
+    tell(observer, notification, commit_ts);
+  };
+  return options;
+}
+
 // Commits that make marks, or something like it, are counted, so that nobody takes the cluster for idle meanwhile.
 class MarkMaking {
  public:
@@ -163,7 +174,7 @@ class MarkMaking {
 Worker::Impl::Impl(std::shared_ptr<Engine> engine, const WorkerOptions& options)
     : owner_(std::move(engine)),
       engine_(owner_.get()),
-      options_(options),
+      options_(InUserTask(options, engine_)),
       changed_(engine_->env.runtime->NewWaitQueue()) {}
 
 Worker::Impl::State Worker::Impl::state() const {

@@ -6,7 +6,7 @@
 //            are open, what was learned of reads, counters) stays until the last handle is gone, so handles may be destroyed
 //            in any order, before and after.
 // CALLS      Every call of a handle that needs more than that memory runs in InCall, which fails once the engine is closed.
-//            Close waits for those that have begun. No call lasts while a function of the user runs.
+//            Close waits for those that have begun. Only Inspector::Check runs functions of the user in a call.
 
 #ifndef PERCOLATOR_TXN_ENGINE_H_
 #define PERCOLATOR_TXN_ENGINE_H_

@@ -309,7 +309,13 @@ TEST(CloseTest, AnObserverCannotCloseItsCluster) {
   Handles h("memory:");
   absl::Status closed;
   absl::Status stopped;
-  Worker worker(h.cluster.get(), {.add_only = true});
+  absl::Status closed_after_commit;
+  WorkerOptions options;
+  options.add_only = true;
+  options.on_commit = [&](std::string_view observer, const Notification&, Timestamp) {
+    if (observer == "closer") closed_after_commit = h.cluster->Close();
+  };
+  Worker worker(h.cluster.get(), options);
   worker.Observe({.name = "closer", .table = "t", .column = "x", .run = [&](ReadWrite&, const Notification&) {
                     closed = h.cluster->Close();
                     stopped = worker.Stop();
@@ -320,6 +326,8 @@ TEST(CloseTest, AnObserverCannotCloseItsCluster) {
   ASSERT_THAT(worker.WaitUntilIdle(kSoon), IsOk());
   EXPECT_THAT(closed, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("called by an observer")));
   EXPECT_THAT(stopped, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("called by an observer")));
+  EXPECT_THAT(worker.Stop(), IsOk());  // the callback after the commit has returned
+  EXPECT_THAT(closed_after_commit, StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(h.cluster->Now(), IsOk());
 }
 

@@ -53,7 +53,7 @@ struct Reply {
   json parsed() const { return json::parse(body, nullptr, false); }
 };
 
-// A connection to the port; negative: there is none.
+// Returns the file descriptor of a connection to the port, or a negative number.
 int Connect(int port) {
   const int connection = socket(AF_INET, SOCK_STREAM, 0);
   const timeval patience{.tv_sec = 120, .tv_usec = 0};

@@ -146,7 +146,7 @@ std::atomic<size_t> large_use{0};
 constexpr size_t kTrimAfter = size_t{8} << 20;
 // For as many calls of TrimMemory after the last large use: what was used becomes free a little later.
 constexpr int kTrims = 3;
-// Every so many calls in any case: what gRPC itself takes, for calls and requests of which the rest never comes, is not noted.
+// Trims at every tenth call in any case: memory that gRPC takes for incomplete calls and requests is not noted.
 constexpr unsigned kTrimAlways = 10;
 
 }  // namespace

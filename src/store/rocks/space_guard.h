@@ -5,7 +5,7 @@
 // rollbacks of locked rows, garbage collection, flushes and compactions use the reserve. When space returns, the store accepts
 // all mutations again.
 //
-// What is in memory needs space when it is flushed, which may be more than the reserve. If less than twice as much is free, the
+// Flushing what is in memory needs space, perhaps more than the reserve. If less than twice as much is free, the
 // guard refuses as well, and has it flushed while that is still possible: then the logs go, and writing goes on.
 
 #ifndef PERCOLATOR_STORE_ROCKS_SPACE_GUARD_H_
