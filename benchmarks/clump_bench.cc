@@ -22,7 +22,7 @@
 
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 
 namespace percolator {
 namespace {
@@ -76,40 +76,39 @@ struct Settings {
 Result RunOnce(const Settings& settings, bool teleport, bool claims) {
   ClusterOptions options;
   options.gc_period = Duration(0);
-  auto cluster = Cluster::Open("memory:", options);
+  const absl::StatusOr<Cluster> cluster = Cluster::Open("memory:", options);
   Require(cluster.ok(), "Open");
-  Require((*cluster)->CreateTable(kTable).ok(), "CreateTable");
+  Require(cluster->CreateTable(kTable).ok(), "CreateTable");
 
   Progress progress;
-  const ObserverFunction slow = [&](ReadWrite& t, const Notification& n) {
-    const int row = std::stoi(n.cell.row);
+  const ObserverFunction slow = [&](ReadWrite& t, const std::string& key) {
+    const int row = std::stoi(key);
     progress.Begin(row);
     std::this_thread::sleep_for(std::chrono::microseconds(settings.micros));
     progress.End(row);
-    return t.Set(kTable, n.cell.row, "seen", "1");
+    t.Set({kTable, key, "seen"}, "1");
   };
   WorkerOptions worker_options;
   worker_options.threads = 1;
-  worker_options.queue = static_cast<size_t>(settings.queue);
+  worker_options.max_queued_cells = static_cast<size_t>(settings.queue);
   worker_options.scan_period = std::chrono::milliseconds(100);
   worker_options.hints = false;
   worker_options.claims = claims;
   worker_options.teleport = teleport;
   std::vector<std::unique_ptr<Worker>> workers;
   for (int i = 0; i < settings.workers; ++i) {
-    workers.push_back(std::make_unique<Worker>(cluster->get(), worker_options));
+    workers.push_back(std::make_unique<Worker>(*cluster, worker_options));
     workers.back()->Observe({.name = "slow", .table = kTable, .column = "c", .run = slow});
     Require(workers.back()->Start().ok(), "Start");
     workers.back()->Pause();
   }
   for (int i = 0; i < settings.rows; i += 1000) {
-    const auto done = (*cluster)->Transact([&](ReadWrite& t) {
+    const absl::Status done = cluster->Transact([&](ReadWrite& t) {
       for (int row = i; row < std::min(i + 1000, settings.rows); ++row) {
         char key[16];
         std::snprintf(key, sizeof(key), "%08d", row);
-        if (absl::Status s = t.Set(kTable, key, "c", "v"); !s.ok()) return s;
+        t.Set({kTable, key, "c"}, "v");
       }
-      return absl::OkStatus();
     });
     Require(done.ok(), "Transact");
   }
@@ -137,7 +136,7 @@ Result RunOnce(const Settings& settings, bool teleport, bool claims) {
   sampler.join();
   for (const auto& worker : workers) {
     worker->Stop().IgnoreError();
-    for (const ObserverMetrics& metrics : worker->Metrics()) {
+    for (const ObserverMetrics& metrics : worker->metrics()) {
       result.runs += metrics.runs;
       result.commits += metrics.commits;
     }

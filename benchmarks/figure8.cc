@@ -24,6 +24,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -33,6 +34,7 @@
 #include "benchmarks/figure8_remote.h"
 #include "benchmarks/figure8_rows.h"
 #include "percolator/cluster.h"
+#include "percolator/spi/store.h"
 #include "rocksdb/cache.h"
 #include "rocksdb/db.h"
 #include "rocksdb/filter_policy.h"
@@ -52,7 +54,7 @@ struct Settings {
   int rounds = 9;
   int round_ms = 200;
   std::vector<int> threads = {1, 2, 8};
-  size_t version_cache_bytes = RocksStoreOptions().version_cache_bytes;
+  size_t version_cache_bytes = RocksOptions().version_cache_bytes;
   bool sync = true;
   bool nosync = true;
 };
@@ -75,15 +77,15 @@ class Contest {
     options.store.durability = Durability::kNoSync;  // for loading
     options.store.version_cache_bytes = settings.version_cache_bytes;
     for (const bool reload : {true, false}) {
-      options.commit_in_one_step = true;
-      one_step_ = OpenCluster(dir + "/one-step", options);
-      options.commit_in_one_step = false;
-      two_phase_ = OpenCluster(dir + "/two-phase", options);
+      options.one_step_commit = true;
+      one_step_.emplace(OpenCluster(dir + "/one-step", options));
+      options.one_step_commit = false;
+      two_phase_.emplace(OpenCluster(dir + "/two-phase", options));
       if (!reload) break;
-      Load(one_step_.get());
-      Load(two_phase_.get());
-      one_step_.reset();
-      two_phase_.reset();
+      for (const Cluster& cluster : {*one_step_, *two_phase_}) {
+        Load(cluster);
+        Require(cluster.Close().ok(), "Close");
+      }
       options.store.durability = durability;
     }
     absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir + "/store", options.store);
@@ -127,8 +129,8 @@ class Contest {
                }
                for (const auto& result : store_->Mutate(mutations)) Require(result.ok(), "Mutate");
              })
-        .Add("Transaction: two phases", [&, rows](int t) { Commit(two_phase_.get(), t, rows); })
-        .Add("Transaction: one step", [&, rows](int t) { Commit(one_step_.get(), t, rows); });
+        .Add("Transaction: two phases", [&, rows](int t) { Commit(*two_phase_, t, rows); })
+        .Add("Transaction: one step", [&, rows](int t) { Commit(*one_step_, t, rows); });
     duel.Run();
     if (conflicts_ > 0)
       std::printf("  (%lld commits lost a conflict and were repeated)\n",
@@ -139,7 +141,7 @@ class Contest {
   // How much faster many threads are than one, with one-step commits; and, for comparison, with RocksDB.
   double Scaling(int threads) {
     const auto put = [&](int t) { Require(rocks_->Put(write_options_, RowName(Pick(t)), value_).ok(), "Put"); };
-    const auto commit = [&](int t) { Commit(one_step_.get(), t, 1); };
+    const auto commit = [&](int t) { Commit(*one_step_, t, 1); };
     const std::string many = std::to_string(threads) + " threads";
     MakeDuel("write one cell", 1).Add("RocksDB: Put", put).AddWithThreads("RocksDB: Put, " + many, threads, put).Run();
     return MakeDuel("write one cell", 1)
@@ -165,9 +167,9 @@ class Contest {
   }
 
   void ReadSnapshot(uint64_t row) {
-    absl::StatusOr<Snapshot> now = one_step_->Now();
-    Require(now.ok(), "Now");
-    const auto value = now->Get(kTable, RowName(row), kColumn);
+    const absl::StatusOr<Snapshot> now = one_step_->GetSnapshot();
+    Require(now.ok(), "GetSnapshot");
+    const auto value = now->Get({kTable, RowName(row), kColumn});
     Require(value.ok() && value->has_value(), "Get");
   }
 
@@ -176,10 +178,10 @@ class Contest {
     options.create_if_missing = true;
     options.max_background_jobs = 4;
     options.compression = rocksdb::kLZ4Compression;
-    options.write_buffer_size = RocksStoreOptions().write_buffer_bytes;
+    options.write_buffer_size = RocksOptions().write_buffer_bytes;
     options.max_write_buffer_number = 4;
     rocksdb::BlockBasedTableOptions table;
-    table.block_cache = rocksdb::NewLRUCache(RocksStoreOptions().block_cache_bytes);
+    table.block_cache = rocksdb::NewLRUCache(RocksOptions().block_cache_bytes);
     table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
     options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
     rocksdb::DB* db = nullptr;
@@ -189,20 +191,19 @@ class Contest {
     Require(rocks_->CompactRange({}, nullptr, nullptr).ok(), "CompactRange");
   }
 
-  static std::unique_ptr<Cluster> OpenCluster(const std::string& dir, const ClusterOptions& options) {
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open("rocksdb:" + dir, options);
+  static Cluster OpenCluster(const std::string& dir, const ClusterOptions& options) {
+    absl::StatusOr<Cluster> cluster = Cluster::Open("rocksdb:" + dir, options);
     Require(cluster.ok(), "opening a cluster");
     return *std::move(cluster);
   }
 
-  void Load(Cluster* cluster) const {
-    Require(cluster->CreateTable(kTable).ok(), "CreateTable");
+  void Load(const Cluster& cluster) const {
+    Require(cluster.CreateTable(kTable).ok(), "CreateTable");
     for (int first = 0; first < settings_.rows; first += 1000) {
-      const auto done = cluster->Transact([&](ReadWrite& t) {
+      const absl::Status done = cluster.Transact([&](ReadWrite& t) {
         for (int i = first; i < std::min(first + 1000, settings_.rows); ++i) {
-          if (absl::Status s = t.Set(kTable, RowName(i), kColumn, value_); !s.ok()) return s;
+          t.Set({kTable, RowName(i), kColumn}, value_);
         }
-        return absl::OkStatus();
       });
       Require(done.ok(), "loading");
     }
@@ -219,10 +220,10 @@ class Contest {
     }
   }
 
-  void Commit(Cluster* cluster, int thread, int rows) {
+  void Commit(const Cluster& cluster, int thread, int rows) {
     for (;;) {
       Transaction t(cluster);
-      for (int i = 0; i < rows; ++i) Require(t.Set(kTable, RowName(Pick(thread)), kColumn, value_).ok(), "Set");
+      for (int i = 0; i < rows; ++i) t.Set({kTable, RowName(Pick(thread)), kColumn}, value_);
       const CommitResult result = t.Commit();
       if (result.committed()) return;
       Require(IsConflict(result.status), "Commit");
@@ -239,8 +240,8 @@ class Contest {
   rocksdb::WriteOptions write_options_;
   std::unique_ptr<rocksdb::DB> rocks_;
   std::unique_ptr<Store> store_;
-  std::unique_ptr<Cluster> one_step_;
-  std::unique_ptr<Cluster> two_phase_;
+  std::optional<Cluster> one_step_;
+  std::optional<Cluster> two_phase_;
   std::atomic<uint64_t> last_{0};
   std::atomic<int64_t> conflicts_{0};
 };

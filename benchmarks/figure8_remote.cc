@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "benchmarks/figure8_rows.h"
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
+#include "percolator/spi/assemble.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/proto/bigtable.grpc.pb.h"
 #include "src/rpc/proto/bigtable_admin.grpc.pb.h"
@@ -118,25 +120,23 @@ struct Unbatched {
   Unbatched(const std::string& target, bool one_step) {
     const auto channel = OpenChannel(target, {});
     Require(channel.ok(), "opening a channel");
-    store = std::make_unique<CountedStore>(*channel, &requests);
+    store = std::make_shared<CountedStore>(*channel, &requests);
     auto remote = RemoteOracle::Open({target}, {}, kTimeout);
     Require(remote.ok(), "opening the oracle");
     far_oracle = *std::move(remote);
-    oracle = std::make_unique<CountedOracle>(far_oracle.get(), &requests);
-    coordinator = std::make_unique<CountedCoordinator>(*channel, &requests);
     ClusterOptions options;
-    options.commit_in_one_step = one_step;
-    auto assembled = Cluster::Assemble({store.get(), oracle.get(), coordinator.get()}, options);
+    options.one_step_commit = one_step;
+    auto assembled = Assemble({store, std::make_shared<CountedOracle>(far_oracle.get(), &requests),
+                               std::make_shared<CountedCoordinator>(*channel, &requests)},
+                              options);
     Require(assembled.ok(), "assembling a cluster");
-    cluster = *std::move(assembled);
+    cluster.emplace(*assembled);
   }
 
   Requests requests;
-  std::unique_ptr<RemoteStore> store;
+  std::shared_ptr<RemoteStore> store;
   std::unique_ptr<Oracle> far_oracle;
-  std::unique_ptr<Oracle> oracle;
-  std::unique_ptr<Coordinator> coordinator;
-  std::unique_ptr<Cluster> cluster;
+  std::optional<Cluster> cluster;  // last: it uses the rest
 };
 
 class RemoteContest {
@@ -150,12 +150,12 @@ class RemoteContest {
     for (size_t i = 0; i < random_.size(); ++i) random_[i].state = 0x9E3779B97F4A7C15 * (i + 1);
     auto batched = Cluster::Open(settings.cluster);
     Require(batched.ok(), "opening the cluster");
-    batched_ = *std::move(batched);
+    batched_.emplace(*batched);
     const auto channel = OpenChannel(target, {});
     Require(channel.ok(), "opening a channel");
     data_ = bt::Bigtable::NewStub(*channel);
     admin_ = admin::BigtableTableAdmin::NewStub(*channel);
-    table_ = "figure8-" + std::to_string(batched_->Now()->timestamp().value());
+    table_ = "figure8-" + std::to_string(batched_->GetSnapshot()->timestamp().value());
     raw_ = "raw-" + table_;
     CreateTables();
     LoadTables();
@@ -173,8 +173,8 @@ class RemoteContest {
   double Read(int threads) {
     Duel duel = MakeDuel("read one cell", threads);
     duel.Add("ReadRows", [&](int t) { ReadRaw(t); })
-        .Add("Snapshot: Get, batched", [&](int t) { ReadSnapshot(batched_.get(), t); })
-        .Add("Snapshot: Get, unbatched", [&](int t) { ReadSnapshot(one_step_.cluster.get(), t); })
+        .Add("Snapshot: Get, batched", [&](int t) { ReadSnapshot(*batched_, t); })
+        .Add("Snapshot: Get, unbatched", [&](int t) { ReadSnapshot(*one_step_.cluster, t); })
         .Add("Get in one snapshot, unbatched", [&](int t) { ReadOften(t); });
     duel.Run();
     snapshots_.clear();
@@ -185,9 +185,9 @@ class RemoteContest {
   std::pair<double, double> Write(int threads) {
     Duel duel = MakeDuel("write one cell", threads);
     duel.Add("MutateRow", [&](int t) { WriteRaw(t); })
-        .Add("Transaction: one step, batched", [&](int t) { Commit(batched_.get(), t); })
-        .Add("Transaction: two phases, unbatched", [&](int t) { Commit(two_phase_.cluster.get(), t); })
-        .Add("Transaction: one step, unbatched", [&](int t) { Commit(one_step_.cluster.get(), t); })
+        .Add("Transaction: one step, batched", [&](int t) { Commit(*batched_, t); })
+        .Add("Transaction: two phases, unbatched", [&](int t) { Commit(*two_phase_.cluster, t); })
+        .Add("Transaction: one step, unbatched", [&](int t) { Commit(*one_step_.cluster, t); })
         .Add("what they consist of: one timestamp", [&](int /*t*/) { DrawTimestamp(); })
         .Add("what they consist of: Store.Mutate", [&](int t) { MutateStore(t); });
     duel.Run();
@@ -198,12 +198,12 @@ class RemoteContest {
     std::printf("requests of a transaction, of %d each\n", kCounted);
     std::printf("  %-46s %10s %10s %10s %10s %10s %10s\n", "", "read", "mutate", "timestamp", "safe point", "claim",
                 "hint");
-    Count(&one_step_, "a new snapshot, Get of one cell", [&] { ReadSnapshot(one_step_.cluster.get(), 0); });
+    Count(&one_step_, "a new snapshot, Get of one cell", [&] { ReadSnapshot(*one_step_.cluster, 0); });
     for (Unbatched* how : {&two_phase_, &one_step_}) {
       const std::string name = how == &two_phase_ ? "two phases" : "one step";
-      Count(how, name + ", write one cell", [&] { Write(how->cluster.get(), 1, false); });
-      Count(how, name + ", read and write one cell", [&] { Write(how->cluster.get(), 1, true); });
-      Count(how, name + ", write 10 cells in 10 rows", [&] { Write(how->cluster.get(), 10, false); });
+      Count(how, name + ", write one cell", [&] { Write(*how->cluster, 1, false); });
+      Count(how, name + ", read and write one cell", [&] { Write(*how->cluster, 1, true); });
+      Count(how, name + ", write 10 cells in 10 rows", [&] { Write(*how->cluster, 10, false); });
       CountObserver(how, name);
     }
   }
@@ -235,9 +235,8 @@ class RemoteContest {
       const int end = std::min(first + 1000, settings_.rows);
       const auto done = batched_->Transact([&](ReadWrite& t) {
         for (int i = first; i < end; ++i) {
-          if (absl::Status s = t.Set(table_, RowName(static_cast<uint64_t>(i)), kColumn, value_); !s.ok()) return s;
+          t.Set({table_, RowName(static_cast<uint64_t>(i)), kColumn}, value_);
         }
-        return absl::OkStatus();
       });
       Require(done.ok(), "loading");
       for (int i = first; i < end; ++i) WriteRawRow(static_cast<uint64_t>(i));
@@ -279,17 +278,17 @@ class RemoteContest {
     Require(data_->MutateRow(&context, request, &response).ok(), "MutateRow");
   }
 
-  void ReadSnapshot(Cluster* cluster, int thread) {
-    absl::StatusOr<Snapshot> now = cluster->Now();
-    Require(now.ok(), "Now");
-    const auto value = now->Get(table_, RowName(Pick(thread)), kColumn);
+  void ReadSnapshot(const Cluster& cluster, int thread) {
+    const absl::StatusOr<Snapshot> now = cluster.GetSnapshot();
+    Require(now.ok(), "GetSnapshot");
+    const auto value = now->Get({table_, RowName(Pick(thread)), kColumn});
     Require(value.ok() && value->has_value(), "Get");
   }
 
   // As a transaction that reads much does: one timestamp for many Gets.
   void ReadOften(int thread) {
     std::unique_ptr<Snapshot>& snapshot = SnapshotOf(thread);
-    const auto value = snapshot->Get(table_, RowName(Pick(thread)), kColumn);
+    const auto value = snapshot->Get({table_, RowName(Pick(thread)), kColumn});
     Require(value.ok() && value->has_value(), "Get");
   }
 
@@ -300,17 +299,17 @@ class RemoteContest {
     }
     std::unique_ptr<Snapshot>& snapshot = snapshots_[static_cast<size_t>(thread)];
     if (snapshot == nullptr) {
-      absl::StatusOr<Snapshot> now = one_step_.cluster->Now();
-      Require(now.ok(), "Now");
+      absl::StatusOr<Snapshot> now = one_step_.cluster->GetSnapshot();
+      Require(now.ok(), "GetSnapshot");
       snapshot = std::make_unique<Snapshot>(*std::move(now));
     }
     return snapshot;
   }
 
-  void Commit(Cluster* cluster, int thread) {
+  void Commit(const Cluster& cluster, int thread) {
     for (;;) {
       Transaction t(cluster);
-      Require(t.Set(table_, RowName(Pick(thread)), kColumn, value_).ok(), "Set");
+      t.Set({table_, RowName(Pick(thread)), kColumn}, value_);
       const CommitResult result = t.Commit();
       if (result.committed()) return;
       Require(IsConflict(result.status), "Commit");
@@ -327,12 +326,12 @@ class RemoteContest {
     Require(result.ok() && *result == MutateResult::kApplied, "Mutate");
   }
 
-  void Write(Cluster* cluster, int rows, bool read) {
+  void Write(const Cluster& cluster, int rows, bool read) {
     Transaction t(cluster);
     for (int i = 0; i < rows; ++i) {
       const std::string row = RowName(next_row_++ % static_cast<uint64_t>(settings_.rows));
-      if (read) Require(t.Get(table_, row, kColumn).ok(), "Get");
-      Require(t.Set(table_, row, kColumn, value_).ok(), "Set");
+      if (read) Require(t.Get({table_, row, kColumn}).ok(), "Get");
+      t.Set({table_, row, kColumn}, value_);
     }
     Require(t.Commit().committed(), "Commit");
   }
@@ -341,19 +340,21 @@ class RemoteContest {
   void CountObserver(Unbatched* how, const std::string& name) {
     WorkerOptions options;
     options.scan_period = std::chrono::hours(1);  // hints bring all of it; scans would be counted as well
-    Worker worker(how->cluster.get(), options);
-    const auto copy = [](ReadWrite& t, const Notification& changed) {
+    Worker worker(*how->cluster, options);
+    const auto copy = [](ReadWrite& t, const Notification& changed) -> absl::Status {
       const CellName& cell = changed.cell;
-      const auto value = t.Get(cell.table, cell.row, cell.column);
+      const auto value = t.Get(cell);
       if (!value.ok()) return value.status();
-      return t.Set(cell.table, cell.row, "copy", value->value_or(""));
+      t.Set({cell.table, cell.row, "copy"}, value->value_or(""));
+      return absl::OkStatus();
     };
     worker.Observe(
         {.name = how == &two_phase_ ? "copy2" : "copy1", .table = table_, .column = "observed", .run = copy});
     Require(worker.Start().ok(), "starting a worker");
     Count(how, name + ", write one cell; observer copies it", [&] {
-      const auto written =
-          how->cluster->Transact([&](ReadWrite& t) { return t.Set(table_, RowName(next_row_++), "observed", value_); });
+      const absl::Status written = how->cluster->Transact([&](ReadWrite& t) {
+        t.Set({table_, RowName(next_row_++), "observed"}, value_);
+      });
       Require(written.ok(), "Transact");
     });
     Require(worker.WaitUntilIdle(kTimeout).ok(), "waiting for the worker");
@@ -384,7 +385,7 @@ class RemoteContest {
   std::vector<Random> random_;
   Unbatched one_step_;
   Unbatched two_phase_;
-  std::unique_ptr<Cluster> batched_;
+  std::optional<Cluster> batched_;
   std::unique_ptr<bt::Bigtable::Stub> data_;
   std::unique_ptr<admin::BigtableTableAdmin::Stub> admin_;
   std::string table_;

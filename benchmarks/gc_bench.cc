@@ -11,11 +11,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "percolator/cluster.h"
-#include "src/oracle/local_oracle.h"
+#include "percolator/spi/assemble.h"
 
 namespace percolator {
 namespace {
@@ -31,23 +33,18 @@ void Require(bool ok, const char* what) {
 class Load {
  public:
   Load(const std::string& dir, int rows, Duration retention, Duration period) : dir_(dir), rows_(rows) {
-    RocksStoreOptions store_options;
-    store_options.durability = Durability::kNoSync;
-    store_options.write_buffer_bytes = 4 << 20;
-    absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir, store_options);
-    Require(store.ok(), "opening the store");
-    store_ = *std::move(store);
-    absl::StatusOr<std::unique_ptr<LocalOracle>> oracle = LocalOracle::Create(dir + "/oracle", Timestamp());
-    Require(oracle.ok(), "creating the oracle");
-    oracle_ = *std::move(oracle);
-    coordinator_ = NewLocalCoordinator(oracle_.get());
     ClusterOptions options;
+    options.store.durability = Durability::kNoSync;
+    options.store.write_buffer_bytes = 4 << 20;
     options.lock_lease = retention / 2;
     options.gc_retention = retention;
     options.gc_period = period;
-    auto cluster = Cluster::Assemble({store_.get(), oracle_.get(), coordinator_.get()}, options);
+    const absl::StatusOr<Parts> parts = OpenParts("rocksdb:" + dir, options);
+    Require(parts.ok(), "opening the store");
+    store_ = parts->store;
+    const absl::StatusOr<Cluster> cluster = Assemble(*parts, options);
     Require(cluster.ok(), "assembling the cluster");
-    cluster_ = *std::move(cluster);
+    cluster_ = *cluster;
     Require(cluster_->CreateTable(kTable).ok(), "CreateTable");
   }
 
@@ -57,8 +54,9 @@ class Load {
     int64_t commits = 0;
     while (std::chrono::steady_clock::now() - start < duration) {
       const std::string row = "row" + std::to_string(next_++ % rows_);
-      const auto done =
-          cluster_->Transact([&](ReadWrite& t) { return t.Set(kTable, row, "c", std::string(100, 'v')); });
+      const absl::Status done = cluster_->Transact([&](ReadWrite& t) {
+        t.Set({kTable, row, "c"}, std::string(100, 'v'));
+      });
       Require(done.ok(), "Transact");
       ++commits;
     }
@@ -91,10 +89,8 @@ class Load {
   const std::string dir_;
   const int rows_;
   int64_t next_ = 0;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<Oracle> oracle_;
-  std::unique_ptr<Coordinator> coordinator_;
-  std::unique_ptr<Cluster> cluster_;
+  std::shared_ptr<Store> store_;
+  std::optional<Cluster> cluster_;
 };
 
 int Main(int argc, char** argv) {

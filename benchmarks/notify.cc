@@ -23,6 +23,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -57,10 +58,14 @@ uint64_t DocumentOf(const std::string& row) { return std::stoull(row.substr(row.
 // Reads one column and writes what is derived from it into another.
 ObserverFunction DeriveInto(std::string from, std::string to) {
   return [from = std::move(from), to = std::move(to)](ReadWrite& t, const Notification& n) -> absl::Status {
-    const auto value = t.Get(n.cell.table, n.cell.row, from);
+    const auto value = t.Get({n.cell.table, n.cell.row, from});
     if (!value.ok()) return value.status();
-    if (!value->has_value()) return t.Delete(n.cell.table, n.cell.row, to);
-    return t.Set(n.cell.table, n.cell.row, to, Derive(**value));
+    if (value->has_value()) {
+      t.Set({n.cell.table, n.cell.row, to}, Derive(**value));
+    } else {
+      t.Delete({n.cell.table, n.cell.row, to});
+    }
+    return absl::OkStatus();
   };
 }
 
@@ -69,9 +74,9 @@ class PercolatorPipeline final : public Pipeline {
   PercolatorPipeline(const std::string& dir, bool sync, int threads, int scanners, ObservedFunction observed) {
     ClusterOptions options;
     options.store.durability = sync ? Durability::kSync : Durability::kNoSync;
-    auto cluster = Cluster::Open("rocksdb:" + dir, options);
+    const absl::StatusOr<Cluster> cluster = Cluster::Open("rocksdb:" + dir, options);
     Require(cluster.status(), "opening the cluster");
-    cluster_ = *std::move(cluster);
+    cluster_ = *cluster;
     Require(cluster_->CreateTable(kTable), "creating the table");
     WorkerOptions worker_options;
     worker_options.threads = threads;
@@ -80,20 +85,19 @@ class PercolatorPipeline final : public Pipeline {
                                                                 Timestamp /*commit_ts*/) {
       if (observer == "b") observed(DocumentOf(n.cell.row));
     };
-    worker_ = std::make_unique<Worker>(cluster_.get(), worker_options);
+    worker_ = std::make_unique<Worker>(*cluster_, worker_options);
     worker_->Observe({.name = "a", .table = kTable, .column = "contents", .run = DeriveInto("contents", "a")});
     worker_->Observe({.name = "b", .table = kTable, .column = "a", .run = DeriveInto("a", "b")});
     Require(worker_->Start(), "starting the worker");
   }
 
   void Load(int /*loader*/, uint64_t document, const std::string& contents) override {
-    const auto committed =
-        cluster_->Transact([&](ReadWrite& t) { return t.Set(kTable, RowOf(document), "contents", contents); });
-    Require(committed.status(), "loading");
+    const auto load = [&](ReadWrite& t) { t.Set({kTable, RowOf(document), "contents"}, contents); };
+    Require(cluster_->Transact(load), "loading");
   }
 
  private:
-  std::unique_ptr<Cluster> cluster_;
+  std::optional<Cluster> cluster_;
   std::unique_ptr<Worker> worker_;
 };
 

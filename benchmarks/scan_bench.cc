@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/observe/run.h"
 #include "src/txn/mark.h"
 #include "src/txn/write_record.h"
@@ -61,7 +61,7 @@ struct Passes {
 class Bench {
  public:
   Bench(const std::string& dir, uint64_t cells) : cells_(cells) {
-    RocksStoreOptions options;
+    RocksOptions options;
     options.durability = Durability::kNoSync;
     absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir, options);
     Require(store.ok(), "opening the store");

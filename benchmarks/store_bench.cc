@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "benchmarks/duel.h"
-#include "percolator/oracle.h"
-#include "percolator/store.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/store.h"
 #include "rocksdb/db.h"
 #include "rocksdb/write_batch.h"
 #include "src/oracle/local_oracle.h"
@@ -388,7 +388,7 @@ class Bench {
   const Settings settings_;
   const std::string value_;
   std::string store_dir_, raw_dir_;
-  RocksStoreOptions options_;
+  RocksOptions options_;
   rocksdb::WriteOptions write_options_;
   std::unique_ptr<LocalOracle> oracle_;
   std::unique_ptr<RocksStore> store_;

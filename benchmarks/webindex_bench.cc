@@ -184,7 +184,7 @@ struct Row {
 
 int64_t RunsOf(const percolator::Worker& worker) {
   int64_t runs = 0;
-  for (const percolator::ObserverMetrics& observer : worker.Metrics()) runs += observer.runs;
+  for (const percolator::ObserverMetrics& observer : worker.metrics()) runs += observer.runs;
   return runs;
 }
 
@@ -231,14 +231,14 @@ class Measurement {
   PerEdit Edit(int edits, std::string (Site::*edit)(const std::string&)) {
     std::vector<double> reads, commits, runs, found_ms;
     for (int i = 0; i < edits; ++i) {
-      const percolator::ClusterStats before = index_->cluster().stats();
+      const percolator::ClusterMetrics before = index_->cluster().metrics();
       const int64_t runs_before = RunsOf(index_->worker());
       const std::string mark = "mark" + std::to_string(++marks_);
       const std::string path = (site_.*edit)(mark);
       Require(index_->crawl().Refresh(path), "loading an edited file");
       found_ms.push_back(WaitUntilFound(index_->serving(), mark));
       WaitUntilIdle();
-      const percolator::ClusterStats after = index_->cluster().stats();
+      const percolator::ClusterMetrics after = index_->cluster().metrics();
       reads.push_back(static_cast<double>(after.store_reads - before.store_reads));
       commits.push_back(static_cast<double>(after.commits - before.commits));
       runs.push_back(static_cast<double>(RunsOf(index_->worker()) - runs_before));

@@ -1,138 +1,119 @@
 // Figure 2 of the paper: documents, and one canonical URL for each content.
 //
-// Every file of a folder is a document. Loading one is a transaction: it stores the contents, and if no document with the
-// same contents is known yet, makes this one the canonical one. Two threads that load copies of the same document at the
-// same moment would both find that none is known; they both write the same cell then, so one of them loses, is run again,
-// and finds the other's.
+// Every file of a folder is a document. Loading one is a transaction: it stores the contents, and makes the document the
+// canonical one unless another with the same contents is known. Two threads that load copies of one document at the same
+// time both find that none is known. Then both write the same cell, so one of them loses. It runs again and finds the other's.
 //
 //     documents   row: URL             contents
 //     dups        row: content hash    canonical-url
+//
+// `dedup rocksdb:DIR FOLDER` loads the files below FOLDER; without FOLDER, small documents, each three times.
 
-#include <CLI/CLI.hpp>
-#include <atomic>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
 #include <iterator>
-#include <memory>
+#include <map>
 #include <string>
-#include <thread>
-#include <vector>
+#include <system_error>
 
 #include "percolator/cluster.h"
+#include "percolator/loader.h"
+#include "percolator/status_macros.h"
 
 namespace {
 
 using percolator::Cluster;
-using percolator::ClusterStats;
+using percolator::ClusterMetrics;
+using percolator::Column;
+using percolator::Loader;
 using percolator::ReadWrite;
-using percolator::RowIterator;
 using percolator::Snapshot;
 
-struct Document {
-  std::string url;
-  std::string contents;
-};
+constexpr Column<std::string> kContents("documents", "contents");
+constexpr Column<std::string> kCanonicalUrl("dups", "canonical-url");
 
-[[noreturn]] void Die(const absl::Status& status) {
-  std::cerr << "dedup: " << status.message() << "\n";
-  std::exit(1);
-}
+using Documents = std::map<std::string, std::string>;  // contents by URL
 
-std::string HashOf(const std::string& contents) {
+// Good enough for an example. Where two contents must never be mistaken for each other, use a cryptographic hash.
+std::string Hash(const std::string& contents) {
   char hex[17];
   std::snprintf(hex, sizeof(hex), "%016zx", std::hash<std::string>()(contents));
   return hex;
 }
 
 // Figure 2: UpdateDocument.
-absl::Status UpdateDocument(ReadWrite& t, const Document& document) {
-  if (absl::Status s = t.Set("documents", document.url, "contents", document.contents); !s.ok()) return s;
-  const std::string hash = HashOf(document.contents);
-  const auto canonical = t.Get("dups", hash, "canonical-url");
-  if (!canonical.ok()) return canonical.status();
-  if (canonical->has_value()) return absl::OkStatus();  // this one is a duplicate
-  return t.Set("dups", hash, "canonical-url", document.url);
+absl::Status UpdateDocument(ReadWrite& t, const std::string& url, const std::string& contents) {
+  t.Set(kContents, url, contents);
+  const std::string hash = Hash(contents);
+  PERCOLATOR_ASSIGN_OR_RETURN(auto canonical, t.Get(kCanonicalUrl, hash));
+  if (!canonical.has_value()) t.Set(kCanonicalUrl, hash, url);  // otherwise this one is a duplicate
+  return absl::OkStatus();
 }
 
-// Documents for those who have none at hand: every text three times.
-std::vector<Document> MadeUp(int count) {
-  std::vector<Document> documents;
-  for (int i = 0; i < count; ++i) {
-    documents.push_back({"http://example.org/" + std::to_string(i), "text number " + std::to_string(i / 3)});
+absl::Status Load(const Cluster& cluster, const Documents& documents) {
+  Loader loader(cluster);
+  for (const auto& document : documents) {
+    loader.Add([&document](ReadWrite& t) { return UpdateDocument(t, document.first, document.second); });
+  }
+  return loader.Finish();
+}
+
+Documents Sample() {
+  Documents documents;
+  for (int i = 0; i < 3000; ++i) {
+    documents["http://example.org/" + std::to_string(i)] = "text number " + std::to_string(i / 3);
   }
   return documents;
 }
 
-std::vector<Document> FilesOf(const std::string& folder) {
-  std::vector<Document> documents;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (!entry.is_regular_file()) continue;
+absl::StatusOr<Documents> ReadFiles(const std::string& folder) {
+  Documents documents;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, error)) {
     std::ifstream file(entry.path(), std::ios::binary);
-    documents.push_back({entry.path().string(), {std::istreambuf_iterator<char>(file), {}}});
+    if (entry.is_regular_file()) documents[entry.path()] = {std::istreambuf_iterator<char>(file), {}};
   }
+  if (error) return absl::NotFoundError("can't read " + folder + ": " + error.message());
   return documents;
 }
 
-void Load(Cluster& cluster, const std::vector<Document>& documents, int threads) {
-  std::atomic<size_t> next{0};
-  std::vector<std::thread> loaders;
-  for (int n = 0; n < threads; ++n) {
-    loaders.emplace_back([&] {
-      for (size_t i = next++; i < documents.size(); i = next++) {
-        const auto done = cluster.Transact([&](ReadWrite& t) { return UpdateDocument(t, documents[i]); });
-        if (!done.ok()) Die(done.status());
-      }
-    });
+// Prints a summary of one snapshot.
+absl::Status Report(const Cluster& cluster) {
+  PERCOLATOR_ASSIGN_OR_RETURN(Snapshot now, cluster.GetSnapshot());
+  size_t documents = 0;
+  for (const auto& document : now.Scan("documents", {.keys_only = true})) {
+    PERCOLATOR_RETURN_IF_ERROR(document.status());
+    ++documents;
   }
-  for (std::thread& loader : loaders) loader.join();
+  size_t originals = 0;
+  for (const auto& original : now.Scan(kCanonicalUrl)) {
+    PERCOLATOR_RETURN_IF_ERROR(original.status());
+    if (originals++ < 5) std::cout << "  " << original->row << "  " << original->value << "\n";
+  }
+  if (originals > 5) std::cout << "  ...\n";
+  const ClusterMetrics metrics = cluster.metrics();
+  std::cout << documents << " documents, " << originals << " of them different; " << metrics.commits << " commits, "
+            << metrics.conflicts << " conflicts\n";
+  return absl::OkStatus();
 }
 
-// Prints what there is, from one snapshot.
-void Report(Cluster& cluster) {
-  absl::StatusOr<Snapshot> now = cluster.Now();
-  if (!now.ok()) Die(now.status());
-  size_t documents = 0;
-  const std::unique_ptr<RowIterator> all = now->Scan({.table = "documents", .columns = {"contents"}});
-  while (all->Next()) ++documents;
-  if (!all->status().ok()) Die(all->status());
-  size_t originals = 0;
-  const std::unique_ptr<RowIterator> dups = now->Scan({.table = "dups"});
-  while (dups->Next()) {
-    if (originals++ < 5) std::cout << "  " << dups->row().key << "  " << dups->row().columns[0].value << "\n";
-  }
-  if (!dups->status().ok()) Die(dups->status());
-  if (originals > 5) std::cout << "  ...\n";
-  const ClusterStats stats = cluster.stats();
-  std::cout << documents << " documents, " << originals << " of them different; " << stats.commits << " commits, "
-            << stats.conflicts << " conflicts\n";
+absl::Status Run(const std::string& address, const std::string& folder) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const Documents documents, folder.empty() ? Sample() : ReadFiles(folder));
+  PERCOLATOR_ASSIGN_OR_RETURN(Cluster cluster, Cluster::Open(address));
+  PERCOLATOR_RETURN_IF_ERROR(cluster.EnsureTable("documents"));
+  PERCOLATOR_RETURN_IF_ERROR(cluster.EnsureTable("dups"));
+  PERCOLATOR_RETURN_IF_ERROR(Load(cluster, documents));
+  PERCOLATOR_RETURN_IF_ERROR(Report(cluster));
+  return cluster.Close();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string address = "memory:";
-  std::string folder;
-  int threads = 8;
-  CLI::App app("Finds duplicate documents while they are loaded: figure 2 of the Percolator paper.");
-  app.add_option("folder", folder, "Load the files below this folder (default: documents that are made up)")
-      ->check(CLI::ExistingDirectory);
-  app.add_option("--cluster", address, "Address, such as rocksdb:FOLDER")->capture_default_str();
-  app.add_option("--threads", threads)->capture_default_str()->check(CLI::Range(1, 256));
-  CLI11_PARSE(app, argc, argv);
-
-  const auto cluster = Cluster::Open(address);
-  if (!cluster.ok()) Die(cluster.status());
-  for (const char* table : {"documents", "dups"}) {
-    const absl::Status created = (*cluster)->CreateTable(table);
-    if (!created.ok() && !absl::IsAlreadyExists(created)) Die(created);
-  }
-  Load(**cluster, folder.empty() ? MadeUp(3000) : FilesOf(folder), threads);
-  Report(**cluster);
-  if (const absl::Status closed = (*cluster)->Close(); !closed.ok()) Die(closed);
-  return 0;
+  const absl::Status status = Run(argc > 1 ? argv[1] : "memory:", argc > 2 ? argv[2] : "");
+  if (!status.ok()) std::cerr << "dedup: " << status.message() << "\n";
+  return status.ok() ? 0 : 1;
 }

@@ -4,25 +4,24 @@
 //                              counted    its words and how many of each, as they were counted last
 //     words                               a combine queue: for each word the number of its occurrences
 //
-//     contents changes -> observer "words":      what is there now, less what was counted before, is added to the queue
+//     contents changes -> observer "words":      adds the difference to what was counted before to the queue
 //                      -> observer "fold-words":  the queue folds what was added into the counts
 //
 // A document that is edited costs as much as its words, not as much as all documents; so does one that is deleted. Two
 // documents with a common word never wait for each other: what they add goes to cells of their own.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <cstdlib>
-#include <fstream>
+#include <cstdint>
 #include <iomanip>
 #include <iostream>
 #include <iterator>
 #include <map>
-#include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,49 +29,48 @@
 #include "percolator/combine_queue.h"
 #include "percolator/loader.h"
 #include "percolator/observer.h"
+#include "percolator/status_macros.h"
 
 namespace {
 
-using percolator::AddDecimals;
 using percolator::Cluster;
+using percolator::Column;
 using percolator::CombineQueue;
 using percolator::Duration;
 using percolator::Loader;
 using percolator::LoadProgress;
-using percolator::Notification;
 using percolator::ObserverMetrics;
 using percolator::ReadWrite;
-using percolator::RowIterator;
 using percolator::Snapshot;
-using percolator::TableSchema;
+using percolator::Sum;
 using percolator::Worker;
 
 using Counts = std::map<std::string, int64_t>;
 
-struct Document {
-  std::string name;
-  std::string contents;
+// Stores counts as text: a line "word number" for each word.
+struct CountsCodec {
+  using Param = const Counts&;
+  static std::string Encode(const Counts& counts) {
+    std::string text;
+    for (const auto& [word, count] : counts) text += word + " " + std::to_string(count) + "\n";
+    return text;
+  }
+  static std::optional<Counts> Decode(std::string_view text) {
+    Counts counts;
+    std::istringstream in{std::string(text)};
+    int64_t count = 0;
+    for (std::string word; in >> word >> count;) counts[word] = count;
+    return in.eof() ? std::optional(counts) : std::nullopt;
+  }
 };
 
-[[noreturn]] void Die(const absl::Status& status) {
-  std::cerr << "wordcount: " << status.message() << "\n";
-  std::exit(1);
-}
+constexpr Column<std::string> kContents("documents", "contents");
+constexpr Column<Counts, CountsCodec> kCounted("documents", "counted");
 
-void Check(const absl::Status& status) {
-  if (!status.ok()) Die(status);
-}
-
-template <typename T>
-T Check(absl::StatusOr<T> result) {
-  if (!result.ok()) Die(result.status());
-  return *std::move(result);
-}
-
-Counts CountWords(const std::string& text) {
+Counts CountWords(std::string_view text) {
   Counts counts;
   std::string word;
-  for (const char c : text + " ") {
+  for (const char c : std::string(text) + " ") {
     const auto byte = static_cast<unsigned char>(c);
     if (std::isalpha(byte) != 0) {
       word.push_back(static_cast<char>(std::tolower(byte)));
@@ -83,54 +81,21 @@ Counts CountWords(const std::string& text) {
   return counts;
 }
 
-// Counts as a text of lines "word number", and back.
-std::string ToText(const Counts& counts) {
-  std::string text;
-  for (const auto& [word, count] : counts) text += word + " " + std::to_string(count) + "\n";
-  return text;
+// The observer. It may run many times for one change, and commits once: so each change is counted once.
+absl::Status CountChange(const CombineQueue<int64_t>& words, ReadWrite& t, const std::string& document) {
+  PERCOLATOR_ASSIGN_OR_RETURN((auto [contents, counted]), t.GetColumns(document, kContents, kCounted));
+  const Counts now = CountWords(contents.value_or(""));  // empty if the document was deleted
+  Counts deltas = now;
+  for (const auto& [word, count] : counted.value_or(Counts())) deltas[word] -= count;
+  std::erase_if(deltas, [](const auto& delta) { return delta.second == 0; });
+  words.Add(t, deltas);
+  t.SetOrDelete(kCounted, document, now.empty() ? std::nullopt : std::optional(now));
+  return absl::OkStatus();
 }
 
-Counts FromText(const std::string& text) {
-  Counts counts;
-  std::istringstream in(text);
-  int64_t count = 0;
-  for (std::string word; in >> word >> count;) counts[word] = count;
-  return counts;
-}
+using Documents = std::map<std::string, std::string>;  // contents by name
 
-// --- The observer. It may run many times for one change, and commits once: so each change is counted once.
-
-absl::Status CountChange(const CombineQueue& words, ReadWrite& t, const Notification& changed) {
-  const std::string& document = changed.cell.row;
-  const auto cells = t.Get({{"documents", document, "contents"}, {"documents", document, "counted"}});
-  if (!cells.ok()) return cells.status();
-  const Counts now = CountWords((*cells)[0].value_or(""));  // none, if the document was deleted
-  const Counts before = FromText((*cells)[1].value_or(""));
-
-  Counts difference = now;
-  for (const auto& [word, count] : before) difference[word] -= count;
-  std::map<std::string, std::string> deltas;
-  for (const auto& [word, count] : difference) {
-    if (count != 0) deltas[word] = std::to_string(count);
-  }
-  if (absl::Status s = words.Add(t, deltas); !s.ok()) return s;
-  return now.empty() ? t.Delete("documents", document, "counted")
-                     : t.Set("documents", document, "counted", ToText(now));
-}
-
-// --- Documents
-
-std::vector<Document> Files(const std::vector<std::string>& paths) {
-  std::vector<Document> documents;
-  for (const std::string& path : paths) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) Die(absl::NotFoundError("can't read " + path));
-    documents.push_back({path, {std::istreambuf_iterator<char>(file), {}}});
-  }
-  return documents;
-}
-
-std::vector<Document> Sample(int count) {
+Documents Sample() {
   static const char* const kSentences[] = {
       "The river carries what the rain has brought.",
       "A change upstream is a change downstream, a little later.",
@@ -140,61 +105,51 @@ std::vector<Document> Sample(int count) {
       "The miller knows the river by the turning of the wheel.",
       "Where two streams meet, neither waits for the other.",
   };
-  std::vector<Document> documents;
-  for (int i = 0; i < count; ++i) {
-    std::string contents;
+  Documents documents;
+  for (int i = 0; i < 1000; ++i) {
+    std::string& contents = documents["sample" + std::to_string(i)];
     for (int n = 0; n <= i % 5; ++n) contents += std::string(kSentences[(i + 3 * n) % std::size(kSentences)]) + "\n";
-    documents.push_back({"sample" + std::to_string(i), contents});
   }
   return documents;
 }
 
-void Load(Cluster& cluster, const std::vector<Document>& documents) {
-  Loader loader(&cluster, {.expected = documents.size(), .on_progress = [](const LoadProgress& progress) {
-                             std::cout << "  loaded " << ToText(progress) << std::endl;
-                           }});
-  for (const Document& document : documents) {
-    loader.Add([&document](ReadWrite& t) { return t.Set("documents", document.name, "contents", document.contents); });
+absl::Status Load(const Cluster& cluster, const Documents& documents) {
+  Loader loader(cluster, {.expected = documents.size(), .on_progress = [](const LoadProgress& progress) {
+                            std::cout << "  loaded " << ToString(progress) << std::endl;
+                          }});
+  for (const auto& document : documents) {
+    loader.Add([&document](ReadWrite& t) { t.Set(kContents, document.first, document.second); });
   }
-  Check(loader.Finish());
+  return loader.Finish();
 }
 
 // Every third document gets another text, every fifth is deleted.
-void EditAndDelete(Cluster& cluster, const std::vector<Document>& documents) {
-  Loader loader(&cluster);
-  for (size_t i = 0; i < documents.size(); ++i) {
-    const std::string& name = documents[i].name;
+absl::Status EditAndDelete(const Cluster& cluster, const Documents& documents) {
+  Loader loader(cluster);
+  size_t i = 0;
+  for (const auto& document : documents) {
+    const std::string& name = document.first;
     if (i % 5 == 0) {
-      loader.Add([&name](ReadWrite& t) { return t.Delete("documents", name, "contents"); });
+      loader.Add([&name](ReadWrite& t) { t.Delete(kContents, name); });
     } else if (i % 3 == 0) {
       loader.Add([&name](ReadWrite& t) -> absl::Status {
-        const auto contents = t.Get("documents", name, "contents");
-        if (!contents.ok()) return contents.status();
-        const std::string& text = contents->value_or("");
-        return t.Set("documents", name, "contents", "edited " + text.substr(0, text.size() / 2));
+        PERCOLATOR_ASSIGN_OR_RETURN(const std::string text, t.Get(kContents, name, ""));
+        t.Set(kContents, name, "edited " + text.substr(0, text.size() / 2));
+        return absl::OkStatus();
       });
     }
+    ++i;
   }
-  Check(loader.Finish());
+  return loader.Finish();
 }
 
-// --- What came of it
-
-Counts Counted(const CombineQueue& words, Snapshot& view) {
+// Returns the counts of the words in all documents.
+absl::StatusOr<Counts> Recount(const Snapshot& view) {
   Counts counts;
-  Check(words.ForEach(view, [&](std::string_view word, std::string_view count) {
-    counts[std::string(word)] = std::stoll(std::string(count));
-  }));
-  return counts;
-}
-
-Counts Recounted(Snapshot& view) {
-  Counts counts;
-  const std::unique_ptr<RowIterator> rows = view.Scan({.table = "documents", .columns = {"contents"}});
-  while (rows->Next()) {
-    for (const auto& [word, count] : CountWords(rows->row().columns[0].value)) counts[word] += count;
+  for (const auto& document : view.Scan(kContents)) {
+    PERCOLATOR_RETURN_IF_ERROR(document.status());
+    for (const auto& [word, count] : CountWords(document->value)) counts[word] += count;
   }
-  Check(rows->status());
   return counts;
 }
 
@@ -207,70 +162,59 @@ void ShowTop(const Counts& counts) {
   }
 }
 
-// Waits for the observers, then counts all documents again, and compares.
-void Compare(Cluster& cluster, Worker& worker, const CombineQueue& words) {
-  Check(worker.WaitUntilIdle(std::chrono::minutes(10)));
-  Snapshot now = Check(cluster.Now());
-  const Counts counts = Counted(words, now);
+// Waits for the observers. Then counts all documents again, and compares.
+absl::Status Compare(const Cluster& cluster, Worker& worker, const CombineQueue<int64_t>& words) {
+  PERCOLATOR_RETURN_IF_ERROR(worker.WaitUntilIdle(std::chrono::minutes(10)));
+  PERCOLATOR_ASSIGN_OR_RETURN(Snapshot now, cluster.GetSnapshot());
+  Counts counts;
+  PERCOLATOR_RETURN_IF_ERROR(
+      words.ForEach(now, [&](std::string_view word, int64_t count) { counts.emplace(word, count); }));
   std::cout << counts.size() << " words; the most frequent:\n";
   ShowTop(counts);
-  if (counts != Recounted(now)) Die(absl::DataLossError("a recount of all documents finds other numbers"));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Counts recount, Recount(now));
+  if (counts != recount) return absl::DataLossError("a recount of all documents finds other numbers");
   std::cout << "A recount of all documents finds the same.\n\n";
+  return absl::OkStatus();
 }
 
 double Milliseconds(Duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
 void ShowMetrics(const Worker& worker) {
-  for (const ObserverMetrics& m : worker.Metrics()) {
+  for (const ObserverMetrics& m : worker.metrics()) {
     std::cout << m.name << ": " << m.runs << " runs, " << m.commits << " commits, " << m.conflicts << " conflicts, "
               << m.failures << " failures; from change to observed " << Milliseconds(m.latency_p50) << " ms (median), "
               << Milliseconds(m.latency_p99) << " ms (99 of 100)\n";
   }
 }
 
-void CreateTable(Cluster& cluster, const std::string& name, const TableSchema& schema) {
-  const absl::Status created = cluster.CreateTable(name, schema);
-  if (!absl::IsAlreadyExists(created)) Check(created);
+absl::Status Run(const std::string& address) {
+  PERCOLATOR_ASSIGN_OR_RETURN(Cluster cluster, Cluster::Open(address));
+  const CombineQueue<int64_t> words("words", Sum);
+  PERCOLATOR_RETURN_IF_ERROR(cluster.EnsureTable("documents"));
+  PERCOLATOR_RETURN_IF_ERROR(words.EnsureTable(cluster));
+
+  Worker worker(cluster);
+  worker.Observe(kContents, "words",
+                 [words](ReadWrite& t, const std::string& document) { return CountChange(words, t, document); });
+  words.Attach(worker);
+  PERCOLATOR_RETURN_IF_ERROR(worker.Start());
+
+  const Documents documents = Sample();
+  std::cout << "Loading " << documents.size() << " documents:\n";
+  PERCOLATOR_RETURN_IF_ERROR(Load(cluster, documents));
+  PERCOLATOR_RETURN_IF_ERROR(Compare(cluster, worker, words));
+  std::cout << "Editing every third document, deleting every fifth:\n";
+  PERCOLATOR_RETURN_IF_ERROR(EditAndDelete(cluster, documents));
+  PERCOLATOR_RETURN_IF_ERROR(Compare(cluster, worker, words));
+  std::cout << worker.DescribeGraph() << "\n";
+  ShowMetrics(worker);
+  return cluster.Close();  // also stops the worker
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Counts the words of documents, and keeps the counts right while the documents change.");
-  std::vector<std::string> files;
-  std::string address = "memory:";
-  int sample = 2000;
-  app.add_option("files", files, "Text files (default: documents that are made up)")->check(CLI::ExistingFile);
-  app.add_option("--cluster", address, "Address, such as rocksdb:FOLDER")->capture_default_str();
-  app.add_option("--sample", sample, "How many documents to make up")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1'000'000));
-  CLI11_PARSE(app, argc, argv);
-
-  const auto cluster = Check(Cluster::Open(address));
-  const CombineQueue words("words", AddDecimals, {.neutral = "0"});
-  CreateTable(*cluster, "documents", {});
-  CreateTable(*cluster, "words", CombineQueue::Schema());
-  {
-    Worker worker(cluster.get());
-    worker.Observe(
-        {.name = "words",
-         .table = "documents",
-         .column = "contents",
-         .run = [&words](ReadWrite& t, const Notification& changed) { return CountChange(words, t, changed); }});
-    worker.Observe(words.Observer());
-    Check(worker.Start());
-
-    const std::vector<Document> documents = files.empty() ? Sample(sample) : Files(files);
-    std::cout << "Loading " << documents.size() << " documents:\n";
-    Load(*cluster, documents);
-    Compare(*cluster, worker, words);
-    std::cout << "Editing every third document, deleting every fifth:\n";
-    EditAndDelete(*cluster, documents);
-    Compare(*cluster, worker, words);
-    std::cout << worker.DescribeGraph() << "\n";
-    ShowMetrics(worker);
-  }
-  Check(cluster->Close());
-  return 0;
+  const absl::Status status = Run(argc > 1 ? argv[1] : "memory:");
+  if (!status.ok()) std::cerr << "wordcount: " << status.message() << "\n";
+  return status.ok() ? 0 : 1;
 }

@@ -49,7 +49,9 @@ void AnsweredReads::Add(const ScanRequest& request, const std::optional<std::str
     if (ts == Timestamp()) continue;
     Ranges* ranges =
         selector.column.has_value() ? &by_column_[{request.table, *selector.column}] : &whole_[request.table];
-    AddRange(ranges, {ts, request.rows.start, end.has_value() ? end : request.rows.limit, locks});
+    const bool forward = !request.reverse;
+    AddRange(ranges, {ts, end.has_value() && !forward ? *end : request.rows.start,
+                      end.has_value() && forward ? end : request.rows.limit, locks});
   }
 }
 

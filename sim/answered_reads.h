@@ -14,15 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/spi/store.h"
 #include "percolator/status.h"
-#include "percolator/store.h"
 
 namespace percolator::sim {
 
 class AnsweredReads {
  public:
   void Add(const RowRead& read, const Row& row);
-  // Of all rows from request.rows.start to `end`, or to the end of the request.
+  // Of all rows from the begin of the request, which is its last row if it is a reverse one, to `end` or the end of the request.
   void Add(const ScanRequest& request, const std::optional<std::string>& end, const std::vector<Row>& rows);
 
   // A snapshot at or after `from` that has read the cell; zero if none has.

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "percolator/spi/store.h"
 #include "percolator/status.h"
-#include "percolator/store.h"
 #include "sim/chance.h"
 
 namespace percolator::sim {

@@ -76,8 +76,8 @@ void RollShape(Dice* dice, Faults* faults) {
   faults->crash_ends_session = dice->Toss();
   faults->rows_travel_alone = dice->Toss();
   faults->scan_step = dice->OneOf<size_t>({0, 1, 3});
-  if (dice->Toss()) faults->limits.scan_bytes = dice->OneOf<size_t>({1, 100, 1000});
-  if (dice->Toss()) faults->limits.scan_work = dice->OneOf<size_t>({1, 5, 50});
+  if (dice->Toss()) faults->limits.max_scan_bytes = dice->OneOf<size_t>({1, 100, 1000});
+  if (dice->Toss()) faults->limits.max_scan_work = dice->OneOf<size_t>({1, 5, 50});
   faults->one_step = dice->Toss();
   faults->one_step_max = dice->OneOf({faults->latency_max, faults->latency_max * 10});
   faults->batching_oracle = dice->Toss();
@@ -152,8 +152,10 @@ std::string ToText(const Faults& faults) {
   if (faults.crash_ends_session) out += "crash_ends_session ";
   if (faults.rows_travel_alone) out += "rows_travel_alone ";
   if (faults.scan_step != none.scan_step) out += StrCat("scan_step=", faults.scan_step, " ");
-  if (faults.limits.scan_bytes != none.limits.scan_bytes) out += StrCat("scan_bytes=", faults.limits.scan_bytes, " ");
-  if (faults.limits.scan_work != none.limits.scan_work) out += StrCat("scan_work=", faults.limits.scan_work, " ");
+  if (faults.limits.max_scan_bytes != none.limits.max_scan_bytes)
+    out += StrCat("scan_bytes=", faults.limits.max_scan_bytes, " ");
+  if (faults.limits.max_scan_work != none.limits.max_scan_work)
+    out += StrCat("scan_work=", faults.limits.max_scan_work, " ");
   if (faults.one_step) out += "one_step ";
   if (faults.draws_with_locks) out += "draws_with_locks ";
   if (faults.batching_oracle) out += "batching_oracle ";

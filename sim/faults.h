@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "percolator/options.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "sim/coverage.h"
 
 namespace percolator::sim {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

@@ -52,7 +52,7 @@
 #include <utility>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "sim/answered_reads.h"
 #include "sim/sim_coordinator.h"
 #include "sim/sim_oracle.h"

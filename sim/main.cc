@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "percolator/spi/runtime.h"
 #include "sim/mutants.h"
 #include "sim/runner.h"
 #include "sim/workloads/workload.h"
-#include "src/base/runtime.h"
 #include "src/base/strings.h"
 
 namespace percolator::sim {

@@ -38,7 +38,7 @@ void RollCluster(Dice* dice, Plan* plan) {
   options.gc_retention = lease + dice->OneOf({Duration(1), lease, lease * 10});
   plan->faults.retention = options.gc_retention;
   options.gc_period = dice->OneOf({Duration(0), lease / 2, lease * 4});
-  options.background_commits = dice->OneOf<size_t>({0, 1, 3, 10'000});
+  options.max_background_commits = dice->OneOf<size_t>({0, 1, 3, 10'000});
   plan->one_step = dice->OneOf({Plan::OneStep::kAll, Plan::OneStep::kSome});
   plan->batching_store = dice->OneOf({true, false, false, false});
   plan->deadline = dice->OneOf({lease * 3, Duration(std::chrono::seconds(60))});
@@ -53,9 +53,9 @@ void RollWorkers(Dice* dice, Plan* plan) {
   options.threads = static_cast<int>(dice->Between(1, 4));
   options.scanners = static_cast<int>(dice->Between(1, 2));
   options.scan_period = dice->OneOf({lease / 4, lease, lease * 3});
-  options.queue = dice->OneOf<size_t>({1, 3, 1000});
-  options.first_retry = dice->OneOf({plan->faults.latency_max, lease / 4});
-  options.last_retry = options.first_retry * 8;
+  options.max_queued_cells = dice->OneOf<size_t>({1, 3, 1000});
+  options.min_retry_delay = dice->OneOf({plan->faults.latency_max, lease / 4});
+  options.max_retry_delay = options.min_retry_delay * 8;
   options.max_chain = dice->OneOf<uint32_t>({3, 6, 1000});
   options.hints = dice->Toss();
   options.claims = dice->Toss();
@@ -187,7 +187,7 @@ std::string ToText(const Plan& plan) {
                            " layout=", LayoutName(plan.layout), " cells=", plan.cells);
   out += StrCat(" lock_lease=", options.lock_lease.count(), "us call_timeout=", options.call_timeout.count(),
                 "us gc_retention=", options.gc_retention.count(), "us gc_period=", options.gc_period.count(),
-                "us background_commits=", options.background_commits, " deadline=", plan.deadline.count(),
+                "us max_background_commits=", options.max_background_commits, " deadline=", plan.deadline.count(),
                 "us gc_percent=", plan.gc_percent);
   if (plan.faults.one_step) out += plan.one_step == Plan::OneStep::kAll ? " one_step" : " one_step_by_some";
   if (plan.batching_store) out += " batching_store";
@@ -196,8 +196,8 @@ std::string ToText(const Plan& plan) {
   if (!HasObservers(plan.workload)) return out;
   const WorkerOptions& worker = plan.worker;
   out += StrCat(" workers=", plan.workers, " threads=", worker.threads, " scanners=", worker.scanners,
-                " scan_period=", worker.scan_period.count(), "us queue=", worker.queue,
-                " first_retry=", worker.first_retry.count(), "us max_chain=", worker.max_chain,
+                " scan_period=", worker.scan_period.count(), "us queue=", worker.max_queued_cells,
+                " min_retry_delay=", worker.min_retry_delay.count(), "us max_chain=", worker.max_chain,
                 " failing_percent=", plan.failing_percent);
   if (plan.split_observers) out += " split_observers";
   if (worker.hints) out += " hints";

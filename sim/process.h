@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "percolator/spi/runtime.h"
 #include "sim/kernel.h"
-#include "src/base/runtime.h"
 
 namespace percolator::sim {
 

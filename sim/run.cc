@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "percolator/spi/assemble.h"
 #include "sim/history/findings.h"
 #include "sim/history/graph_checker.h"
 #include "sim/history/sweep_checker.h"
@@ -28,11 +29,13 @@ constexpr int kIdleBounds = 10;
 
 // A process at work: its cluster, and how many tasks use it.
 struct Program {
-  // Of a run that was stopped in the middle: its tasks will never let go of the cluster, which waits for them.
-  ~Program() { static_cast<void>(cluster.release()); }
+  // If the run was stopped in the middle, its tasks never let go of the cluster, which would wait for them. So it must not
+  // close: a handle of it is leaked.
+  ~Program() {
+    if (cluster.has_value()) static_cast<void>(new Cluster(*cluster));
+  }
 
-  std::optional<BatchingStore> front;
-  std::unique_ptr<Cluster> cluster;
+  std::optional<Cluster> cluster;
   size_t tasks = 0;
 };
 
@@ -124,23 +127,23 @@ class Run final : public ProcessListener {
 
 std::shared_ptr<Program> Run::StartProgram(Client* client, const ClusterOptions& options) {
   auto program = std::make_shared<Program>();
-  ClusterParts parts{client->store(), client->oracle(), client->coordinator(), &client->process()};
-  if (plan_.batching_store) parts.store = &program->front.emplace(client->store(), &client->process());
+  Process* const process = &client->process();
+  Parts parts{Borrow(client->store()), Borrow(client->oracle()), Borrow(client->coordinator()), Borrow(process)};
+  if (plan_.batching_store) parts.store = std::make_shared<BatchingStore>(client->store(), process);
   for (;;) {
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Assemble(parts, options);
+    absl::StatusOr<Cluster> cluster = Assemble(parts, options);
     if (cluster.ok()) {
       program->cluster = *std::move(cluster);
       return program;
     }
-    if (client->process().crashed() || scene_.failed()) return program;
-    client->process().Sleep(plan_.faults.latency_max);
+    if (process->crashed() || scene_.failed()) return program;
+    process->Sleep(plan_.faults.latency_max);
   }
 }
 
 void Run::EndProgram(Program* program) {
-  const ClusterStats stats = program->cluster->stats();
   RunCounts counts;
-  counts.cluster = stats;
+  counts.cluster = program->cluster->metrics();
   counts_.Add(counts);
   program->cluster.reset();
 }
@@ -180,9 +183,9 @@ bool Run::IsWorkLeft() const {
 
 void Run::RunProcess(size_t seat, Client* client) {
   ClusterOptions options = plan_.cluster;
-  if (plan_.one_step == Plan::OneStep::kSome) options.commit_in_one_step = world_.Draw(client->process(), 2) == 0;
+  if (plan_.one_step == Plan::OneStep::kSome) options.one_step_commit = world_.Draw(client->process(), 2) == 0;
   const std::shared_ptr<Program> program = StartProgram(client, options);
-  if (program->cluster == nullptr) {
+  if (!program->cluster.has_value()) {
     --at_work_;
     last_end_ = world_.now();
     return;
@@ -201,7 +204,7 @@ void Run::RunProcess(size_t seat, Client* client) {
 }
 
 void Run::RunTask(size_t seat, size_t task, Client* client, const std::shared_ptr<Program>& program) {
-  Actor actor(&scene_, client, program->cluster.get(), static_cast<int>(seat * plan_.tasks + task));
+  Actor actor(&scene_, client, &*program->cluster, static_cast<int>(seat * plan_.tasks + task));
   size_t& steps_left = seats_[seat].steps_left[task];
   while (steps_left > 0 && actor.alive() && !scene_.winding_down) {
     --steps_left;
@@ -225,7 +228,7 @@ void Run::RunTask(size_t seat, size_t task, Client* client, const std::shared_pt
 std::unique_ptr<Worker> Run::StartWorker(Actor* actor, bool of_all) {
   WorkerOptions options = plan_.worker;
   options.add_only = !of_all;
-  auto worker = std::make_unique<Worker>(&actor->cluster(), options);
+  auto worker = std::make_unique<Worker>(actor->cluster(), options);
   for (const WorkloadObserver& observer : observers_) {
     if (!of_all && actor->Percent(40)) continue;
     const ObserverInfo& info = observer.info;
@@ -240,15 +243,15 @@ std::unique_ptr<Worker> Run::StartWorker(Actor* actor, bool of_all) {
                      .column = info.column,
                      .kind = info.kind,
                      .run = run,
-                     .concurrency = 0,
-                     .attempts = observer.attempts});
+                     .max_concurrency = 0,
+                     .max_attempts = observer.attempts});
   }
   for (;;) {
     const absl::Status started = worker->Start();
     if (started.ok()) return worker;
     if (!actor->alive()) return nullptr;
     const bool passing = IsTransient(started) || IsSnapshotTooOld(started) || absl::IsAborted(started);
-    if (!passing && !UnknownCommitOf(started).has_value()) {
+    if (!passing && !GetUnknownCommit(started).has_value()) {
       scene_.Fail("worker", StrCat("a worker can't start: ", ToPiece(started.message())));
       return nullptr;
     }
@@ -275,7 +278,7 @@ void Run::TroubleWorker(Actor* actor, Worker* worker) {
 
 // Works as long as clients do, now and then as a new worker.
 void Run::RunWorker(Client* client, Program* program, int number) {
-  Actor actor(&scene_, client, program->cluster.get(), number);
+  Actor actor(&scene_, client, &*program->cluster, number);
   const auto goes_on = [&] { return actor.alive() && IsWorkLeft() && !scene_.winding_down; };
   while (goes_on()) {
     const std::unique_ptr<Worker> worker = StartWorker(&actor, !plan_.split_observers);
@@ -341,7 +344,8 @@ void Run::RunAlone(std::string_view name, const std::function<void(Actor&)>& tas
     options.call_timeout = std::chrono::minutes(10);
     options.gc_period = Duration(0);
     const std::shared_ptr<Program> program = StartProgram(client, options);
-    Actor actor(&scene_, client, program->cluster.get(), -1);
+    if (!program->cluster.has_value()) return;
+    Actor actor(&scene_, client, &*program->cluster, -1);
     task(actor);
     EndProgram(program.get());
   });
@@ -410,7 +414,7 @@ void Run::ReadEverything(Actor& actor) {
   bool read = false;
   actor.Look([&](Recorded& t) {
     for (const std::string& table : Plan::Tables()) {
-      const auto found = t.Scan({.table = table, .rows = {}, .columns = {}});
+      const auto found = t.Scan(table);
       if (!found.ok()) return found.status();
     }
     absl::Status status = t.Get(scene_.cells).status();
@@ -518,9 +522,9 @@ void RunCounts::Add(const RunCounts& other) {
   cluster.conflicts += other.cluster.conflicts;
   cluster.unknown_outcomes += other.cluster.unknown_outcomes;
   cluster.store_reads += other.cluster.store_reads;
-  cluster.prefetched += other.cluster.prefetched;
-  cluster.prefetches_used += other.cluster.prefetches_used;
-  cluster.locks_met += other.cluster.locks_met;
+  cluster.cells_prefetched += other.cluster.cells_prefetched;
+  cluster.prefetched_cells_used += other.cluster.prefetched_cells_used;
+  cluster.foreign_locks_found += other.cluster.foreign_locks_found;
   cluster.rolled_forward += other.cluster.rolled_forward;
   cluster.rolled_back += other.cluster.rolled_back;
   cluster.versions_collected += other.cluster.versions_collected;

@@ -47,7 +47,7 @@ struct RunCounts {
   uint64_t faults = 0;
   uint64_t runs = 0;         // of observers
   uint64_t write_skews = 0;  // GraphReport::write_skew_pivots
-  ClusterStats cluster;
+  ClusterMetrics cluster;
   CoveredPairs covered;  // of one run; not added up
 
   void Add(const RunCounts& other);

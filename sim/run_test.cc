@@ -55,11 +55,11 @@ TEST(Run, TheSwarmComesEverywhere) {
   EXPECT_GT(counts.write_skews, 0U);
   EXPECT_GT(counts.cluster.conflicts, 0U);
   EXPECT_GT(counts.cluster.unknown_outcomes, 0U);
-  EXPECT_GT(counts.cluster.locks_met, 0U);
+  EXPECT_GT(counts.cluster.foreign_locks_found, 0U);
   EXPECT_GT(counts.cluster.rolled_forward, 0U);
   EXPECT_GT(counts.cluster.rolled_back, 0U);
   EXPECT_GT(counts.cluster.versions_collected, 0U);
-  EXPECT_GT(counts.cluster.prefetches_used, 0U);
+  EXPECT_GT(counts.cluster.prefetched_cells_used, 0U);
 }
 
 TEST(Run, FaultsThatAreSuppressedDoNotHappen) {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/runtime.h"
+#include "percolator/spi/runtime.h"
 #include "src/base/strings.h"
 
 namespace percolator::sim {
@@ -305,8 +305,8 @@ void Print(const Summary& summary, bool table) {
   std::printf("events %" PRIu64 ", faults %" PRIu64 ", processes %" PRIu64 "\n", c.events, c.faults, c.processes);
   std::printf("locks met %" PRIu64 ", rolled forward %" PRIu64 ", rolled back %" PRIu64 "; versions collected %" PRIu64
               "; cells prefetched %" PRIu64 ", used %" PRIu64 "\n",
-              c.cluster.locks_met, c.cluster.rolled_forward, c.cluster.rolled_back, c.cluster.versions_collected,
-              c.cluster.prefetched, c.cluster.prefetches_used);
+              c.cluster.foreign_locks_found, c.cluster.rolled_forward, c.cluster.rolled_back,
+              c.cluster.versions_collected, c.cluster.cells_prefetched, c.cluster.prefetched_cells_used);
   const std::vector<std::pair<Step, Mishap>> missing = summary.coverage.Missing();
   const size_t pairs = summary.coverage.possible();
   std::string list;

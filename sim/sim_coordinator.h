@@ -16,7 +16,7 @@
 #include <string_view>
 #include <utility>
 
-#include "percolator/coordinator.h"
+#include "percolator/spi/coordinator.h"
 #include "sim/network.h"
 
 namespace percolator::sim {

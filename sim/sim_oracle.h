@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "percolator/oracle.h"
+#include "percolator/spi/oracle.h"
 #include "sim/network.h"
 
 namespace percolator::sim {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "sim/network.h"
 #include "sim/store_server.h"
 

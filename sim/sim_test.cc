@@ -180,7 +180,7 @@ TEST_F(SimTest, RowsOfABatchAreReadAtDifferentMoments) {
 TEST_F(SimTest, AScanComesInSmallPagesWithTimeBetweenItsRows) {
   Faults faults;
   faults.scan_step = 1;
-  faults.limits.scan_work = 4;
+  faults.limits.max_scan_work = 4;
   Begin(1, faults);
   for (const char* row : {"a", "b", "c", "d", "e"}) {
     ASSERT_THAT(world_->store_server().disk()->Mutate({SetCell(row, 1, row)}).front(), IsOk());

@@ -136,7 +136,7 @@ void StoreServer::ContinueScan(std::shared_ptr<ScanTask> scan) {
     scan->reply(std::move(scan->page));
     return;
   }
-  scan->request.rows.start = *scan->page.resume;
+  scan->request.ContinueAt(*scan->page.resume);
   const Duration pause = kernel_->chance.Between(actor(), Site::kScanStep, Duration(0), kernel_->faults.latency_max);
   kernel_->scheduler.At(kernel_->now() + pause, actor(), "scan goes on",
                         [this, scan = std::move(scan)]() mutable { ContinueScan(std::move(scan)); });

@@ -96,7 +96,8 @@ std::string Brief(const RowRead& read) {
 
 std::string Brief(const ScanRequest& request) {
   const std::string limit = request.rows.limit.has_value() ? Cut(*request.rows.limit) : "end";
-  return StrCat("scan ", request.table, "[", Cut(request.rows.start), ",", limit, ") ", Join(request.selectors, " "));
+  return StrCat(request.reverse ? "reverse scan " : "scan ", request.table, "[", Cut(request.rows.start), ",", limit,
+                ") ", Join(request.selectors, " "));
 }
 
 std::string Brief(const RowMutation& mutation) {

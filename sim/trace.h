@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "sim/chance.h"
 
 namespace percolator::sim {
@@ -50,7 +50,7 @@ class Trace {
   std::deque<std::string> lines_;
 };
 
-// The types of percolator/store.h, short; values are cut.
+// The types of percolator/spi/store.h, short; values are cut.
 std::string Brief(const Cell& cell);
 std::string Brief(const std::vector<Cell>& cells);
 std::string Brief(const RowRead& read);

@@ -18,7 +18,7 @@ percolator_lint_test(run_tests_test 300 ${Python3_EXECUTABLE} -B tools/run_tests
 percolator_lint_test(soak_test 300 ${Python3_EXECUTABLE} -B tools/soak_test.py)
 
 # Each public header, alone and twice, in a translation unit of its own, with nothing on its path but what a user has.
-file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/percolator/*.h)
+file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/percolator/*.h ${PROJECT_SOURCE_DIR}/include/percolator/spi/*.h)
 set(units)
 foreach(header IN LISTS headers)
   string(MAKE_C_IDENTIFIER ${header} identifier)
@@ -30,6 +30,10 @@ add_library(public_headers OBJECT EXCLUDE_FROM_ALL ${units})
 target_link_libraries(public_headers PRIVATE percolator percolator_flags)
 percolator_lint_test(public_headers_test 900
   ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target public_headers --parallel 2)
+
+# What must not compile does not.
+percolator_lint_test(misuse_test 300
+  ${Python3_EXECUTABLE} -B tests/cluster/misuse_test.py ${CMAKE_CXX_COMPILER} ${PROJECT_SOURCE_DIR}/include)
 
 # What is installed is enough to build a program outside of this tree.
 percolator_lint_test(install_test 900

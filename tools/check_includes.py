@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who includes whom, and that waiting, time and chance come only through their seams.
+"""Checks who includes whom, that waiting, time and chance come only through their seams, and that names are unique.
 
     tools/check_includes.py [ROOT]
 
@@ -13,28 +13,30 @@ from pathlib import Path
 
 ANYTHING = ["*"]
 API = "include/percolator"
+SPI = "include/percolator/spi"
 
 # Folder -> the folders whose headers it may include besides its own. A folder that is not named here belongs to the
 # nearest one above it. The order is that of the dependencies: each may use only what stands above it.
 EDGES = {
     "include/percolator": [],
-    "src/base": [API],
-    "src/store": [API, "src/base"],
-    "src/store/memory": [API, "src/base", "src/store"],
-    "src/store/rocks": [API, "src/base", "src/store"],
-    "src/oracle": [API, "src/base"],
-    "src/coord": [API, "src/base"],
-    "src/txn": [API, "src/base", "src/store", "src/oracle", "src/coord"],
-    "src/observe": [API, "src/base", "src/store", "src/oracle", "src/coord", "src/txn"],
-    "src/rpc": [API, "src/base"],
-    "src/rpc/remote": [API, "src/base", "src/store", "src/oracle", "src/coord", "src/rpc"],
-    "src/rpc/bigtable": [API, "src/base", "src/store", "src/rpc"],
-    "src/rpc/etcd": [API, "src/base", "src/oracle", "src/coord", "src/rpc"],
-    "src/cluster": [API, "src/base", "src/store", "src/store/memory", "src/store/rocks", "src/oracle", "src/coord",
+    "include/percolator/spi": [API],
+    "src/base": [API, SPI],
+    "src/store": [API, SPI, "src/base"],
+    "src/store/memory": [API, SPI, "src/base", "src/store"],
+    "src/store/rocks": [API, SPI, "src/base", "src/store"],
+    "src/oracle": [API, SPI, "src/base"],
+    "src/coord": [API, SPI, "src/base"],
+    "src/txn": [API, SPI, "src/base", "src/store", "src/oracle", "src/coord"],
+    "src/observe": [API, SPI, "src/base", "src/store", "src/oracle", "src/coord", "src/txn"],
+    "src/rpc": [API, SPI, "src/base"],
+    "src/rpc/remote": [API, SPI, "src/base", "src/store", "src/oracle", "src/coord", "src/rpc"],
+    "src/rpc/bigtable": [API, SPI, "src/base", "src/store", "src/rpc"],
+    "src/rpc/etcd": [API, SPI, "src/base", "src/oracle", "src/coord", "src/rpc"],
+    "src/cluster": [API, SPI, "src/base", "src/store", "src/store/memory", "src/store/rocks", "src/oracle", "src/coord",
                     "src/txn", "src/observe", "src/rpc", "src/rpc/remote", "src/rpc/bigtable", "src/rpc/etcd"],
-    "src/rpc/server": [API, "src/base", "src/store", "src/oracle", "src/coord", "src/rpc", "src/rpc/etcd", "src/cluster"],
+    "src/rpc/server": [API, SPI, "src/base", "src/store", "src/oracle", "src/coord", "src/rpc", "src/rpc/etcd", "src/cluster"],
     "apps": [API],
-    "examples": [API],
+    "examples": [API, SPI],
     "sim": ANYTHING,
     "tests": ANYTHING,
     "benchmarks": ANYTHING,
@@ -51,14 +53,14 @@ LIBRARIES = {
     "GoogleTest": (r"gtest/|gmock/", ["tests"], "test code does not belong into the library"),
     "CLI11": (r"CLI/", ["apps", "examples", "benchmarks", "sim", "tests"], "a library does not read a command line"),
     "Abseil's Mutex": (r"absl/synchronization/", [],
-                       "ThreadSanitizer does not see Debian's prebuilt one: use src/base/mutex.h"),
+                       "ThreadSanitizer does not see Debian's prebuilt one: use percolator/spi/mutex.h"),
 }
 
 # Words -> (where they are allowed, why they are not elsewhere). Unit tests beside the code count as tests.
 SEAM = ["src/base", "tests", "benchmarks", "examples", "apps"]
 BANNED = {
     r"absl::(Mutex|CondVar|Notification)\b":
-        ([], "ThreadSanitizer does not see Debian's prebuilt one: use src/base/mutex.h"),
+        ([], "ThreadSanitizer does not see Debian's prebuilt one: use percolator/spi/mutex.h"),
     r"\bthis_thread::sleep_(for|until)\b|\babsl::SleepFor\b|\b(usleep|nanosleep)\s*\(":
         (SEAM, "a wait must go through the waiting seam of src/base, or the simulator cannot control it"),
     r"\bthread_local\b":
@@ -68,6 +70,9 @@ BANNED = {
     r"\b(system|steady|high_resolution)_clock::now\b|\babsl::Now\s*\(":
         (SEAM, "time must come from the Clock seam of src/base, or the simulator cannot control it"),
 }
+
+# The header that every user includes stays small: it and the headers of ours that it includes have fewer lines of code than this.
+SMALL_HEADER = ("include/percolator/cluster.h", 600)
 
 SOURCE_FOLDERS = ["include", "src", "apps", "examples", "sim", "tests", "benchmarks"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
@@ -126,7 +131,7 @@ def check_library_include(path, module, mark, name):
     for library, (pattern, allowed, reason) in LIBRARIES.items():
         if re.match(pattern, name) and module not in allowed and not (is_test(path) and "tests" in allowed):
             return f"{module} -> {library} ({name}): {reason}; allowed in: {', '.join(allowed) or 'no folder'}"
-    if module == API and "/" in name and not name.startswith("absl/"):
+    if module in (API, SPI) and "/" in name and not name.startswith("absl/"):
         return f"{module} -> {name}: a public header asks nothing of its user; allowed: Abseil, the standard library"
     if mark == '"' and "/" not in name:
         return f'includes "{name}": write it from the root of the tree, so that it is clear which one is meant'
@@ -164,10 +169,62 @@ def source_files(root):
                   if file.suffix in (".h", ".cc"))
 
 
+NAMESPACE = re.compile(r"(?:inline )?namespace ([\w:]*) ?\{(.*)")
+TYPE = re.compile(r"(?:class|struct|enum class)(?: \[\[\w+\]\])?(?: ABSL_\w+)* (\w+)(?: final)?(?: :[^:].*)?\s*\{")
+
+
+def types_of(text):
+    """The types that a file defines at namespace level, as (line, full name); not those in an unnamed namespace."""
+    spaces, found = [], []
+    for number, line in enumerate(without(text, keep_strings=False).split("\n"), 1):
+        if match := NAMESPACE.match(line):
+            if "}" not in match.group(2):
+                spaces.append(match.group(1))
+        elif line.rstrip() == "}" and spaces:
+            spaces.pop()
+        elif (match := TYPE.match(line)) and "" not in spaces:
+            found.append((number, "::".join([*spaces, match.group(1)])))
+    return found
+
+
+def check_names(texts):
+    """Findings where two files of the library define the same type. The linker would take one of them for both."""
+    first, lines = {}, []
+    for path, text in texts:
+        if not path.startswith(("src/", "include/")) or is_test(path):
+            continue
+        for number, name in types_of(text):
+            if first.setdefault(name, path) != path:
+                lines.append(f"{path}:{number}: defines {name}, as {first[name]} does: two types of one name in one "
+                             "library break the one-definition rule; rename one")
+    return lines
+
+
+def own_lines(root, header, seen=None):
+    """How many lines of code a header and all headers of ours that it includes have."""
+    seen = set() if seen is None else seen
+    if header in seen or not (root / header).exists():
+        return 0
+    seen.add(header)
+    text = without((root / header).read_text(encoding="utf-8"), keep_strings=True)
+    lines = sum(1 for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#"))
+    return lines + sum(own_lines(root, target_of(name), seen) for _, name in INCLUDE.findall(text) if target_of(name))
+
+
+def check_small_header(root):
+    header, limit = SMALL_HEADER
+    lines = own_lines(root, header)
+    if lines < limit:
+        return []
+    return [f"{header}:1: brings in {lines} lines of our own headers; the limit is {limit}, because every user compiles them"]
+
+
 def check_tree(root):
     """All findings in a tree, as lines of text, and the number of files looked at."""
     files = source_files(root)
-    lines = []
+    lines = check_small_header(root)
+    lines += check_names((file.relative_to(root).as_posix(), file.read_text(encoding="utf-8", errors="replace"))
+                         for file in files)
     for file in files:
         path = file.relative_to(root).as_posix()
         for line, message in check_text(path, file.read_text(encoding="utf-8", errors="replace")):

@@ -36,10 +36,10 @@ class CheckIncludesTest(unittest.TestCase):
 
     def test_an_edge_against_the_direction_names_line_edge_and_what_is_allowed(self):
         self.assert_refused("src/store/model.cc", '#include "src/base/coding.h"\n\n#include "src/txn/lock.h"\n',
-                            "src/store/model.cc:3: ", "src/store -> src/txn", "allowed from src/store: include/percolator, src/base")
+                            "src/store/model.cc:3: ", "src/store -> src/txn", "allowed from src/store: include/percolator, include/percolator/spi, src/base")
 
     def test_edges_along_the_direction_are_accepted(self):
-        self.assert_accepted("src/txn/commit.cc", '#include "percolator/store.h"\n#include "src/base/coding.h"\n'
+        self.assert_accepted("src/txn/commit.cc", '#include "percolator/spi/store.h"\n#include "src/base/coding.h"\n'
                              '#include "src/oracle/oracle.h"\n#include "src/txn/lock.h"\n')
 
     def test_base_uses_nothing_else(self):
@@ -75,14 +75,35 @@ class CheckIncludesTest(unittest.TestCase):
         self.assert_accepted("src/rpc/server.cc", '#include <grpcpp/grpcpp.h>\n#include "proto/bigtable.pb.h"\n')
 
     def test_public_headers_use_only_public_headers_abseil_and_the_standard_library(self):
-        header = "include/percolator/store.h"
-        self.assert_refused(header, '#include "src/base/coding.h"\n', "include/percolator -> src/base")
+        header = "include/percolator/spi/store.h"
+        self.assert_refused(header, '#include "src/base/coding.h"\n', "include/percolator/spi -> src/base")
         self.assert_refused(header, "#include <boost/context/fiber.hpp>\n", "allowed: Abseil, the standard library")
         self.assert_accepted(header, '#include <string>\n#include "absl/status/status.h"\n#include "percolator/timestamp.h"\n')
 
+    def test_user_headers_include_no_header_of_implementers(self):
+        self.assert_refused("include/percolator/cluster.h", '#include "percolator/spi/store.h"\n',
+                            "include/percolator -> include/percolator/spi")
+        self.assert_refused("apps/webindex/main.cc", '#include "percolator/spi/store.h"\n', "apps -> include/percolator/spi")
+
+    def test_a_type_is_defined_once(self):
+        one = "namespace percolator {\n\nclass Catalog final : public Base {\n};\n\n}  // namespace percolator\n"
+        hidden = one.replace("class", "namespace {\nclass").replace("};\n", "};\n}  // namespace\n")
+        code, output = self.check({"src/store/catalog.h": one, "src/txn/catalog.h": one})
+        self.assertEqual(code, 1, output)
+        self.assertIn("src/txn/catalog.h:3: defines percolator::Catalog, as src/store/catalog.h does", output)
+        code, output = self.check({"src/store/catalog.h": one, "src/txn/a.cc": hidden, "src/txn/b.cc": hidden})
+        self.assertEqual(code, 0, output)
+
+    def test_the_header_of_every_user_stays_small(self):
+        big = "int x;\n" * 400
+        code, output = self.check({"include/percolator/cluster.h": '#include "percolator/big.h"\n' + big,
+                                   "include/percolator/big.h": big})
+        self.assertEqual(code, 1, output)
+        self.assertIn("brings in 800 lines of our own headers; the limit is 600", output)
+
     def test_examples_use_only_the_public_headers_and_their_own(self):
         self.assert_refused("examples/bank.cc", '#include "src/base/coding.h"\n', "examples -> src/base")
-        self.assert_accepted("examples/bank.cc", '#include "percolator/store.h"\n#include "examples/table.h"\n')
+        self.assert_accepted("examples/bank.cc", '#include "percolator/spi/store.h"\n#include "examples/table.h"\n')
 
     def test_an_app_does_not_include_another_app(self):
         self.assert_refused("apps/webindex/main.cc", '#include "apps/percolator/serve.h"\n', "apps/ stands alone")
@@ -108,7 +129,7 @@ class CheckIncludesTest(unittest.TestCase):
         self.assert_refused("tests/x_test.cc", '#include "src/new/thing.h"\n', "in no known folder")
 
     def test_absl_mutex_is_refused_even_in_tests(self):
-        self.assert_refused("tests/x_test.cc", "absl::Mutex mutex;\n", "uses absl::Mutex", "src/base/mutex.h")
+        self.assert_refused("tests/x_test.cc", "absl::Mutex mutex;\n", "uses absl::Mutex", "percolator/spi/mutex.h")
         self.assert_refused("tests/x_test.cc", '#include "absl/synchronization/mutex.h"\n', "Abseil's Mutex")
 
     def test_time_chance_and_waiting_come_through_the_seams(self):

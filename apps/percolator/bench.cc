@@ -26,6 +26,7 @@
 #include "apps/percolator/commands.h"
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -46,7 +47,7 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes i
 void Interrupt(int /*signal*/) { interrupted = true; }
 
 struct Setting {
-  Cluster* cluster = nullptr;
+  Cluster cluster;
   std::string table;
   Duration time{0};
   int threads = 0;
@@ -108,7 +109,7 @@ absl::StatusOr<Measured> Measure(const Setting& setting, const std::string& what
   std::vector<std::thread> threads;
   for (int i = 0; i < setting.threads; ++i) threads.emplace_back(work, i);
   for (std::thread& thread : threads) thread.join();
-  if (!failed.ok()) return failed;
+  PERCOLATOR_RETURN_IF_ERROR(failed);
   const auto time = std::chrono::duration_cast<Duration>(steady_clock::now() - begun);
   std::sort(latencies.begin(), latencies.end());
   return Measured{what, count, time, Percentile(&latencies, 0.5), Percentile(&latencies, 0.99)};
@@ -122,13 +123,13 @@ int AnyRow(const Setting& setting, std::mt19937& random) {
 absl::Status Fill(const Setting& setting) {
   constexpr int kBatch = 500;
   for (int first = 0; first < setting.rows && !interrupted; first += kBatch) {
-    const absl::StatusOr<Timestamp> filled = Commit(*setting.cluster, [&](ReadWrite& t) {
+    const auto fill = [&](ReadWrite& t) {
       for (int i = first; i < std::min(first + kBatch, setting.rows); ++i) {
-        if (absl::Status s = t.Set(setting.table, RowName(i), kColumn, setting.value); !s.ok()) return s;
+        t.Set({setting.table, RowName(i), kColumn}, setting.value);
       }
       return absl::OkStatus();
-    });
-    if (!filled.ok()) return filled.status();
+    };
+    PERCOLATOR_RETURN_IF_ERROR(Commit(setting.cluster, fill).status());
   }
   return absl::OkStatus();
 }
@@ -136,9 +137,8 @@ absl::Status Fill(const Setting& setting) {
 Step Write(const Setting& setting) {
   return [&setting](std::mt19937& random) -> absl::StatusOr<int> {
     const std::string row = RowName(AnyRow(setting, random));
-    const auto done =
-        setting.cluster->Transact([&](ReadWrite& t) { return t.Set(setting.table, row, kColumn, setting.value); });
-    if (!done.ok()) return done.status();
+    const auto write = [&](ReadWrite& t) { t.Set({setting.table, row, kColumn}, setting.value); };
+    PERCOLATOR_RETURN_IF_ERROR(setting.cluster.Transact(write));
     return 1;
   };
 }
@@ -147,53 +147,51 @@ Step Transfer(const Setting& setting) {
   return [&setting](std::mt19937& random) -> absl::StatusOr<int> {
     const CellName from{setting.table, RowName(AnyRow(setting, random)), kColumn};
     const CellName to{setting.table, RowName(AnyRow(setting, random)), kColumn};
-    const auto done = setting.cluster->Transact([&](ReadWrite& t) -> absl::Status {
-      const auto values = t.Get({from, to});
-      if (!values.ok()) return values.status();
-      if (absl::Status s = t.Set(from.table, from.row, from.column, (*values)[1].value_or("")); !s.ok()) return s;
-      return t.Set(to.table, to.row, to.column, (*values)[0].value_or(""));
-    });
-    if (!done.ok()) return done.status();
+    const std::vector<CellView> cells{from, to};
+    const auto swap = [&](ReadWrite& t) -> absl::Status {
+      PERCOLATOR_ASSIGN_OR_RETURN(const auto values, t.GetCells(cells));
+      t.Set(from, values[1].value_or(""));
+      t.Set(to, values[0].value_or(""));
+      return absl::OkStatus();
+    };
+    PERCOLATOR_RETURN_IF_ERROR(setting.cluster.Transact(swap));
     return 1;
   };
 }
 
-// A snapshot is of one thread.
 Step Read(const Setting& setting) {
-  auto snapshot = std::make_shared<absl::StatusOr<Snapshot>>(setting.cluster->Now());
-  return [&setting, snapshot](std::mt19937& random) -> absl::StatusOr<int> {
-    if (!snapshot->ok()) return snapshot->status();
-    const auto value = (*snapshot)->Get(setting.table, RowName(AnyRow(setting, random)), kColumn);
-    if (!value.ok()) return value.status();
+  return [&setting, snapshot = setting.cluster.GetSnapshot()](std::mt19937& random) -> absl::StatusOr<int> {
+    PERCOLATOR_RETURN_IF_ERROR(snapshot.status());
+    const std::string row = RowName(AnyRow(setting, random));
+    PERCOLATOR_RETURN_IF_ERROR(snapshot->Get({setting.table, row, kColumn}).status());
     return 1;
   };
 }
 
 Step Scan(const Setting& setting) {
   return [&setting](std::mt19937& random) -> absl::StatusOr<int> {
-    constexpr int kRows = 1000;
-    absl::StatusOr<Snapshot> snapshot = setting.cluster->Now();
-    if (!snapshot.ok()) return snapshot.status();
-    const auto rows =
-        snapshot->Scan({.table = setting.table, .rows = {RowName(AnyRow(setting, random)), std::nullopt}});
+    constexpr size_t kRows = 1000;
+    PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot snapshot, setting.cluster.GetSnapshot());
+    const RowRange rows{RowName(AnyRow(setting, random)), std::nullopt};
     int count = 0;
-    while (count < kRows && rows->Next()) ++count;
-    if (!rows->status().ok()) return rows->status();
+    for (const absl::StatusOr<ScannedRow>& row : snapshot.Scan(setting.table, {.rows = rows, .limit = kRows})) {
+      PERCOLATOR_RETURN_IF_ERROR(row.status());
+      ++count;
+    }
     return count;
   };
 }
 
 absl::StatusOr<std::vector<Measured>> MeasureAll(const Setting& setting) {
-  if (absl::Status s = Fill(setting); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Fill(setting));
   const std::vector<std::pair<std::string, Step (*)(const Setting&)>> kinds = {
       {"write", Write}, {"transfer", Transfer}, {"read", Read}, {"scan", Scan}};
   std::vector<Measured> all;
   for (const auto& [what, make] : kinds) {
-    absl::StatusOr<Measured> measured =
-        Measure(setting, what, [&, step = make](int /*thread*/) { return step(setting); });
-    if (!measured.ok()) return measured.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(Measured measured,
+                                Measure(setting, what, [&, step = make](int /*thread*/) { return step(setting); }));
     if (interrupted) return absl::CancelledError("interrupted; the table it created is dropped");
-    all.push_back(*std::move(measured));
+    all.push_back(std::move(measured));
   }
   return all;
 }
@@ -216,38 +214,34 @@ void Print(const Shell& shell, const std::vector<Measured>& all) {
 }
 
 // One that nobody has: a timestamp is never handed out twice.
-absl::StatusOr<std::string> NewTableName(Cluster& cluster) {
-  const absl::StatusOr<Snapshot> now = cluster.Now();
-  if (!now.ok()) return now.status();
-  return "percolator-bench-" + now->timestamp().ToString();
+absl::StatusOr<std::string> NewTableName(const Cluster& cluster) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot now, cluster.GetSnapshot());
+  return "percolator-bench-" + now.timestamp().ToString();
 }
 
 absl::StatusOr<Exit> Bench(const Shell& shell, const BenchArguments& arguments) {
-  const absl::StatusOr<Duration> time = ParseDuration(arguments.time);
-  if (!time.ok()) return time.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Duration time, ParseDuration(arguments.time));
   ClusterOptions options = CommandOptions();
   options.oracle_window = ClusterOptions().oracle_window;  // as programs have it that run for long
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open(Missing::kIsMade, options);
-  if (!cluster.ok()) return cluster.status();
-  const absl::StatusOr<std::string> table = NewTableName(**cluster);
-  if (!table.ok()) return table.status();
-  const Setting setting{.cluster = cluster->get(),
-                        .table = *table,
-                        .time = std::min<Duration>(*time, std::chrono::hours(1)),
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open(Missing::kIsMade, options));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::string table, NewTableName(cluster));
+  const Setting setting{.cluster = cluster,
+                        .table = table,
+                        .time = std::min<Duration>(time, std::chrono::hours(1)),
                         .threads = arguments.threads,
                         .rows = arguments.rows,
                         .value = std::string(arguments.value_bytes, 'v')};
   std::signal(SIGINT, Interrupt);
   std::signal(SIGTERM, Interrupt);
-  if (absl::Status s = (*cluster)->CreateTable(setting.table); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(cluster.CreateTable(setting.table));
   const absl::StatusOr<std::vector<Measured>> all = MeasureAll(setting);
-  if (absl::Status s = (*cluster)->DropTable(setting.table); !s.ok()) {
-    return Finish(**cluster,
+  if (absl::Status s = cluster.DropTable(setting.table); !s.ok()) {
+    return Finish(cluster,
                   absl::Status(s.code(), "can't drop the table " + setting.table + ": " + std::string(s.message())));
   }
-  if (!all.ok()) return Finish(**cluster, all.status());
+  if (!all.ok()) return Finish(cluster, all.status());
   Print(shell, *all);
-  return Finish(**cluster, Exit::kDone);
+  return Finish(cluster, Exit::kDone);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
 #include "percolator/inspect.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -66,20 +67,17 @@ void PrintArray(const std::vector<Cell>& cells) {
 }
 
 absl::StatusOr<Exit> Cells(const Shell& shell, const CellsArguments& arguments) {
-  const absl::StatusOr<std::string> row = Unescaped(arguments.row);
-  if (!row.ok()) return row.status();
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  const absl::StatusOr<std::vector<Cell>> cells = Inspector(cluster->get()).ReadCells(arguments.table, *row);
-  if (!cells.ok()) return cells.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::string row, Unescaped(arguments.row));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Cell> cells, Inspector(cluster).ReadCells(arguments.table, row));
   if (shell.json) {
-    PrintArray(*cells);
-  } else if (cells->empty()) {
-    Note("row " + Escaped(*row) + " of " + Escaped(arguments.table) + " has no cells");
+    PrintArray(cells);
+  } else if (cells.empty()) {
+    Note("row " + Escaped(row) + " of " + Escaped(arguments.table) + " has no cells");
   } else {
-    PrintTable(*cells);
+    PrintTable(cells);
   }
-  return cells->empty() ? Exit::kNothing : Exit::kDone;
+  return cells.empty() ? Exit::kNothing : Exit::kDone;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
 #include "percolator/inspect.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -99,17 +100,16 @@ absl::StatusOr<Exit> CheckAndPrint(const Shell& shell, Inspector& inspector, con
   return counts->problems == 0 ? Exit::kDone : Exit::kNothing;
 }
 
-absl::StatusOr<std::unique_ptr<Cluster>> OpenForRepair(const Shell& shell) {
+absl::StatusOr<Cluster> OpenForRepair(const Shell& shell) {
   ClusterOptions options = CommandOptions();
   options.for_repair = true;
   return shell.Open(Missing::kIsAnError, options);
 }
 
 absl::StatusOr<Exit> Check(const Shell& shell, const CheckArguments& arguments) {
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = OpenForRepair(shell);
-  if (!cluster.ok()) return cluster.status();
-  Inspector inspector(cluster->get());
-  return Finish(**cluster, CheckAndPrint(shell, inspector, arguments.table));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, OpenForRepair(shell));
+  Inspector inspector(cluster);
+  return Finish(cluster, CheckAndPrint(shell, inspector, arguments.table));
 }
 
 // Whether repair erases it.
@@ -133,7 +133,7 @@ struct ChosenCells {
 
 absl::StatusOr<ChosenCells> ChooseCells(Inspector& inspector, const RepairArguments& arguments) {
   ChosenCells chosen;
-  const absl::StatusOr<CheckCounts> counts = CheckAll(inspector, arguments.table, [&](const BadCell& bad) {
+  const auto choose = [&](const BadCell& bad) {
     if (!IsErased(bad, arguments)) return;
     if (chosen.cells.size() >= kCellsAtOnce || chosen.bytes >= kBytesAtOnce) {
       chosen.more = true;
@@ -141,8 +141,8 @@ absl::StatusOr<ChosenCells> ChooseCells(Inspector& inspector, const RepairArgume
     }
     chosen.bytes += bad.value.size();
     chosen.cells.push_back(bad);
-  });
-  if (!counts.ok()) return counts.status();
+  };
+  PERCOLATOR_RETURN_IF_ERROR(CheckAll(inspector, arguments.table, choose).status());
   return chosen;
 }
 
@@ -178,37 +178,33 @@ void PrintChosen(bool json, const ChosenCells& chosen) {
 absl::StatusOr<size_t> EraseCells(Inspector& inspector, const std::vector<BadCell>& cells) {
   size_t erased = 0;
   for (const BadCell& bad : cells) {
-    const absl::StatusOr<bool> done = inspector.EraseBadCell(bad);
-    if (!done.ok()) return done.status();
-    erased += *done ? 1 : 0;
+    PERCOLATOR_ASSIGN_OR_RETURN(const bool done, inspector.EraseBadCell(bad));
+    erased += done ? 1 : 0;
   }
   return erased;
 }
 
 absl::StatusOr<Exit> RepairCells(const Shell& shell, Inspector& inspector, const RepairArguments& arguments) {
-  const absl::StatusOr<ChosenCells> chosen = ChooseCells(inspector, arguments);
-  if (!chosen.ok()) return chosen.status();
-  const std::string count = std::to_string(chosen->cells.size()) + (chosen->more ? " cells, and more later" : " cells");
+  PERCOLATOR_ASSIGN_OR_RETURN(const ChosenCells chosen, ChooseCells(inspector, arguments));
+  const std::string count = std::to_string(chosen.cells.size()) + (chosen.more ? " cells, and more later" : " cells");
   if (!arguments.yes) {
-    PrintChosen(shell.json, *chosen);
-    PrintSummary(shell.json, "would erase " + count + (chosen->cells.empty() ? "" : ": --yes does so"));
-    return chosen->cells.empty() ? Exit::kDone : Exit::kNothing;
+    PrintChosen(shell.json, chosen);
+    PrintSummary(shell.json, "would erase " + count + (chosen.cells.empty() ? "" : ": --yes does so"));
+    return chosen.cells.empty() ? Exit::kDone : Exit::kNothing;
   }
-  if (!chosen->cells.empty()) {
-    if (absl::Status s = SaveCells(arguments.save, chosen->cells); !s.ok()) return s;
-    const absl::StatusOr<size_t> erased = EraseCells(inspector, chosen->cells);
-    if (!erased.ok()) return erased.status();
-    Note("saved " + count + " in " + Escaped(arguments.save) + ", erased " + std::to_string(*erased));
-    if (chosen->more) Note("there are more: repair again, with another --save FILE");
+  if (!chosen.cells.empty()) {
+    PERCOLATOR_RETURN_IF_ERROR(SaveCells(arguments.save, chosen.cells));
+    PERCOLATOR_ASSIGN_OR_RETURN(const size_t erased, EraseCells(inspector, chosen.cells));
+    Note("saved " + count + " in " + Escaped(arguments.save) + ", erased " + std::to_string(erased));
+    if (chosen.more) Note("there are more: repair again, with another --save FILE");
   }
   return CheckAndPrint(shell, inspector, arguments.table);
 }
 
 absl::StatusOr<Exit> Repair(const Shell& shell, const RepairArguments& arguments) {
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = OpenForRepair(shell);
-  if (!cluster.ok()) return cluster.status();
-  Inspector inspector(cluster->get());
-  return Finish(**cluster, RepairCells(shell, inspector, arguments));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, OpenForRepair(shell));
+  Inspector inspector(cluster);
+  return Finish(cluster, RepairCells(shell, inspector, arguments));
 }
 
 }  // namespace

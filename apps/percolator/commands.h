@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/percolator/shell.h"
+#include "percolator/tls.h"
 
 namespace percolator::cli {
 
@@ -31,7 +32,7 @@ void AddOracle(CLI::App& app, Shell& shell);
 void AddCompletion(CLI::App& app, Shell& shell);
 
 // The options --tls-... and --plaintext, which all servers have.
-void AddTlsOptions(CLI::App& command, TlsFiles* tls, bool* plaintext_for_all);
+void AddTlsOptions(CLI::App& command, TlsFiles* tls, bool* allow_plaintext);
 
 }  // namespace percolator::cli
 

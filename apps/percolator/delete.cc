@@ -8,6 +8,7 @@
 #include "apps/percolator/commands.h"
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -20,21 +21,19 @@ struct DeleteArguments {
 
 // What is not there is left so, without a write that observers would be told of.
 absl::Status DeleteCell(ReadWrite& t, const CellName& cell) {
-  const absl::StatusOr<std::optional<std::string>> value = t.Get(cell.table, cell.row, cell.column);
-  if (!value.ok()) return value.status();
-  if (!value->has_value()) return absl::NotFoundError(CellText(cell) + " has no value");
-  return t.Delete(cell.table, cell.row, cell.column);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> value, t.Get(cell));
+  if (!value.has_value()) return absl::NotFoundError(CellText(cell) + " has no value");
+  t.Delete(cell);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Exit> Delete(const Shell& shell, const DeleteArguments& arguments) {
-  const absl::StatusOr<CellName> cell = ParseCell(arguments.table, arguments.row, arguments.column);
-  if (!cell.ok()) return cell.status();
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  const absl::StatusOr<Timestamp> committed = Commit(**cluster, [&](ReadWrite& t) { return DeleteCell(t, *cell); });
-  if (!committed.ok()) return committed.status();
-  PrintCommitted(std::cout, shell.json, "deleted", *cell, *committed);
-  return Finish(**cluster, Exit::kDone);
+  PERCOLATOR_ASSIGN_OR_RETURN(const CellName cell, ParseCell(arguments.table, arguments.row, arguments.column));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp committed,
+                              Commit(cluster, [&](ReadWrite& t) { return DeleteCell(t, cell); }));
+  PrintCommitted(std::cout, shell.json, "deleted", cell, committed);
+  return Finish(cluster, Exit::kDone);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "apps/percolator/commands.h"
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -15,7 +16,7 @@ struct GcArguments {
   std::string keep = "1h";
 };
 
-void Print(const Shell& shell, Timestamp safe_point, const ClusterStats& stats) {
+void Print(const Shell& shell, Timestamp safe_point, const ClusterMetrics& stats) {
   if (shell.json) {
     Json object;
     SetTimestamp(&object, "safe_point", safe_point);
@@ -31,20 +32,16 @@ void Print(const Shell& shell, Timestamp safe_point, const ClusterStats& stats) 
 }
 
 absl::StatusOr<Exit> CollectGarbage(const Shell& shell, const GcArguments& arguments) {
-  const absl::StatusOr<Duration> keep = ParseDuration(arguments.keep);
-  if (!keep.ok()) return keep.status();
   ClusterOptions options = CommandOptions();
-  if (*keep <= options.lock_lease) {
+  PERCOLATOR_ASSIGN_OR_RETURN(options.gc_retention, ParseDuration(arguments.keep));
+  if (options.gc_retention <= options.lock_lease) {
     return absl::InvalidArgumentError("--keep must be longer than " + AgeText(options.lock_lease) +
                                       ", for which a transaction may be silent: else live ones would be aborted");
   }
-  options.gc_retention = *keep;
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open(Missing::kIsAnError, options);
-  if (!cluster.ok()) return cluster.status();
-  const absl::StatusOr<Timestamp> safe_point = (*cluster)->CollectGarbage();
-  if (!safe_point.ok()) return safe_point.status();
-  Print(shell, *safe_point, (*cluster)->stats());
-  return Finish(**cluster, Exit::kDone);
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open(Missing::kIsAnError, options));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp safe_point, cluster.CollectGarbage());
+  Print(shell, safe_point, cluster.metrics());
+  return Finish(cluster, Exit::kDone);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "apps/percolator/commands.h"
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -36,16 +37,12 @@ void Print(const GetArguments& arguments, const CellName& cell, const std::optio
 }
 
 absl::StatusOr<Exit> Get(const Shell& shell, const GetArguments& arguments) {
-  const absl::StatusOr<CellName> cell = ParseCell(arguments.table, arguments.row, arguments.column);
-  if (!cell.ok()) return cell.status();
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  absl::StatusOr<Snapshot> snapshot = SnapshotAt(**cluster, arguments.as_of);
-  if (!snapshot.ok()) return snapshot.status();
-  const absl::StatusOr<std::optional<std::string>> value = snapshot->Get(cell->table, cell->row, cell->column);
-  if (!value.ok()) return value.status();
-  Print(arguments, *cell, *value, snapshot->timestamp(), shell.json);
-  return value->has_value() ? Exit::kDone : Exit::kNothing;
+  PERCOLATOR_ASSIGN_OR_RETURN(const CellName cell, ParseCell(arguments.table, arguments.row, arguments.column));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot snapshot, SnapshotAt(cluster, arguments.as_of));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> value, snapshot.Get(cell));
+  Print(arguments, cell, value, snapshot.timestamp(), shell.json);
+  return value.has_value() ? Exit::kDone : Exit::kNothing;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
 #include "percolator/inspect.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -50,37 +51,34 @@ void Add(Listing* listing, const LockInfo& lock) {
 
 absl::StatusOr<Exit> List(const Shell& shell, Inspector& inspector, const LocksArguments& arguments) {
   const size_t most = arguments.limit == 0 ? Inspector::kAll : arguments.limit;
-  const absl::StatusOr<std::vector<LockInfo>> locks = inspector.ListLocks(arguments.table, most);
-  if (!locks.ok()) return locks.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<LockInfo> locks, inspector.ListLocks(arguments.table, most));
   Listing listing(std::cout, shell.json,
                   {"table", "row", "column", "transaction", "age", "state", "session", "primary"});
-  for (const LockInfo& lock : *locks) Add(&listing, lock);
+  for (const LockInfo& lock : locks) Add(&listing, lock);
   listing.End();
-  if (locks->empty() && !shell.json) Note("there are no locks");
-  if (locks->size() == most) Note("there may be more locks: --limit N shows N of them, --limit 0 all");
-  return locks->empty() ? Exit::kNothing : Exit::kDone;
+  if (locks.empty() && !shell.json) Note("there are no locks");
+  if (locks.size() == most) Note("there may be more locks: --limit N shows N of them, --limit 0 all");
+  return locks.empty() ? Exit::kNothing : Exit::kDone;
 }
 
 absl::StatusOr<Exit> Resolve(const Shell& shell, Inspector& inspector, const LocksArguments& arguments) {
-  const absl::StatusOr<Inspector::ResolvedLocks> resolved = inspector.ResolveLocks(arguments.table);
-  if (!resolved.ok()) return resolved.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Inspector::ResolvedLocks resolved, inspector.ResolveLocks(arguments.table));
   if (shell.json) {
-    PrintJson(std::cout, {{"rolled_forward", resolved->rolled_forward},
-                          {"rolled_back", resolved->rolled_back},
-                          {"alive", resolved->alive}});
+    PrintJson(std::cout, {{"rolled_forward", resolved.rolled_forward},
+                          {"rolled_back", resolved.rolled_back},
+                          {"alive", resolved.alive}});
   } else {
-    std::cout << resolved->rolled_forward << " rolled forward, " << resolved->rolled_back << " rolled back, "
-              << resolved->alive << " left to transactions that are alive\n";
+    std::cout << resolved.rolled_forward << " rolled forward, " << resolved.rolled_back << " rolled back, "
+              << resolved.alive << " left to transactions that are alive\n";
   }
   return Exit::kDone;
 }
 
 absl::StatusOr<Exit> Locks(const Shell& shell, const LocksArguments& arguments) {
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  Inspector inspector(cluster->get());
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  Inspector inspector(cluster);
   if (!arguments.resolve) return List(shell, inspector, arguments);
-  return Finish(**cluster, Resolve(shell, inspector, arguments));
+  return Finish(cluster, Resolve(shell, inspector, arguments));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
 #include "percolator/inspect.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -38,39 +39,33 @@ Exit Print(const Shell& shell, const std::vector<WaitingNotification>& waiting) 
 }
 
 absl::StatusOr<Exit> List(const Shell& shell, const NotificationsArguments& arguments) {
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
   const size_t most = arguments.limit == 0 ? Inspector::kAll : arguments.limit;
-  const absl::StatusOr<std::vector<WaitingNotification>> waiting =
-      Inspector(cluster->get()).ListNotifications(arguments.table, most);
-  if (!waiting.ok()) return waiting.status();
-  const Exit exit = Print(shell, *waiting);
-  if (waiting->size() == most) Note("there may be more: --limit N shows N of them, --limit 0 all");
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<WaitingNotification> waiting,
+                              Inspector(cluster).ListNotifications(arguments.table, most));
+  const Exit exit = Print(shell, waiting);
+  if (waiting.size() == most) Note("there may be more: --limit N shows N of them, --limit 0 all");
   return exit;
 }
 
 absl::StatusOr<Exit> Count(const Shell& shell) {
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  const absl::StatusOr<Backlog> backlog = (*cluster)->NotificationBacklog(Inspector::kAll);
-  if (!backlog.ok()) return backlog.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  PERCOLATOR_ASSIGN_OR_RETURN(const Backlog backlog, cluster.CountNotifications(Inspector::kAll));
   if (shell.json) {
-    PrintJson(std::cout, {{"cells", backlog->cells}, {"oldest_us", backlog->oldest.count()}});
+    PrintJson(std::cout, {{"cells", backlog.cells}, {"oldest_us", backlog.oldest.count()}});
   } else {
-    std::cout << backlog->cells << "\n";
+    std::cout << backlog.cells << "\n";
   }
   return Exit::kDone;
 }
 
 absl::StatusOr<Exit> Oldest(const Shell& shell, const NotificationsArguments& arguments) {
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  absl::StatusOr<std::vector<WaitingNotification>> waiting =
-      Inspector(cluster->get()).ListNotifications(arguments.table);
-  if (!waiting.ok()) return waiting.status();
-  const auto oldest = std::min_element(waiting->begin(), waiting->end(),
-                                       [](const auto& a, const auto& b) { return a.since < b.since; });
-  if (oldest == waiting->end()) return Print(shell, {});
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<WaitingNotification> waiting,
+                              Inspector(cluster).ListNotifications(arguments.table));
+  const auto oldest =
+      std::min_element(waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.since < b.since; });
+  if (oldest == waiting.end()) return Print(shell, {});
   return Print(shell, {*oldest});
 }
 

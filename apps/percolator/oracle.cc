@@ -9,6 +9,7 @@
 #include "apps/percolator/signals.h"
 #include "apps/percolator/text.h"
 #include "percolator/server.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -40,18 +41,15 @@ void PrintReady(bool json, const OracleServer& server) {
 }
 
 absl::StatusOr<Exit> RunOracle(const Shell& shell, OracleArguments arguments) {
-  const absl::StatusOr<Duration> lease = ParseDuration(arguments.lease);
-  if (!lease.ok()) return lease.status();
-  arguments.server.lease = *lease;
+  PERCOLATOR_ASSIGN_OR_RETURN(arguments.server.lease, ParseDuration(arguments.lease));
   const bool json = shell.json;
   arguments.server.on_leader = [json](const std::string& name, bool is_self) { PrintLeader(json, name, is_self); };
   const StopSignals stop;
-  const absl::StatusOr<std::unique_ptr<OracleServer>> server = OracleServer::Start(arguments.server);
-  if (!server.ok()) return server.status();
-  PrintReady(json, **server);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::unique_ptr<OracleServer> server, OracleServer::Start(arguments.server));
+  PrintReady(json, *server);
   stop.Wait();
   stop.Unblock();
-  (*server)->Stop();
+  server->Stop();
   return Exit::kDone;
 }
 
@@ -76,7 +74,7 @@ void AddOracle(CLI::App& app, Shell& shell) {
   command->add_option("--lease", arguments->lease, "When the leader is silent for longer, another one leads")
       ->type_name("DURATION")
       ->capture_default_str();
-  AddTlsOptions(*command, &server.tls, &server.plaintext_for_all);
+  AddTlsOptions(*command, &server.tls, &server.allow_plaintext);
   command
       ->add_option("--etcd-ca", server.etcd_tls.ca, "Speak TLS with etcd, whose certificate this one has signed (PEM)")
       ->type_name("FILE");

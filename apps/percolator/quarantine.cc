@@ -11,6 +11,7 @@
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
 #include "percolator/inspect.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -27,12 +28,10 @@ struct QuarantineArguments {
 };
 
 absl::StatusOr<Exit> ListEntries(const Shell& shell) {
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  const absl::StatusOr<std::vector<Quarantined>> entries = Inspector(cluster->get()).ListQuarantine();
-  if (!entries.ok()) return entries.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Quarantined> entries, Inspector(cluster).ListQuarantine());
   Listing listing(std::cout, shell.json, {"observer", "table", "row", "column", "attempts", "since", "error"});
-  for (const Quarantined& entry : *entries) {
+  for (const Quarantined& entry : entries) {
     Json object{{"observer", entry.observer}};
     object.update(CellJson(entry.cell));
     object["attempts"] = entry.attempts;
@@ -43,21 +42,19 @@ absl::StatusOr<Exit> ListEntries(const Shell& shell) {
                 object);
   }
   listing.End();
-  if (entries->empty() && !shell.json) Note("nothing is in quarantine");
-  return entries->empty() ? Exit::kNothing : Exit::kDone;
+  if (entries.empty() && !shell.json) Note("nothing is in quarantine");
+  return entries.empty() ? Exit::kNothing : Exit::kDone;
 }
 
 // The entries that the arguments name: one, or all of an observer, or all.
 absl::StatusOr<std::vector<Quarantined>> Chosen(Inspector& inspector, const QuarantineArguments& arguments) {
   if (!arguments.all) {
-    const absl::StatusOr<CellName> cell = ParseCell(*arguments.table, *arguments.row, *arguments.column);
-    if (!cell.ok()) return cell.status();
-    return std::vector<Quarantined>{{.observer = arguments.observer, .cell = *cell}};
+    PERCOLATOR_ASSIGN_OR_RETURN(const CellName cell, ParseCell(*arguments.table, *arguments.row, *arguments.column));
+    return std::vector<Quarantined>{{.observer = arguments.observer, .cell = cell}};
   }
-  const absl::StatusOr<std::vector<Quarantined>> entries = inspector.ListQuarantine();
-  if (!entries.ok()) return entries.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Quarantined> entries, inspector.ListQuarantine());
   std::vector<Quarantined> chosen;
-  for (const Quarantined& entry : *entries) {
+  for (const Quarantined& entry : entries) {
     if (arguments.observer.empty() || entry.observer == arguments.observer) chosen.push_back(entry);
   }
   return chosen;
@@ -79,15 +76,13 @@ using Deed = std::function<absl::Status(Inspector& inspector, const Quarantined&
 // Does it to the chosen entries; what fails does not keep the others from it.
 absl::StatusOr<Exit> DoEach(const Shell& shell, const QuarantineArguments& arguments, const std::string& done,
                             const Deed& deed) {
-  if (absl::Status s = CheckChoice(arguments); !s.ok()) return s;
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  Inspector inspector(cluster->get());
-  const absl::StatusOr<std::vector<Quarantined>> entries = Chosen(inspector, arguments);
-  if (!entries.ok()) return entries.status();
+  PERCOLATOR_RETURN_IF_ERROR(CheckChoice(arguments));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  Inspector inspector(cluster);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Quarantined> entries, Chosen(inspector, arguments));
   size_t count = 0;
   absl::Status first_error;
-  for (const Quarantined& entry : *entries) {
+  for (const Quarantined& entry : entries) {
     const absl::Status status = deed(inspector, entry);
     count += status.ok() ? 1 : 0;
     first_error.Update(status);
@@ -97,8 +92,8 @@ absl::StatusOr<Exit> DoEach(const Shell& shell, const QuarantineArguments& argum
   } else if (first_error.ok() || count > 0) {
     std::cout << done << " " << count << "\n";
   }
-  if (!first_error.ok()) return Finish(**cluster, first_error);
-  return Finish(**cluster, count == 0 ? Exit::kNothing : Exit::kDone);
+  if (!first_error.ok()) return Finish(cluster, first_error);
+  return Finish(cluster, count == 0 ? Exit::kNothing : Exit::kDone);
 }
 
 void AddListEntries(CLI::App& app, Shell& shell) {

@@ -10,6 +10,7 @@
 #include "apps/percolator/commands.h"
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -29,26 +30,21 @@ struct ScanArguments {
 };
 
 absl::StatusOr<ScanOptions> OptionsOf(const ScanArguments& arguments) {
-  ScanOptions options{.table = arguments.table};
+  ScanOptions options;
+  if (arguments.limit != 0) options.limit = arguments.limit + 1;  // one more, to know whether there are more
   if (arguments.prefix.has_value()) {
-    const absl::StatusOr<std::string> prefix = Unescaped(*arguments.prefix);
-    if (!prefix.ok()) return prefix.status();
-    options.rows = RowRange::Prefix(*prefix);
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::string prefix, Unescaped(*arguments.prefix));
+    options.rows = RowRange::Prefix(prefix);
   }
   if (arguments.start.has_value()) {
-    absl::StatusOr<std::string> start = Unescaped(*arguments.start);
-    if (!start.ok()) return start.status();
-    options.rows.start = *std::move(start);
+    PERCOLATOR_ASSIGN_OR_RETURN(options.rows.start, Unescaped(*arguments.start));
   }
   if (arguments.end.has_value()) {
-    absl::StatusOr<std::string> end = Unescaped(*arguments.end);
-    if (!end.ok()) return end.status();
-    options.rows.limit = *std::move(end);
+    PERCOLATOR_ASSIGN_OR_RETURN(options.rows.limit, Unescaped(*arguments.end));
   }
   for (const std::string& name : arguments.columns) {
-    absl::StatusOr<std::string> column = Unescaped(name);
-    if (!column.ok()) return column.status();
-    options.columns.push_back(*std::move(column));
+    PERCOLATOR_ASSIGN_OR_RETURN(std::string column, Unescaped(name));
+    options.columns.push_back(std::move(column));
   }
   return options;
 }
@@ -64,27 +60,26 @@ void Add(Listing* listing, const ScannedRow& row, bool full) {
 }
 
 absl::StatusOr<Exit> Scan(const Shell& shell, const ScanArguments& arguments) {
-  const absl::StatusOr<ScanOptions> options = OptionsOf(arguments);
-  if (!options.ok()) return options.status();
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  absl::StatusOr<Snapshot> snapshot = SnapshotAt(**cluster, arguments.as_of);
-  if (!snapshot.ok()) return snapshot.status();
-  const std::unique_ptr<RowIterator> rows = snapshot->Scan(*options);
+  PERCOLATOR_ASSIGN_OR_RETURN(const ScanOptions options, OptionsOf(arguments));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot snapshot, SnapshotAt(cluster, arguments.as_of));
   Listing listing(std::cout, shell.json, {"row", "column", "value"});
   size_t count = 0;
   bool more = false;
-  while (rows->Next()) {
+  absl::Status status;
+  for (const absl::StatusOr<ScannedRow>& row : snapshot.Scan(arguments.table, options)) {
+    status = row.status();
+    if (!status.ok()) break;
     if (arguments.limit != 0 && count == arguments.limit) {
       more = true;
       break;
     }
     ++count;
-    Add(&listing, rows->row(), arguments.full);
+    Add(&listing, *row, arguments.full);
   }
-  if (absl::IsNotFound(rows->status())) return rows->status();  // no such table
+  if (absl::IsNotFound(status)) return status;  // no such table
   listing.End();
-  if (!rows->status().ok()) return rows->status();
+  if (!status.ok()) return status;
   if (more) Note("there are more rows: --limit N shows N of them, --limit 0 all");
   if (count == 0 && !shell.json) Note("there are no such rows");
   return count == 0 ? Exit::kNothing : Exit::kDone;

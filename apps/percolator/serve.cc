@@ -9,6 +9,7 @@
 #include "apps/percolator/signals.h"
 #include "apps/percolator/text.h"
 #include "percolator/server.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -35,9 +36,7 @@ absl::Status CantServe(const absl::Status& why) {
 }
 
 absl::StatusOr<Exit> Serve(const Shell& shell, ServeArguments arguments) {
-  const absl::StatusOr<Duration> ttl = ParseDuration(arguments.session_ttl);
-  if (!ttl.ok()) return ttl.status();
-  arguments.server.session_ttl = *ttl;
+  PERCOLATOR_ASSIGN_OR_RETURN(arguments.server.session_ttl, ParseDuration(arguments.session_ttl));
   arguments.server.store.durability = arguments.no_sync ? Durability::kNoSync : Durability::kSync;
   const StopSignals stop;
   const absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(arguments.server);
@@ -46,18 +45,18 @@ absl::StatusOr<Exit> Serve(const Shell& shell, ServeArguments arguments) {
   stop.Wait();
   stop.Unblock();
   Note("stopping: requests under way are finished; again to end at once");
-  if (absl::Status s = (*server)->Stop(); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR((*server)->Stop());
   return Exit::kDone;
 }
 
 }  // namespace
 
-void AddTlsOptions(CLI::App& command, TlsFiles* tls, bool* plaintext_for_all) {
+void AddTlsOptions(CLI::App& command, TlsFiles* tls, bool* allow_plaintext) {
   command.add_option("--tls-cert", tls->cert, "Speak TLS, with this certificate (PEM)")->type_name("FILE");
   command.add_option("--tls-key", tls->key, "The certificate's key (PEM)")->type_name("FILE");
   command.add_option("--tls-client-ca", tls->ca, "Only clients with a certificate that this one has signed (PEM)")
       ->type_name("FILE");
-  command.add_flag("--plaintext", *plaintext_for_all,
+  command.add_flag("--plaintext", *allow_plaintext,
                    "Speak plain text beyond this machine: whoever hears it can read and change everything");
 }
 
@@ -72,7 +71,7 @@ void AddServe(CLI::App& app, Shell& shell) {
   command->add_flag(
       "--no-sync", arguments->no_sync,
       "Acknowledge writes that are with the operating system: quicker, the last may be lost with the power");
-  AddTlsOptions(*command, &arguments->server.tls, &arguments->server.plaintext_for_all);
+  AddTlsOptions(*command, &arguments->server.tls, &arguments->server.allow_plaintext);
   command->add_option("--session-ttl", arguments->session_ttl, "A process that is silent for this long counts as dead")
       ->type_name("DURATION")
       ->capture_default_str();

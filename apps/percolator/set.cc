@@ -10,6 +10,7 @@
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
 #include "percolator/file.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -34,17 +35,16 @@ absl::StatusOr<std::string> ValueOf(const SetArguments& arguments) {
 }
 
 absl::StatusOr<Exit> Set(const Shell& shell, const SetArguments& arguments) {
-  const absl::StatusOr<CellName> cell = ParseCell(arguments.table, arguments.row, arguments.column);
-  if (!cell.ok()) return cell.status();
-  const absl::StatusOr<std::string> value = ValueOf(arguments);
-  if (!value.ok()) return value.status();
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  const absl::StatusOr<Timestamp> committed =
-      Commit(**cluster, [&](ReadWrite& t) { return t.Set(cell->table, cell->row, cell->column, *value); });
-  if (!committed.ok()) return committed.status();
-  PrintCommitted(std::cout, shell.json, "set", *cell, *committed);
-  return Finish(**cluster, Exit::kDone);
+  PERCOLATOR_ASSIGN_OR_RETURN(const CellName cell, ParseCell(arguments.table, arguments.row, arguments.column));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::string value, ValueOf(arguments));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  const auto write = [&](ReadWrite& t) {
+    t.Set(cell, value);
+    return absl::OkStatus();
+  };
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp committed, Commit(cluster, write));
+  PrintCommitted(std::cout, shell.json, "set", cell, committed);
+  return Finish(cluster, Exit::kDone);
 }
 
 }  // namespace

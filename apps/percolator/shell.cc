@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/percolator/text.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -49,10 +50,10 @@ ClusterOptions CommandOptions() {
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<Cluster>> Shell::Open(Missing missing, ClusterOptions options) const {
+absl::StatusOr<Cluster> Shell::Open(Missing missing, ClusterOptions options) const {
   if (address.empty()) return NoAddress();
   options.store.create_if_missing = missing == Missing::kIsMade;
-  absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, options);
+  absl::StatusOr<Cluster> cluster = Cluster::Open(address, options);
   if (!cluster.ok()) return CantOpen(address, cluster.status());
   return cluster;
 }
@@ -70,12 +71,11 @@ Exit Shell::Run() const {
   return *exit;
 }
 
-absl::StatusOr<Snapshot> SnapshotAt(Cluster& cluster, const std::optional<std::string>& time) {
-  absl::StatusOr<Snapshot> now = cluster.Now();
+absl::StatusOr<Snapshot> SnapshotAt(const Cluster& cluster, const std::optional<std::string>& time) {
+  absl::StatusOr<Snapshot> now = cluster.GetSnapshot();
   if (!now.ok() || !time.has_value()) return now;
-  const absl::StatusOr<Timestamp> ts = ParseTime(*time, now->timestamp());
-  if (!ts.ok()) return ts.status();
-  absl::StatusOr<Snapshot> snapshot = cluster.AsOf(*ts);
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp ts, ParseTime(*time, now->timestamp()));
+  absl::StatusOr<Snapshot> snapshot = cluster.GetSnapshotAt(ts);
   if (IsSnapshotTooOld(snapshot.status())) {
     return absl::OutOfRangeError(std::string(snapshot.status().message()) +
                                  ". What is that old is collected: `percolator stats` tells the safe point");
@@ -84,25 +84,25 @@ absl::StatusOr<Snapshot> SnapshotAt(Cluster& cluster, const std::optional<std::s
 }
 
 absl::StatusOr<CellName> ParseCell(const std::string& table, const std::string& row, const std::string& column) {
-  absl::StatusOr<std::string> row_bytes = Unescaped(row);
-  if (!row_bytes.ok()) return row_bytes.status();
-  absl::StatusOr<std::string> column_bytes = Unescaped(column);
-  if (!column_bytes.ok()) return column_bytes.status();
-  return CellName{table, *std::move(row_bytes), *std::move(column_bytes)};
+  PERCOLATOR_ASSIGN_OR_RETURN(std::string row_bytes, Unescaped(row));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::string column_bytes, Unescaped(column));
+  return CellName{table, std::move(row_bytes), std::move(column_bytes)};
 }
 
-absl::StatusOr<Timestamp> Commit(Cluster& cluster, const std::function<absl::Status(ReadWrite& t)>& fn) {
-  absl::StatusOr<Timestamp> committed = cluster.Transact(fn);
-  const std::optional<CommitResult> unknown = UnknownCommitOf(committed.status());
-  if (!unknown.has_value()) return committed;
+absl::StatusOr<Timestamp> Commit(const Cluster& cluster, const std::function<absl::Status(ReadWrite& t)>& fn) {
+  CommitResult result;
+  absl::Status status = cluster.Transact(fn, {}, &result);
+  if (status.ok()) return result.commit_ts;
+  const std::optional<CommitResult> unknown = GetUnknownCommit(status);
+  if (!unknown.has_value()) return status;
   const absl::StatusOr<CommitResult> known = cluster.Resolve(*unknown);
   // An error that says why Resolve failed would hide that something may have been written.
-  if (!known.ok()) return committed;
+  if (!known.ok()) return status;
   if (known->committed()) return known->commit_ts;
   return known->status;
 }
 
-absl::StatusOr<Exit> Finish(Cluster& cluster, absl::StatusOr<Exit> exit) {
+absl::StatusOr<Exit> Finish(const Cluster& cluster, absl::StatusOr<Exit> exit) {
   const absl::Status closed = cluster.Close();
   if (exit.ok() && !closed.ok()) return closed;
   return exit;

@@ -43,8 +43,7 @@ class Shell {
 
   // Opens the cluster, or says why not: kInvalidArgument for an address that can't be understood, kDataLoss if what is stored
   // can't be read, kUnavailable for anything else.
-  absl::StatusOr<std::unique_ptr<Cluster>> Open(Missing missing = Missing::kIsAnError,
-                                                ClusterOptions options = CommandOptions()) const;
+  absl::StatusOr<Cluster> Open(Missing missing = Missing::kIsAnError, ClusterOptions options = CommandOptions()) const;
 
   void Choose(Command command) { command_ = std::move(command); }
   // Does what was chosen, and tells of errors.
@@ -55,17 +54,17 @@ class Shell {
 };
 
 // A snapshot as of a time as text.h reads it; absent: now.
-absl::StatusOr<Snapshot> SnapshotAt(Cluster& cluster, const std::optional<std::string>& time);
+absl::StatusOr<Snapshot> SnapshotAt(const Cluster& cluster, const std::optional<std::string>& time);
 
 // A cell by names as they are typed.
 absl::StatusOr<CellName> ParseCell(const std::string& table, const std::string& row, const std::string& column);
 
 // Runs a transaction. If its outcome is not known at first, asks for it with Cluster::Resolve. kUnknown: that did not tell
 // either, so the transaction may have committed.
-absl::StatusOr<Timestamp> Commit(Cluster& cluster, const std::function<absl::Status(ReadWrite& t)>& fn);
+absl::StatusOr<Timestamp> Commit(const Cluster& cluster, const std::function<absl::Status(ReadWrite& t)>& fn);
 
 // Closes, and says what came out: an error of `exit`, or of closing.
-absl::StatusOr<Exit> Finish(Cluster& cluster, absl::StatusOr<Exit> exit);
+absl::StatusOr<Exit> Finish(const Cluster& cluster, absl::StatusOr<Exit> exit);
 
 // Something for people, beside what is printed for programs.
 void Note(const std::string& text);

@@ -10,6 +10,7 @@
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
 #include "percolator/inspect.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -35,63 +36,48 @@ struct State {
   std::map<std::string, TableCount> counts;  // by table; only if asked for
 };
 
-absl::StatusOr<TableCount> CountTable(Snapshot& snapshot, const std::string& table) {
+absl::StatusOr<TableCount> CountTable(const Snapshot& snapshot, const std::string& table) {
   TableCount count;
-  const std::unique_ptr<RowIterator> rows = snapshot.Scan({.table = table});
-  while (rows->Next()) {
+  for (const absl::StatusOr<ScannedRow>& row : snapshot.Scan(table)) {
+    PERCOLATOR_RETURN_IF_ERROR(row.status());
     ++count.rows;
-    for (const ScannedRow::Column& column : rows->row().columns) {
+    for (const ScannedRow::Column& column : row->columns) {
       ++count.cells;
       count.bytes += column.value.size();
     }
   }
-  if (!rows->status().ok()) return rows->status();
   return count;
 }
 
-absl::Status CountTables(Cluster& cluster, State* state) {
-  absl::StatusOr<Snapshot> snapshot = cluster.Now();
-  if (!snapshot.ok()) return snapshot.status();
+absl::Status CountTables(const Cluster& cluster, State* state) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot snapshot, cluster.GetSnapshot());
   for (const TableDescription& table : state->tables) {
-    const absl::StatusOr<TableCount> count = CountTable(*snapshot, table.name);
-    if (!count.ok()) return count.status();
-    state->counts[table.name] = *count;
+    PERCOLATOR_ASSIGN_OR_RETURN(state->counts[table.name], CountTable(snapshot, table.name));
   }
   return absl::OkStatus();
 }
 
 // What waits: locks, notifications, quarantine.
-absl::Status ReadWaiting(Cluster& cluster, Inspector& inspector, State* state) {
-  const absl::StatusOr<std::vector<LockInfo>> locks = inspector.ListLocks();
-  if (!locks.ok()) return locks.status();
-  for (const LockInfo& lock : *locks) ++state->locks[lock.state];
-  const absl::StatusOr<Backlog> backlog = cluster.NotificationBacklog();
-  if (!backlog.ok()) return backlog.status();
-  state->backlog = *backlog;
-  const absl::StatusOr<std::vector<Quarantined>> quarantined = inspector.ListQuarantine();
-  if (!quarantined.ok()) return quarantined.status();
-  state->quarantined = quarantined->size();
+absl::Status ReadWaiting(const Cluster& cluster, Inspector& inspector, State* state) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<LockInfo> locks, inspector.ListLocks());
+  for (const LockInfo& lock : locks) ++state->locks[lock.state];
+  PERCOLATOR_ASSIGN_OR_RETURN(state->backlog, cluster.CountNotifications());
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Quarantined> quarantined, inspector.ListQuarantine());
+  state->quarantined = quarantined.size();
   return absl::OkStatus();
 }
 
-absl::StatusOr<State> ReadState(Cluster& cluster, bool count) {
+absl::StatusOr<State> ReadState(const Cluster& cluster, bool count) {
   State state;
-  Inspector inspector(&cluster);
-  const absl::StatusOr<Snapshot> now = cluster.Now();
-  if (!now.ok()) return now.status();
-  state.now = now->timestamp();
-  const absl::StatusOr<Timestamp> safe_point = inspector.SafePoint();
-  if (!safe_point.ok()) return safe_point.status();
-  state.safe_point = *safe_point;
-  absl::StatusOr<std::vector<TableDescription>> tables = inspector.ListTables();
-  if (!tables.ok()) return tables.status();
-  state.tables = *std::move(tables);
-  absl::StatusOr<std::vector<ObserverInfo>> observers = inspector.ListObservers();
-  if (!observers.ok()) return observers.status();
-  state.observers = *std::move(observers);
-  if (absl::Status s = ReadWaiting(cluster, inspector, &state); !s.ok()) return s;
+  Inspector inspector(cluster);
+  PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot now, cluster.GetSnapshot());
+  state.now = now.timestamp();
+  PERCOLATOR_ASSIGN_OR_RETURN(state.safe_point, inspector.SafePoint());
+  PERCOLATOR_ASSIGN_OR_RETURN(state.tables, inspector.ListTables());
+  PERCOLATOR_ASSIGN_OR_RETURN(state.observers, inspector.ListObservers());
+  PERCOLATOR_RETURN_IF_ERROR(ReadWaiting(cluster, inspector, &state));
   if (!count) return state;
-  if (absl::Status s = CountTables(cluster, &state); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CountTables(cluster, &state));
   return state;
 }
 
@@ -175,14 +161,12 @@ void PrintPage(const std::string& address, const State& state) {
 }
 
 absl::StatusOr<Exit> Stats(const Shell& shell, const StatsArguments& arguments) {
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  const absl::StatusOr<State> state = ReadState(**cluster, arguments.count);
-  if (!state.ok()) return state.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  PERCOLATOR_ASSIGN_OR_RETURN(const State state, ReadState(cluster, arguments.count));
   if (shell.json) {
-    PrintObject(shell.address, *state);
+    PrintObject(shell.address, state);
   } else {
-    PrintPage(shell.address, *state);
+    PrintPage(shell.address, state);
   }
   return Exit::kDone;
 }
@@ -199,7 +183,7 @@ void AddStats(CLI::App& app, Shell& shell) {
   percolator stats --json | jq .notifications.oldest_us
 
 What one process has done since it was started (commits, conflicts, latencies) only that process knows:
-Cluster::stats, Worker::Metrics.)");
+Cluster::metrics, Worker::metrics.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Stats(shell, *arguments); }); });
 }
 

@@ -10,6 +10,7 @@
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
 #include "percolator/inspect.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -36,42 +37,37 @@ std::vector<std::string> ObserversOf(const std::string& table, const std::vector
 }
 
 absl::StatusOr<Exit> ListTables(const Shell& shell) {
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  Inspector inspector(cluster->get());
-  const absl::StatusOr<std::vector<TableDescription>> tables = inspector.ListTables();
-  if (!tables.ok()) return tables.status();
-  const absl::StatusOr<std::vector<ObserverInfo>> observers = inspector.ListObservers();
-  if (!observers.ok()) return observers.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  Inspector inspector(cluster);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableDescription> tables, inspector.ListTables());
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<ObserverInfo> observers, inspector.ListObservers());
   Listing listing(std::cout, shell.json, {"table", "notify-only columns", "observers"});
-  for (const TableDescription& table : *tables) {
+  for (const TableDescription& table : tables) {
     std::vector<std::string> columns;
     for (const std::string& column : table.schema.notify_only_columns) columns.push_back(Escaped(column));
-    const std::vector<std::string> names = ObserversOf(table.name, *observers);
+    const std::vector<std::string> names = ObserversOf(table.name, observers);
     listing.Add({table.name, Joined(columns), Joined(names)},
                 {{"table", table.name}, {"notify_only_columns", columns}, {"observers", names}});
   }
   listing.End();
-  if (tables->empty() && !shell.json) Note("there are no tables: percolator tables create NAME creates one");
-  return tables->empty() ? Exit::kNothing : Exit::kDone;
+  if (tables.empty() && !shell.json) Note("there are no tables: percolator tables create NAME creates one");
+  return tables.empty() ? Exit::kNothing : Exit::kDone;
 }
 
 absl::StatusOr<Exit> Create(const Shell& shell, const TablesArguments& arguments) {
   TableSchema schema;
   for (const std::string& text : arguments.notify_only) {
-    absl::StatusOr<std::string> column = Unescaped(text);
-    if (!column.ok()) return column.status();
-    schema.notify_only_columns.push_back(*std::move(column));
+    PERCOLATOR_ASSIGN_OR_RETURN(std::string column, Unescaped(text));
+    schema.notify_only_columns.push_back(std::move(column));
   }
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open(Missing::kIsMade);
-  if (!cluster.ok()) return cluster.status();
-  if (absl::Status s = (*cluster)->CreateTable(arguments.name, schema); !s.ok()) return s;
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open(Missing::kIsMade));
+  PERCOLATOR_RETURN_IF_ERROR(cluster.CreateTable(arguments.name, schema));
   if (shell.json) {
     PrintJson(std::cout, {{"created", arguments.name}});
   } else {
     std::cout << "created table " << arguments.name << "\n";
   }
-  return Finish(**cluster, Exit::kDone);
+  return Finish(cluster, Exit::kDone);
 }
 
 absl::StatusOr<Exit> Drop(const Shell& shell, const TablesArguments& arguments) {
@@ -79,15 +75,14 @@ absl::StatusOr<Exit> Drop(const Shell& shell, const TablesArguments& arguments) 
     return absl::InvalidArgumentError("this would delete all rows of table " + Escaped(arguments.name) +
                                       " for good, with their old versions. Confirm with --yes");
   }
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
-  if (absl::Status s = (*cluster)->DropTable(arguments.name); !s.ok()) return s;
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
+  PERCOLATOR_RETURN_IF_ERROR(cluster.DropTable(arguments.name));
   if (shell.json) {
     PrintJson(std::cout, {{"dropped", arguments.name}});
   } else {
     std::cout << "dropped table " << arguments.name << "\n";
   }
-  return Finish(**cluster, Exit::kDone);
+  return Finish(cluster, Exit::kDone);
 }
 
 void AddListTables(CLI::App& app, Shell& shell) {

@@ -9,6 +9,8 @@
 #include <limits>
 #include <optional>
 
+#include "percolator/status_macros.h"
+
 namespace percolator::cli {
 namespace {
 
@@ -274,9 +276,8 @@ absl::StatusOr<Duration> ParseDuration(std::string_view text) {
 
 absl::StatusOr<Timestamp> ParseTime(std::string_view text, Timestamp now) {
   if (text.starts_with('-')) {
-    const absl::StatusOr<Duration> ago = ParseDuration(text.substr(1));
-    if (!ago.ok()) return ago.status();
-    const auto micros = static_cast<uint64_t>(ago->count());
+    PERCOLATOR_ASSIGN_OR_RETURN(const Duration ago, ParseDuration(text.substr(1)));
+    const auto micros = static_cast<uint64_t>(ago.count());
     return Timestamp(now.value() > micros ? now.value() - micros : 0);
   }
   std::string_view rest = text;

@@ -12,6 +12,7 @@
 #include "apps/percolator/commands.h"
 #include "apps/percolator/listing.h"
 #include "apps/percolator/text.h"
+#include "percolator/status_macros.h"
 
 namespace percolator::cli {
 namespace {
@@ -52,11 +53,11 @@ class Progress {
 };
 
 // The backlog when there was none, or time was up.
-absl::StatusOr<Backlog> WaitFor(Cluster& cluster, Duration timeout) {
+absl::StatusOr<Backlog> WaitFor(const Cluster& cluster, Duration timeout) {
   const auto end = steady_clock::now() + timeout;
   Progress progress;
   for (milliseconds pause = kFirstPause;; pause = std::min(pause * 2, kLastPause)) {
-    const absl::StatusOr<Backlog> backlog = cluster.NotificationBacklog(kMostCounted);
+    const absl::StatusOr<Backlog> backlog = cluster.CountNotifications(kMostCounted);
     if (!backlog.ok() && !IsTransient(backlog.status())) return backlog.status();
     if (backlog.ok() && backlog->cells == 0) return backlog;
     const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
@@ -67,21 +68,18 @@ absl::StatusOr<Backlog> WaitFor(Cluster& cluster, Duration timeout) {
 }
 
 absl::StatusOr<Exit> WaitIdle(const Shell& shell, const WaitIdleArguments& arguments) {
-  const absl::StatusOr<Duration> timeout = ParseDuration(arguments.timeout);
-  if (!timeout.ok()) return timeout.status();
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = shell.Open();
-  if (!cluster.ok()) return cluster.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Duration timeout, ParseDuration(arguments.timeout));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
   // Longer than anybody waits, and can be added to a time.
-  const Duration most = std::min<Duration>(*timeout, std::chrono::hours(24 * 365));
-  const absl::StatusOr<Backlog> left = WaitFor(**cluster, most);
-  if (!left.ok()) return left.status();
-  const bool idle = left->cells == 0;
+  const Duration most = std::min<Duration>(timeout, std::chrono::hours(24 * 365));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Backlog left, WaitFor(cluster, most));
+  const bool idle = left.cells == 0;
   if (shell.json) {
-    PrintJson(std::cout, {{"idle", idle}, {"cells", left->cells}, {"oldest_us", left->oldest.count()}});
+    PrintJson(std::cout, {{"idle", idle}, {"cells", left.cells}, {"oldest_us", left.oldest.count()}});
   } else if (idle) {
     std::cout << "idle\n";
   } else {
-    Note("not idle after " + AgeText(most) + ": " + Left(*left) +
+    Note("not idle after " + AgeText(most) + ": " + Left(left) +
          ".\nIs a worker running? percolator notifications shows which cells");
   }
   return idle ? Exit::kDone : Exit::kNothing;

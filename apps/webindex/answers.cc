@@ -17,6 +17,7 @@
 #include "apps/webindex/serving.h"
 #include "apps/webindex/tables.h"
 #include "percolator/cluster.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
@@ -63,14 +64,9 @@ class FromServer : public Answers {
 
 class FromCluster : public Answers {
  public:
-  FromCluster(std::unique_ptr<Cluster> cluster, const std::string& data)
-      : cluster_(std::move(cluster)), api_(cluster_.get(), nullptr, &serving_, {.data = data}) {}
+  FromCluster(const Cluster& cluster, const std::string& data) : api_(cluster, nullptr, &serving_, {.data = data}) {}
 
-  absl::Status Load() {
-    absl::StatusOr<Snapshot> now = cluster_->Now();
-    if (!now.ok()) return now.status();
-    return serving_.Load(*now);
-  }
+  absl::Status Load(const Snapshot& snapshot) { return serving_.Load(snapshot); }
 
   absl::StatusOr<json> Ask(const std::string& function, const std::map<std::string, std::string>& parameters) override {
     const auto of = [&parameters](const char* name) {
@@ -83,7 +79,6 @@ class FromCluster : public Answers {
   }
 
  private:
-  std::unique_ptr<Cluster> cluster_;
   Serving serving_;
   Api api_;
 };
@@ -138,11 +133,11 @@ absl::StatusOr<std::unique_ptr<Answers>> Answers::Open(const std::string& data, 
     return absl::NotFoundError("there is no index in " + data + ": make one with webindex run --docs FOLDER --data " +
                                data);
   }
-  absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address.empty() ? ClusterIn(data) : address);
-  if (!cluster.ok()) return cluster.status();
-  if (absl::Status s = CreateTables(**cluster); !s.ok()) return s;
-  auto answers = std::make_unique<FromCluster>(*std::move(cluster), data);
-  if (absl::Status s = answers->Load(); !s.ok()) return s;
+  PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, Cluster::Open(address.empty() ? ClusterIn(data) : address));
+  PERCOLATOR_RETURN_IF_ERROR(CreateTables(cluster));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot now, cluster.GetSnapshot());
+  auto answers = std::make_unique<FromCluster>(cluster, data);
+  PERCOLATOR_RETURN_IF_ERROR(answers->Load(now));
   return answers;
 }
 

@@ -1,23 +1,20 @@
 #include "apps/webindex/api.h"
 
-#include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
-#include "apps/webindex/cells.h"
 #include "apps/webindex/document.pb.h"
 #include "apps/webindex/tables.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
 using nlohmann::json;
-using percolator::CellName;
 using percolator::Cluster;
 using percolator::ReadView;
-using percolator::RowIterator;
+using percolator::ScannedRow;
 using percolator::Snapshot;
 using percolator::Worker;
 
@@ -35,29 +32,29 @@ json HitJson(const Hit& hit) {
           {"rank", hit.rank}};
 }
 
-absl::StatusOr<uint64_t> RowsWith(ReadView& view, std::string_view table, std::string_view column) {
-  const std::unique_ptr<RowIterator> rows = view.Scan({.table = std::string(table), .columns = {std::string(column)}});
+template <typename T>
+absl::StatusOr<uint64_t> CountRows(const ReadView& view, const Column<T>& column) {
   uint64_t count = 0;
-  while (rows->Next()) ++count;
-  if (!rows->status().ok()) return rows->status();
+  for (const absl::StatusOr<ScannedRow>& row :
+       view.Scan(column.table(), {.columns = {std::string(column.name())}, .keys_only = true})) {
+    PERCOLATOR_RETURN_IF_ERROR(row.status());
+    ++count;
+  }
   return count;
 }
 
 // Clusters, and members of them that are not canonical.
-absl::Status CountClusters(ReadView& view, json& answer) {
-  const std::unique_ptr<RowIterator> rows =
-      view.Scan({.table = std::string(kClusters), .columns = {std::string(kChoice)}});
+absl::Status CountClusters(const ReadView& view, json& answer) {
   uint64_t clusters = 0;
   uint64_t duplicates = 0;
-  while (rows->Next()) {
-    const absl::StatusOr<Choice> choice = MessageIn<Choice>(rows->row().columns[0].value);
-    if (!choice.ok()) return choice.status();
+  for (const auto& choice : view.Scan(kChoice)) {
+    PERCOLATOR_RETURN_IF_ERROR(choice.status());
     ++clusters;
-    duplicates += choice->members_size() - 1;
+    duplicates += choice->value.members_size() - 1;
   }
   answer["clusters"] = clusters;
   answer["duplicates"] = duplicates;
-  return rows->status();
+  return absl::OkStatus();
 }
 
 uint64_t BytesOfFolder(const std::string& folder) {
@@ -86,20 +83,18 @@ std::string_view PhaseName(IndexingProgress::Phase phase) {
 
 }  // namespace
 
-Api::Api(Cluster* cluster, Worker* worker, const Serving* serving, ApiOptions options)
+Api::Api(const Cluster& cluster, Worker* worker, const Serving* serving, ApiOptions options)
     : cluster_(cluster), worker_(worker), serving_(serving), options_(std::move(options)) {}
 
-// Without ranks, if they can't be read, hits are in the order of their texts: better than none.
+// If ranks cannot be read, hits are in the order of their texts: better than none.
 std::vector<double> Api::RanksOf(const std::vector<std::string>& urls) const {
-  absl::StatusOr<Snapshot> now = cluster_->Now();
+  const absl::StatusOr<Snapshot> now = cluster_.GetSnapshot();
   if (!now.ok()) return {};
-  std::vector<CellName> cells;
-  for (const std::string& url : urls) cells.push_back(Cell(kPages, url, kRank));
-  const auto values = now->Get(cells);
-  if (!values.ok()) return {};
+  const auto stored = now->GetRows(kRank, urls);
+  if (!stored.ok()) return {};
   std::vector<double> ranks;
-  for (const std::optional<std::string>& value : *values) {
-    ranks.push_back(value.has_value() ? std::strtod(value->c_str(), nullptr) / static_cast<double>(kRankUnit) : 0);
+  for (const std::optional<int64_t>& rank : *stored) {
+    ranks.push_back(static_cast<double>(rank.value_or(0)) / static_cast<double>(kRankUnit));
   }
   return ranks;
 }
@@ -130,21 +125,17 @@ absl::StatusOr<json> Api::Search(std::string_view query, size_t offset, size_t l
 }
 
 absl::StatusOr<json> Api::Count() const {
-  absl::StatusOr<Snapshot> now = cluster_->Now();
-  if (!now.ok()) return now.status();
-  const struct {
-    const char* name;
-    std::string_view table;
-    std::string_view column;
-  } counted[] = {{"pages", kPages, kStat}, {"files", kFiles, kState}, {"links", kInlinks, kAnchors}};
-  json answer = {
-      {"documents", serving_->documents()}, {"terms", serving_->terms()}, {"postings", serving_->postings()}};
-  for (const auto& [name, table, column] : counted) {
-    const absl::StatusOr<uint64_t> count = RowsWith(*now, table, column);
-    if (!count.ok()) return count.status();
-    answer[name] = *count;
-  }
-  if (absl::Status s = CountClusters(*now, answer); !s.ok()) return s;
+  PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot now, cluster_.GetSnapshot());
+  PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t pages, CountRows(now, kStat));
+  PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t files, CountRows(now, kState));
+  PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t links, CountRows(now, kAnchors));
+  json answer = {{"documents", serving_->documents()},
+                 {"terms", serving_->terms()},
+                 {"postings", serving_->postings()},
+                 {"pages", pages},
+                 {"files", files},
+                 {"links", links}};
+  PERCOLATOR_RETURN_IF_ERROR(CountClusters(now, answer));
   if (!options_.data.empty()) answer["disk_bytes"] = BytesOfFolder(options_.data);
   return answer;
 }
@@ -153,9 +144,8 @@ absl::StatusOr<json> Api::Stats() const {
   const std::scoped_lock lock(count_mutex_);
   const Clock::time_point began = Clock::now();
   if (counted_.empty() || began >= counted_until_) {
-    const absl::StatusOr<json> answer = Count();
-    if (!answer.ok()) return answer.status();
-    counted_ = answer->dump();
+    PERCOLATOR_ASSIGN_OR_RETURN(const json answer, Count());
+    counted_ = answer.dump();
     const Clock::time_point ended = Clock::now();
     counted_until_ = ended + kCountedFor + kRestAfterCounting * (ended - began);
   }

@@ -54,20 +54,20 @@ struct IndexingProgress {
   double per_second = 0;
 };
 
-// All methods may be called by any thread.
+// Thread-safe.
 class Api {
  public:
-  // All must outlive it. `worker` may be null: then there is no Pipeline.
-  Api(percolator::Cluster* cluster, percolator::Worker* worker, const Serving* serving, ApiOptions options);
+  // `worker` and `serving` must outlive it. Without a worker there is no Pipeline.
+  Api(const percolator::Cluster& cluster, percolator::Worker* worker, const Serving* serving, ApiOptions options);
 
-  // kInvalidArgument: the query is too long, or the limits are out of bounds.
+  // Returns InvalidArgument if the query is too long or the limits are out of bounds.
   absl::StatusOr<nlohmann::json> Search(std::string_view query, size_t offset, size_t limit) const;
 
-  // kNotFound: there is no such page, and never was one that is remembered. With `at`, a timestamp of its history, also the
-  // text as it was then; kOutOfRange: that is not kept any more.
+  // Returns NotFound if there is no such page, and never was one that is remembered. With `at`, a timestamp of its
+  // history, also returns the text as it was then, or OutOfRange if that is no longer kept.
   absl::StatusOr<nlohmann::json> Page(const std::string& url, std::optional<uint64_t> at = std::nullopt) const;
 
-  // kFailedPrecondition: no worker runs here.
+  // Returns FailedPrecondition if no worker runs here.
   absl::StatusOr<nlohmann::json> Pipeline() const;
 
   // Counts; the answer may be a few seconds old, longer if counting takes long.
@@ -89,14 +89,14 @@ class Api {
     int64_t at_micros = 0;
     std::map<std::string, int64_t> commits;  // by observer
     percolator::Backlog backlog;
-    percolator::ClusterStats cluster;
+    percolator::ClusterMetrics cluster;
   };
 
   std::vector<double> RanksOf(const std::vector<std::string>& urls) const;
   absl::StatusOr<nlohmann::json> Count() const;
   absl::Status AddVersion(const std::string& url, uint64_t at, nlohmann::json& answer) const;
 
-  percolator::Cluster* const cluster_;
+  const percolator::Cluster cluster_;
   percolator::Worker* const worker_;
   const Serving* const serving_;
   const ApiOptions options_;

@@ -1,36 +1,26 @@
 // Everything that is known of a page.
 
-#include <cstdlib>
-#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/webindex/api.h"
-#include "apps/webindex/cells.h"
 #include "apps/webindex/document.pb.h"
 #include "apps/webindex/parse.h"
 #include "apps/webindex/tables.h"
 #include "apps/webindex/terms.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
 using nlohmann::json;
-using percolator::CellName;
 using percolator::ReadView;
-using percolator::RowIterator;
 using percolator::Snapshot;
 using percolator::Timestamp;
 
 namespace {
-
-// Assigns the message of a value, or returns the error.
-template <typename Message>
-absl::Status ParseInto(const Value& value, Message& message) {
-  absl::StatusOr<Message> parsed = MessageIn<Message>(value);
-  if (!parsed.ok()) return parsed.status();
-  message = *std::move(parsed);
-  return absl::OkStatus();
-}
 
 template <typename Strings>
 json StringsJson(const Strings& strings) {
@@ -46,16 +36,14 @@ json LinksJson(const Links& links) {
   return {{"links", std::move(shown)}, {"count", count}, {"more", count > kShownLinks}};
 }
 
-absl::StatusOr<json> LinksToJson(ReadView& view, const std::string& url) {
-  const std::unique_ptr<RowIterator> rows =
-      view.Scan({.table = std::string(kInlinks), .rows = PairsOf(url), .columns = {std::string(kAnchors)}});
+absl::StatusOr<json> LinksToJson(const ReadView& view, const std::string& url) {
   json shown = json::array();
   bool more = false;
-  while (!more && rows->Next()) {
+  for (const auto& link : view.Scan(kAnchors, {.rows = PairsOf(url), .limit = kShownLinks + 1})) {
+    PERCOLATOR_RETURN_IF_ERROR(link.status());
     more = shown.size() == kShownLinks;
-    if (!more) shown.push_back({{"url", SecondOf(rows->row().key)}, {"anchor", rows->row().columns[0].value}});
+    if (!more) shown.push_back({{"url", SecondOf(link->row)}, {"anchor", link->value}});
   }
-  if (!rows->status().ok()) return rows->status();
   return json{{"links", std::move(shown)}, {"more", more}};
 }
 
@@ -70,7 +58,7 @@ json HistoryJson(const History& history) {
   return versions;
 }
 
-// The cells of a page, parsed.
+// The cells of a page; empty if it has none.
 struct PageCells {
   bool exists = false;
   Text text;
@@ -80,40 +68,30 @@ struct PageCells {
   History history;
   Summary summary;
   FileStat stat;
-  std::string cluster;
+  std::optional<std::string> cluster;
   double rank = 0;
 };
 
-absl::StatusOr<PageCells> ReadCells(ReadView& view, const std::string& url) {
-  std::vector<CellName> names;
-  for (const std::string_view column :
-       {kText, kIdentity, kLinks, kResources, kHistory, kSummary, kStat, kCluster, kRank}) {
-    names.push_back(Cell(kPages, url, column));
-  }
-  absl::StatusOr<std::vector<Value>> values = view.Get(names);
-  if (!values.ok()) return values.status();
-  PageCells cells;
-  absl::Status status = ParseInto((*values)[0], cells.text);
-  status.Update(ParseInto((*values)[1], cells.identity));
-  status.Update(ParseInto((*values)[2], cells.links));
-  status.Update(ParseInto((*values)[3], cells.resources));
-  status.Update(ParseInto((*values)[4], cells.history));
-  status.Update(ParseInto((*values)[5], cells.summary));
-  status.Update(ParseInto((*values)[6], cells.stat));
-  if (!status.ok()) return status;
-  cells.exists = (*values)[6].has_value();
-  cells.cluster = (*values)[7].value_or("");
-  cells.rank = std::strtod((*values)[8].value_or("0").c_str(), nullptr) / static_cast<double>(kRankUnit);
-  return cells;
+absl::StatusOr<PageCells> ReadCells(const ReadView& view, const std::string& url) {
+  PERCOLATOR_ASSIGN_OR_RETURN(
+      (auto [text, identity, links, resources, history, summary, stat, cluster, rank]),
+      view.GetColumns(url, kText, kIdentity, kLinks, kResources, kHistory, kSummary, kStat, kCluster, kRank));
+  return PageCells{.exists = stat.has_value(),
+                   .text = std::move(text).value_or(Text()),
+                   .identity = std::move(identity).value_or(Identity()),
+                   .links = std::move(links).value_or(Links()),
+                   .resources = std::move(resources).value_or(Resources()),
+                   .history = std::move(history).value_or(History()),
+                   .summary = std::move(summary).value_or(Summary()),
+                   .stat = std::move(stat).value_or(FileStat()),
+                   .cluster = std::move(cluster),
+                   .rank = static_cast<double>(rank.value_or(0)) / static_cast<double>(kRankUnit)};
 }
 
-absl::StatusOr<json> ClusterJson(ReadView& view, const std::string& key) {
-  if (key.empty()) return json(nullptr);
-  const absl::StatusOr<Value> value = view.Get(kClusters, key, kChoice);
-  if (!value.ok()) return value.status();
-  const absl::StatusOr<Choice> choice = MessageIn<Choice>(*value);
-  if (!choice.ok()) return choice.status();
-  return json{{"key", key}, {"canonical", choice->canonical()}, {"members", StringsJson(choice->members())}};
+absl::StatusOr<json> ClusterJson(const ReadView& view, const std::optional<std::string>& key) {
+  if (!key.has_value()) return json(nullptr);
+  PERCOLATOR_ASSIGN_OR_RETURN(const Choice choice, view.Get(kChoice, *key, {}));
+  return json{{"key", *key}, {"canonical", choice.canonical()}, {"members", StringsJson(choice.members())}};
 }
 
 json PageJson(const std::string& url, const PageCells& cells) {
@@ -144,16 +122,15 @@ json PageJson(const std::string& url, const PageCells& cells) {
 // A version is made by parsing the contents as they were: at the moment of a timestamp in the history the text that was made
 // of them was not there yet.
 absl::Status Api::AddVersion(const std::string& url, uint64_t at, json& answer) const {
-  absl::StatusOr<Snapshot> then = cluster_->AsOf(Timestamp(at));
+  const absl::StatusOr<Snapshot> then = cluster_.GetSnapshotAt(Timestamp(at));
   if (absl::IsOutOfRange(then.status())) {
     return absl::OutOfRangeError("this version of the page is not kept any more");
   }
   if (!then.ok()) return then.status();
-  const absl::StatusOr<Value> contents = then->Get(kPages, url, kContents);
-  if (!contents.ok()) return contents.status();
-  json version = {{"timestamp", std::to_string(at)}, {"exists", contents->has_value()}};
-  if (contents->has_value()) {
-    const ParsedPage parsed = ParsePage(options_.base, url, **contents);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> contents, then->Get(kContents, url));
+  json version = {{"timestamp", std::to_string(at)}, {"exists", contents.has_value()}};
+  if (contents.has_value()) {
+    const ParsedPage parsed = ParsePage(options_.base, url, *contents);
     version["title"] = parsed.text.title();
     version["text"] = CutAtCharacter(parsed.text.body(), kShownText);
   }
@@ -162,22 +139,18 @@ absl::Status Api::AddVersion(const std::string& url, uint64_t at, json& answer) 
 }
 
 absl::StatusOr<json> Api::Page(const std::string& url, std::optional<uint64_t> at) const {
-  absl::StatusOr<Snapshot> now = cluster_->Now();
-  if (!now.ok()) return now.status();
-  const absl::StatusOr<PageCells> cells = ReadCells(*now, url);
-  if (!cells.ok()) return cells.status();
-  absl::StatusOr<json> links_in = LinksToJson(*now, url);
-  if (!links_in.ok()) return links_in.status();
-  if (!cells->exists && cells->history.versions().empty() && (*links_in)["links"].empty()) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot now, cluster_.GetSnapshot());
+  PERCOLATOR_ASSIGN_OR_RETURN(const PageCells cells, ReadCells(now, url));
+  PERCOLATOR_ASSIGN_OR_RETURN(json links_in, LinksToJson(now, url));
+  if (!cells.exists && cells.history.versions().empty() && links_in["links"].empty()) {
     return absl::NotFoundError("there is no page " + url);
   }
-  absl::StatusOr<json> cluster = ClusterJson(*now, cells->cluster);
-  if (!cluster.ok()) return cluster.status();
-  json answer = PageJson(url, *cells);
-  answer["links_in"] = *std::move(links_in);
-  answer["cluster"] = *std::move(cluster);
+  PERCOLATOR_ASSIGN_OR_RETURN(json cluster, ClusterJson(now, cells.cluster));
+  json answer = PageJson(url, cells);
+  answer["links_in"] = std::move(links_in);
+  answer["cluster"] = std::move(cluster);
   if (at.has_value()) {
-    if (absl::Status s = AddVersion(url, *at, answer); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(AddVersion(url, *at, answer));
   }
   return answer;
 }

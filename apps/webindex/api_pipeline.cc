@@ -8,11 +8,12 @@
 #include <utility>
 
 #include "apps/webindex/api.h"
+#include "apps/webindex/tables.h"
 
 namespace webindex {
 
 using nlohmann::json;
-using percolator::ClusterStats;
+using percolator::ClusterMetrics;
 using percolator::Duration;
 using percolator::ObserverMetrics;
 using percolator::Quarantined;
@@ -137,7 +138,7 @@ json ObserverJson(const ObserverMetrics& metrics, double per_second) {
           {"commits", metrics.commits},
           {"conflicts", metrics.conflicts},
           {"failures", metrics.failures},
-          {"troubles", metrics.troubles},
+          {"transient_errors", metrics.transient_errors},
           {"quarantined", metrics.quarantined},
           {"pending", metrics.pending},
           {"oldest_micros", metrics.oldest.count()},
@@ -146,14 +147,14 @@ json ObserverJson(const ObserverMetrics& metrics, double per_second) {
           {"per_second", per_second}};
 }
 
-json ClusterStatsJson(const ClusterStats& stats) {
+json ClusterStatsJson(const ClusterMetrics& stats) {
   return {{"commits", stats.commits},
           {"conflicts", stats.conflicts},
           {"unknown_outcomes", stats.unknown_outcomes},
           {"store_reads", stats.store_reads},
-          {"prefetched", stats.prefetched},
-          {"prefetches_used", stats.prefetches_used},
-          {"locks_met", stats.locks_met},
+          {"prefetched", stats.cells_prefetched},
+          {"prefetches_used", stats.prefetched_cells_used},
+          {"locks_met", stats.foreign_locks_found},
           {"rolled_forward", stats.rolled_forward},
           {"rolled_back", stats.rolled_back},
           {"versions_collected", stats.versions_collected}};
@@ -190,18 +191,16 @@ double Seconds(std::chrono::steady_clock::duration duration) { return std::chron
 void Api::Sample() {
   Sampled sample;
   sample.when = Clock::now();
-  sample.at_micros =
-      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
-          .count();
+  sample.at_micros = NowMicros();
   int64_t quarantined = 0;
   if (worker_ != nullptr) {
-    for (const ObserverMetrics& metrics : worker_->Metrics()) {
+    for (const ObserverMetrics& metrics : worker_->metrics()) {
       sample.commits[metrics.name] = metrics.commits;
       quarantined += metrics.quarantined;
     }
   }
-  if (const auto backlog = cluster_->NotificationBacklog(kMostCounted); backlog.ok()) sample.backlog = *backlog;
-  sample.cluster = cluster_->stats();
+  if (const auto backlog = cluster_.CountNotifications(kMostCounted); backlog.ok()) sample.backlog = *backlog;
+  sample.cluster = cluster_.metrics();
   // Entries of an earlier process are there at the first sample, those of this one are counted.
   std::optional<std::vector<Quarantined>> entries;
   {
@@ -232,7 +231,7 @@ absl::StatusOr<json> Api::Pipeline() const {
                                    [&](const Sampled& sample) { return now - sample.when >= kRateOver; });
   const Sampled* const base = before != samples.rend() ? &*before : samples.empty() ? nullptr : &samples.front();
   json observers = json::array();
-  for (const ObserverMetrics& metrics : worker_->Metrics()) {
+  for (const ObserverMetrics& metrics : worker_->metrics()) {
     double per_second = 0;
     if (base != nullptr && base->commits.contains(metrics.name) && now > base->when) {
       per_second = static_cast<double>(metrics.commits - base->commits.at(metrics.name)) / Seconds(now - base->when);
@@ -257,7 +256,7 @@ absl::StatusOr<json> Api::Pipeline() const {
   answer["description"] = description;
   answer["history"] = std::move(history);
   answer["latencies"] = LatenciesJson(serving_->Latencies());
-  answer["cluster"] = ClusterStatsJson(cluster_->stats());
+  answer["cluster"] = ClusterStatsJson(cluster_.metrics());
   answer["backlog"] = {{"cells", samples.empty() ? 0 : samples.back().backlog.cells},
                        {"most", kMostCounted},
                        {"oldest_micros", samples.empty() ? 0 : samples.back().backlog.oldest.count()}};

@@ -5,27 +5,24 @@
 // a circle, or after kMostHops pages ("url:URL"). It follows all pages on it, so a change of any of them leads to a new walk.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
-#include "apps/webindex/cells.h"
 #include "apps/webindex/document.pb.h"
 #include "apps/webindex/observers.h"
 #include "apps/webindex/tables.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
-using percolator::CellName;
+using percolator::ReadView;
 using percolator::ReadWrite;
-using percolator::RowIterator;
 
 namespace {
 
@@ -39,7 +36,7 @@ std::string ContentKey(const Identity& identity) {
 }
 std::string UrlKey(const std::string& url) { return "url:" + url; }
 
-absl::StatusOr<Walk> WalkFrom(ReadWrite& t, const std::string& url) {
+absl::StatusOr<Walk> WalkFrom(const ReadView& view, const std::string& url) {
   Walk walk;
   std::string at = url;
   while (true) {
@@ -53,60 +50,44 @@ absl::StatusOr<Walk> WalkFrom(ReadWrite& t, const std::string& url) {
       return walk;
     }
     walk.pages.push_back(at);
-    const absl::StatusOr<Value> value = t.Get(kPages, at, kIdentity);
-    if (!value.ok()) return value.status();
-    const absl::StatusOr<Identity> identity = MessageIn<Identity>(*value);
-    if (!identity.ok()) return identity.status();
-    if (!value->has_value() || identity->moved_to().empty()) {
-      walk.cluster = value->has_value() ? ContentKey(*identity) : UrlKey(at);
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<Identity> identity, view.Get(kIdentity, at));
+    if (!identity.has_value() || identity->moved_to().empty()) {
+      walk.cluster = identity.has_value() ? ContentKey(*identity) : UrlKey(at);
       return walk;
     }
     at = identity->moved_to();
   }
 }
 
-absl::Status Leave(ReadWrite& t, const std::string& key, const std::string& url) {
-  if (absl::Status s = t.Delete(kMembers, PairRow(key, url), kMember); !s.ok()) return s;
-  return t.Notify(kClusters, key, kChoose);
+void Leave(ReadWrite& t, const std::string& key, const std::string& url) {
+  t.Delete(kMember, PairRow(key, url));
+  t.Notify(kChoose, key);
 }
 
-absl::Status Join(ReadWrite& t, const std::string& key, const std::string& url) {
-  if (absl::Status s = t.Set(kMembers, PairRow(key, url), kMember, "1"); !s.ok()) return s;
-  return t.Notify(kClusters, key, kChoose);
+void Join(ReadWrite& t, const std::string& key, const std::string& url) {
+  t.Set(kMember, PairRow(key, url), true);
+  t.Notify(kChoose, key);
 }
 
-// The members of a cluster, in order; `most` of them.
-absl::StatusOr<std::vector<std::string>> MembersOf(ReadWrite& t, const std::string& key, size_t most) {
+// Returns the members of a cluster, in order; at most `most`.
+absl::StatusOr<std::vector<std::string>> MembersOf(const ReadView& view, const std::string& key, size_t most) {
   std::vector<std::string> members;
-  const std::unique_ptr<RowIterator> rows =
-      t.Scan({.table = std::string(kMembers), .rows = PairsOf(key), .columns = {std::string(kMember)}});
-  while (members.size() < most && rows->Next()) members.emplace_back(SecondOf(rows->row().key));
-  if (!rows->status().ok()) return rows->status();
+  for (const auto& member : view.Scan(kMember, {.rows = PairsOf(key)})) {
+    PERCOLATOR_RETURN_IF_ERROR(member.status());
+    members.emplace_back(SecondOf(member->row));
+    if (members.size() == most) break;
+  }
   return members;
 }
 
-// Of the highest rank; of these the first.
-absl::StatusOr<std::string> Highest(ReadWrite& t, const std::vector<std::string>& members) {
-  std::vector<CellName> cells;
-  for (const std::string& url : members) cells.push_back(Cell(kPages, url, kRank));
-  const absl::StatusOr<std::vector<Value>> ranks = t.Get(cells);
-  if (!ranks.ok()) return ranks.status();
-  size_t best = 0;
-  int64_t highest = -1;
-  for (size_t i = 0; i < members.size(); ++i) {
-    int64_t rank = 0;  // it has none yet
-    if ((*ranks)[i].has_value() && !absl::SimpleAtoi(*(*ranks)[i], &rank)) {
-      return absl::DataLossError("the rank of " + members[i] + " is not a number");
-    }
-    if (rank <= highest) continue;
-    highest = rank;
-    best = i;
-  }
-  return members[best];
+// Returns the member of the highest rank; of several, the first. A member without a rank comes last.
+absl::StatusOr<std::string> Highest(const ReadView& view, const std::vector<std::string>& members) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> ranks, view.GetRows(kRank, members));
+  return members[static_cast<size_t>(std::max_element(ranks.begin(), ranks.end()) - ranks.begin())];
 }
 
-// Those whose place in the index may be another now. The canonical page always: its anchors are those of all members, and
-// a member may have left and come back, with other anchors, between two choices.
+// Returns the pages whose place in the index may be another now. The canonical page always: its anchors are those of
+// all members, and a member may have left and come back, with other anchors, between two choices.
 std::set<std::string> Affected(const Choice& before, const Choice& now) {
   std::set<std::string> pages(now.members().begin(), now.members().end());
   for (const std::string& url : before.members()) pages.erase(url);
@@ -119,60 +100,47 @@ std::set<std::string> Affected(const Choice& before, const Choice& now) {
 }  // namespace
 
 absl::Status FindCluster(ReadWrite& t, const std::string& url) {
-  const absl::StatusOr<std::vector<Value>> values = t.Get({Cell(kPages, url, kIdentity), Cell(kPages, url, kCluster)});
-  if (!values.ok()) return values.status();
-  const Value& was = (*values)[1];
-  Value cluster;  // none, if there is no such page
-  std::set<std::string> topics;
-  if ((*values)[0].has_value()) {
-    absl::StatusOr<Walk> walk = WalkFrom(t, url);
-    if (!walk.ok()) return walk.status();
-    for (size_t i = 1; i < walk->pages.size(); ++i) topics.insert(MovedTopic(walk->pages[i]));
-    cluster = std::move(walk->cluster);
+  PERCOLATOR_ASSIGN_OR_RETURN((const auto [identity, was]), t.GetColumns(url, kIdentity, kCluster));
+  std::optional<std::string> cluster;  // absent if there is no such page
+  Topics topics;
+  if (identity.has_value()) {
+    PERCOLATOR_ASSIGN_OR_RETURN(Walk walk, WalkFrom(t, url));
+    for (size_t i = 1; i < walk.pages.size(); ++i) topics.insert(MovedTopic(walk.pages[i]));
+    cluster = std::move(walk.cluster);
   }
-  const absl::StatusOr<bool> relied_on = Subscribe(t, url, kWalk, topics);
-  if (!relied_on.ok()) return relied_on.status();
-  if (!*relied_on) return t.Notify(kPages, url, kRecluster);  // walks again, now that it will be told of changes
-  if (absl::Status s = PutOrVerify(t, kPages, url, kCluster, was, cluster); !s.ok() || cluster == was) return s;
-  if (was.has_value()) {
-    if (absl::Status s = Leave(t, *was, url); !s.ok()) return s;
+  PERCOLATOR_ASSIGN_OR_RETURN(const bool relied_on, Subscribe(t, url, kWalk, topics));
+  if (!relied_on) {
+    t.Notify(kRecluster, url);  // walks again, now that it will be told of changes
+    return absl::OkStatus();
   }
-  if (cluster.has_value()) {
-    if (absl::Status s = Join(t, *cluster, url); !s.ok()) return s;
-  }
-  return t.Notify(kPages, url, kReindex);
+  if (!t.SetOrVerify(kCluster, url, was, cluster)) return absl::OkStatus();
+  if (was.has_value()) Leave(t, *was, url);
+  if (cluster.has_value()) Join(t, *cluster, url);
+  t.Notify(kReindex, url);
+  return absl::OkStatus();
 }
 
 absl::Status ChooseCanonical(ReadWrite& t, const std::string& key) {
-  absl::StatusOr<std::vector<std::string>> members = MembersOf(t, key, SIZE_MAX);
-  if (!members.ok()) return members.status();
-  const absl::StatusOr<Value> was = t.Get(kClusters, key, kChoice);
-  if (!was.ok()) return was.status();
-  const absl::StatusOr<Choice> before = MessageIn<Choice>(*was);
-  if (!before.ok()) return before.status();
-
-  Choice now;
-  if (!members->empty()) {
-    absl::StatusOr<std::string> highest = Highest(t, *members);
-    if (!highest.ok()) return highest.status();
-    now.set_canonical(*std::move(highest));
-    for (std::string& url : *members) now.add_members(std::move(url));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<std::string> members, MembersOf(t, key, SIZE_MAX));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<Choice> before, t.Get(kChoice, key));
+  std::optional<Choice> now;  // absent if there are no members
+  if (!members.empty()) {
+    PERCOLATOR_ASSIGN_OR_RETURN(std::string highest, Highest(t, members));
+    now.emplace().set_canonical(std::move(highest));
+    for (std::string& url : members) now->add_members(std::move(url));
   }
-  const Value choice = now.members().empty() ? Value() : Value(now.SerializeAsString());
-  if (absl::Status s = PutOrVerify(t, kClusters, key, kChoice, *was, choice); !s.ok()) return s;
-  for (const std::string& url : Affected(*before, now)) {
-    if (absl::Status s = t.Notify(kPages, url, kReindex); !s.ok()) return s;
-  }
+  t.SetOrVerify(kChoice, key, before, now);
+  for (const std::string& url : Affected(before.value_or(Choice()), now.value_or(Choice()))) t.Notify(kReindex, url);
   return absl::OkStatus();
 }
 
 // The members are counted where they are, not in the choice, which may be about to be made.
 absl::Status ReconsiderChoice(ReadWrite& t, const std::string& url) {
-  const absl::StatusOr<Value> cluster = t.Get(kPages, url, kCluster);
-  if (!cluster.ok() || !cluster->has_value()) return cluster.status();
-  const absl::StatusOr<std::vector<std::string>> members = MembersOf(t, **cluster, 2);
-  if (!members.ok() || members->size() < 2) return members.status();
-  return t.Notify(kClusters, **cluster, kChoose);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> cluster, t.Get(kCluster, url));
+  if (!cluster.has_value()) return absl::OkStatus();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> members, MembersOf(t, *cluster, 2));
+  if (members.size() == 2) t.Notify(kChoose, *cluster);
+  return absl::OkStatus();
 }
 
 }  // namespace webindex

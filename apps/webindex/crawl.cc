@@ -12,16 +12,15 @@
 #include <optional>
 #include <utility>
 
-#include "apps/webindex/cells.h"
 #include "apps/webindex/originals.h"
 #include "apps/webindex/parse.h"
 #include "apps/webindex/tables.h"
 #include "apps/webindex/terms.h"
 #include "apps/webindex/url.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
-using percolator::ReadView;
 using percolator::ReadWrite;
 using percolator::RowRange;
 
@@ -117,24 +116,22 @@ absl::Status ReadOther(int fd, std::string_view path, FileRead& file) {
 
 constexpr int kMostReadings = 5;
 
-// Reads the file unless it is as it was `loaded`: then absent. One that changes meanwhile is read again; if that does not
-// end, its stat tells that it has changed. kNotFound: there is no such file, or it is not a regular one.
+// Reads the file. Returns nullopt if it is as it was `loaded`, and NotFound if it does not exist or is not a regular
+// file. A file that changes meanwhile is read again; if that does not end, its stat tells that it has changed.
 absl::StatusOr<std::optional<FileRead>> ReadIfChanged(const std::string& folder, const std::string& path,
                                                       const FileStat& loaded) {
   FileRead file;
   for (int reading = 0; reading < kMostReadings; ++reading) {
-    const absl::StatusOr<Descriptor> opened = OpenBelow(folder, path);
-    if (!opened.ok()) return opened.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const Descriptor opened, OpenBelow(folder, path));
     struct stat before {};
     struct stat after {};
-    if (fstat(opened->get(), &before) != 0) return absl::InternalError("can't be examined");
+    if (fstat(opened.get(), &before) != 0) return absl::InternalError("can't be examined");
     if (!S_ISREG(before.st_mode)) return absl::NotFoundError("not a regular file");
     file.stat = StatOf(before);
     if (IsUnchanged(loaded, file.stat)) return std::nullopt;
     file.stat.set_loaded_micros(NowMicros());
-    absl::Status status = IsPage(path) ? ReadPage(opened->get(), file) : ReadOther(opened->get(), path, file);
-    if (!status.ok()) return status;
-    if (fstat(opened->get(), &after) == 0 && IsSameFile(file.stat, StatOf(after))) break;
+    PERCOLATOR_RETURN_IF_ERROR(IsPage(path) ? ReadPage(opened.get(), file) : ReadOther(opened.get(), path, file));
+    if (fstat(opened.get(), &after) == 0 && IsSameFile(file.stat, StatOf(after))) break;
   }
   return file;
 }
@@ -146,10 +143,9 @@ bool IsAtOrBelow(std::string_view url, std::string_view path) {
   return path.empty() || (url.starts_with(path) && (url.size() == path.size() || url[path.size()] == '/'));
 }
 
-// Where the files of a url are: the table, and the column of what is loaded.
-std::pair<std::string_view, std::string_view> CellsOf(std::string_view url) {
-  return IsPage(url) ? std::pair(kPages, kContents) : std::pair(kFiles, kState);
-}
+// Where a file is: its stat, and what is loaded of it.
+const Column<FileStat>& StatColumn(std::string_view url) { return IsPage(url) ? kStat : kFileStat; }
+const Column<std::string>& LoadedColumn(std::string_view url) { return IsPage(url) ? kContents : kEncoded<kState>; }
 
 // The path of an entry of the list: itself, or what it is under the base. Absent: outside.
 std::optional<std::string> ListedPath(std::string_view base, const std::string& entry) {
@@ -184,7 +180,7 @@ class Crawl::Plan {
     // In this order: what is not being loaded any more is in the tables; and a file that has the stat which is known then
     // was not changed since it was loaded.
     const std::vector<std::string> loading = LoadingAt(path);
-    if (absl::Status s = ReadTables(path); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(ReadTables(path));
     for (const std::string& url : loading) known_.try_emplace(url);
     if (crawl_.options_.only_listed) {
       AddListed(path);
@@ -211,28 +207,18 @@ class Crawl::Plan {
   }
 
   absl::Status ReadTables(const std::string& path) {
-    absl::StatusOr<percolator::Snapshot> now = crawl_.cluster_->Now();
-    if (!now.ok()) return now.status();
-    for (const std::string_view table : {kPages, kFiles}) {
-      if (path.empty()) {
-        if (absl::Status s = ReadStats(*now, table, RowRange::All()); !s.ok()) return s;
-        continue;
-      }
-      for (const RowRange& rows : {RowRange::Single(path), RowRange::Prefix(path + "/")}) {
-        if (absl::Status s = ReadStats(*now, table, rows); !s.ok()) return s;
+    PERCOLATOR_ASSIGN_OR_RETURN(const percolator::Snapshot now, crawl_.cluster_.GetSnapshot());
+    std::vector<RowRange> ranges = {RowRange::Single(path), RowRange::Prefix(path + "/")};
+    if (path.empty()) ranges = {RowRange::All()};
+    for (const Column<FileStat>* column : {&kStat, &kFileStat}) {
+      for (const RowRange& rows : ranges) {
+        for (auto& stat : now.Scan(*column, {.rows = rows})) {
+          PERCOLATOR_RETURN_IF_ERROR(stat.status());
+          known_[stat->row] = std::move(stat->value);
+        }
       }
     }
     return absl::OkStatus();
-  }
-
-  absl::Status ReadStats(ReadView& view, std::string_view table, const RowRange& range) {
-    const auto rows = view.Scan({.table = std::string(table), .rows = range, .columns = {std::string(kStat)}});
-    while (rows->Next()) {
-      absl::StatusOr<FileStat> stat = MessageIn<FileStat>(rows->row().columns.at(0).value);
-      if (!stat.ok()) return stat.status();
-      known_[rows->row().key] = *std::move(stat);
-    }
-    return rows->status();
   }
 
   void AddListed(const std::string& path) {
@@ -318,7 +304,8 @@ class Crawl::Loading {
 
 // --- Loading ---------------------------------------------------------------------------------------------------------------
 
-Crawl::Crawl(percolator::Cluster* cluster, CrawlOptions options) : cluster_(cluster), options_(std::move(options)) {
+Crawl::Crawl(const percolator::Cluster& cluster, CrawlOptions options)
+    : cluster_(cluster), options_(std::move(options)) {
   for (const std::string& entry : options_.list) {
     if (std::optional<std::string> path = ListedPath(options_.base, entry); path.has_value()) listed_.insert(*path);
   }
@@ -340,10 +327,10 @@ absl::StatusOr<CrawlResult> Crawl::Update(const std::string& path) {
     return absl::NotFoundError("there is no folder " + options_.folder);
   }
   Plan plan(this);
-  if (absl::Status s = plan.Make(path); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(plan.Make(path));
   {
     const Loading loading(this, plan.tasks());
-    if (absl::Status s = LoadAll(plan.tasks()); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(LoadAll(plan.tasks()));
   }
   CrawlResult result{.unchanged = plan.unchanged(), .problems = plan.problems()};
   for (const Task& task : plan.tasks()) {
@@ -357,23 +344,23 @@ absl::StatusOr<CrawlResult> Crawl::Update(const std::string& path) {
   return result;
 }
 
-// Few at once, as people edit files, are not worth a Loader and its threads.
+// A few at once, as people edit files, are not worth a Loader and its threads.
 absl::Status Crawl::LoadAll(std::vector<Task>& tasks) {
   constexpr size_t kFew = 16;
+  const percolator::TransactionOptions transaction{.prefetch_profile = "load"};
   if (tasks.size() <= kFew) {
     absl::Status first;
     for (Task& task : tasks) {
-      first.Update(cluster_->Transact([&](ReadWrite& t) { return Load(t, task); }, {.kind = "load"}).status());
+      first.Update(cluster_.Transact([&](ReadWrite& t) { return Load(t, task); }, transaction));
     }
     return first;
   }
-  percolator::LoaderOptions loading{.threads = options_.threads,
-                                    .max_backlog = options_.max_backlog,
-                                    .max_age = options_.max_age,
-                                    .transact = {.kind = "load"},
-                                    .expected = tasks.size(),
-                                    .on_progress = options_.on_progress};
-  percolator::Loader loader(cluster_, loading);
+  percolator::Loader loader(cluster_, {.threads = options_.threads,
+                                       .max_backlog = options_.max_backlog,
+                                       .max_backlog_age = options_.max_backlog_age,
+                                       .transaction = transaction,
+                                       .expected = tasks.size(),
+                                       .on_progress = options_.on_progress});
   for (Task& task : tasks) loader.Add([this, &task](ReadWrite& t) { return Load(t, task); });
   return loader.Finish();
 }
@@ -381,39 +368,39 @@ absl::Status Crawl::LoadAll(std::vector<Task>& tasks) {
 // Makes the tables as the file is, whether it is there or not.
 absl::Status Crawl::Load(ReadWrite& t, Task& task) {
   task = {.url = std::move(task.url)};  // it may be run again
-  const absl::StatusOr<Value> stat = t.Get(CellsOf(task.url).first, task.url, kStat);
-  if (!stat.ok()) return stat.status();
-  const absl::StatusOr<FileStat> loaded = MessageIn<FileStat>(*stat);
-  if (!loaded.ok()) return loaded.status();
-  if (!IsWanted(task.url)) return Write(t, task, *stat, std::nullopt);
-  absl::StatusOr<std::optional<FileRead>> file = ReadIfChanged(options_.folder, task.url, *loaded);
-  if (absl::IsNotFound(file.status())) return Write(t, task, *stat, std::nullopt);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<FileStat> stat, t.Get(StatColumn(task.url), task.url));
+  if (!IsWanted(task.url)) return Write(t, task, stat, std::nullopt);
+  const absl::StatusOr<std::optional<FileRead>> file =
+      ReadIfChanged(options_.folder, task.url, stat.value_or(FileStat()));
+  if (absl::IsNotFound(file.status())) return Write(t, task, stat, std::nullopt);
   if (!file.ok()) {
     task.problem = std::string(file.status().message());
     return absl::OkStatus();
   }
-  if (!file->has_value()) return t.Verify(CellsOf(task.url).first, task.url, kStat);
-  return Write(t, task, *stat, **std::move(file));
+  if (file->has_value()) return Write(t, task, stat, *file);
+  t.Verify(StatColumn(task.url), task.url);
+  return absl::OkStatus();
 }
 
 // Contents that are the same are not written, so a file that was only touched is no work for anybody.
-absl::Status Crawl::Write(ReadWrite& t, Task& task, const Value& stat, const std::optional<FileRead>& file) {
-  const auto [table, column] = CellsOf(task.url);
-  const absl::StatusOr<Value> was = t.Get(table, task.url, column);
-  if (!was.ok()) return was.status();
-  Value now;
-  Value now_stat;
+absl::Status Crawl::Write(ReadWrite& t, Task& task, const std::optional<FileStat>& stat,
+                          const std::optional<FileRead>& file) {
+  const Column<std::string>& column = LoadedColumn(task.url);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> was, t.Get(column, task.url));
+  std::optional<std::string> now;
+  std::optional<FileStat> now_stat;
   if (file.has_value()) {
-    now = IsPage(task.url) ? file->contents : file->state.SerializeAsString();
-    now_stat = file->stat.SerializeAsString();
+    now = IsPage(task.url) ? file->contents : kState.Encode(file->state);
+    now_stat = file->stat;
     if (IsPage(task.url) && file->stat.bytes() > kMostContents)
       task.problem = "too large: only the beginning is stored";
   }
-  if (now != *was) {
+  if (now != was) {
     task.outcome = now.has_value() ? Outcome::kLoaded : Outcome::kDeleted;
-    if (absl::Status s = Put(t, table, task.url, column, now); !s.ok()) return s;
+    t.SetOrDelete(column, task.url, now);
   }
-  return PutOrVerify(t, table, task.url, kStat, stat, now_stat);
+  t.SetOrVerify(StatColumn(task.url), task.url, stat, now_stat);
+  return absl::OkStatus();
 }
 
 bool Crawl::IsWanted(std::string_view url) const {

@@ -45,7 +45,7 @@ struct CrawlOptions {
   int threads = 4;
   // See LoaderOptions. Zero, no bound, if there is no worker: else the crawl would wait for one.
   size_t max_backlog = 10'000;
-  percolator::Duration max_age = std::chrono::seconds(10);
+  percolator::Duration max_backlog_age = std::chrono::seconds(10);
   std::function<void(const percolator::LoadProgress&)> on_progress;
   // A file that is left out or cut, and why: unreadable, a name that can't be, too large. By any thread.
   std::function<void(const std::string& path, const std::string& why)> on_problem;
@@ -63,11 +63,10 @@ FileState FileStateOf(std::string_view path, std::string_view contents);
 
 struct FileRead;
 
-// Run and Refresh may be called by any thread.
+// Thread-safe.
 class Crawl {
  public:
-  // The cluster must outlive it.
-  Crawl(percolator::Cluster* cluster, CrawlOptions options);
+  Crawl(const percolator::Cluster& cluster, CrawlOptions options);
 
   // Makes the tables as the folder is now. kNotFound: there is no such folder.
   absl::StatusOr<CrawlResult> Run();
@@ -88,12 +87,12 @@ class Crawl {
   absl::StatusOr<CrawlResult> Update(const std::string& path);
   absl::Status LoadAll(std::vector<Task>& tasks);
   absl::Status Load(percolator::ReadWrite& t, Task& task);
-  static absl::Status Write(percolator::ReadWrite& t, Task& task, const std::optional<std::string>& stat,
+  static absl::Status Write(percolator::ReadWrite& t, Task& task, const std::optional<FileStat>& stat,
                             const std::optional<FileRead>& file);
   bool IsWanted(std::string_view url) const;
   void Report(const std::string& path, const std::string& why) const;
 
-  percolator::Cluster* const cluster_;
+  const percolator::Cluster cluster_;
   const CrawlOptions options_;
   std::set<std::string, std::less<>> listed_;
   std::mutex mutex_;

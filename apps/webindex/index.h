@@ -25,8 +25,8 @@ struct WebIndexOptions {
 
 class WebIndex {
  public:
-  // Opens the cluster, makes the tables, starts the worker: what an earlier process has left undone goes on. kFailedPrecondition:
-  // the tables were made for another base.
+  // Opens the cluster, creates the tables and starts the worker: what an earlier process has left undone goes on.
+  // Returns FailedPrecondition if the tables were made for another base.
   static absl::StatusOr<std::unique_ptr<WebIndex>> Open(const WebIndexOptions& options);
   // Closes, if Close was not called.
   ~WebIndex();
@@ -35,18 +35,18 @@ class WebIndex {
   absl::StatusOr<CrawlResult> Update() { return crawl_.Run(); }
   absl::Status WaitUntilIdle(percolator::Duration timeout) { return worker_.WaitUntilIdle(timeout); }
 
-  percolator::Cluster& cluster() { return *cluster_; }
+  const percolator::Cluster& cluster() const { return cluster_; }
   percolator::Worker& worker() { return worker_; }
   Serving& serving() { return serving_; }
   Crawl& crawl() { return crawl_; }
 
-  // Finishes the observers that run, and closes the cluster: the rest is done when it is opened again.
+  // Waits for running observers and closes the cluster. The rest is done when it is opened again.
   absl::Status Close();
 
  private:
-  WebIndex(std::unique_ptr<percolator::Cluster> cluster, const WebIndexOptions& options);
+  WebIndex(const percolator::Cluster& cluster, const WebIndexOptions& options);
 
-  std::unique_ptr<percolator::Cluster> cluster_;
+  const percolator::Cluster cluster_;
   Serving serving_;
   percolator::Worker worker_;
   Crawl crawl_;

@@ -6,17 +6,18 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "apps/webindex/cells.h"
 #include "apps/webindex/document.pb.h"
 #include "apps/webindex/observers.h"
 #include "apps/webindex/tables.h"
 #include "apps/webindex/terms.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
@@ -26,9 +27,10 @@ namespace {
 
 using Counts = std::map<std::string, int64_t>;
 
-std::map<std::string, std::vector<std::string>> AnchorsByTarget(const Links& links) {
+std::map<std::string, std::vector<std::string>> AnchorsByTarget(const std::optional<Links>& links) {
   std::map<std::string, std::vector<std::string>> anchors;
-  for (const Link& link : links.links()) anchors[link.target()].push_back(link.anchor());
+  if (!links.has_value()) return anchors;
+  for (const Link& link : links->links()) anchors[link.target()].push_back(link.anchor());
   return anchors;
 }
 
@@ -38,8 +40,8 @@ void AddWords(const std::vector<std::string>& anchors, int64_t sign, Counts* cou
   }
 }
 
-// As a delta for the combine queue; empty: there is no difference.
-std::string DeltaOf(const Counts& counts) {
+// Returns a delta for the combine queue.
+AnchorWords DeltaOf(const Counts& counts) {
   AnchorWords words;
   for (const auto& [term, count] : counts) {
     if (count == 0) continue;
@@ -47,52 +49,46 @@ std::string DeltaOf(const Counts& counts) {
     added->set_term(term);
     added->set_count(count);
   }
-  return words.SerializeAsString();
+  return words;
 }
 
 }  // namespace
 
 absl::Status InvertLinks(ReadWrite& t, const std::string& url) {
-  const absl::StatusOr<std::vector<Value>> values = t.Get({Cell(kPages, url, kLinks), Cell(kPages, url, kInverted)});
-  if (!values.ok()) return values.status();
-  const absl::StatusOr<Links> now = MessageIn<Links>((*values)[0]);
-  const absl::StatusOr<Links> before = MessageIn<Links>((*values)[1]);
-  if (!now.ok()) return now.status();
-  if (!before.ok()) return before.status();
-  const auto added = AnchorsByTarget(*now);
-  const auto removed = AnchorsByTarget(*before);
+  PERCOLATOR_ASSIGN_OR_RETURN((const auto [links, inverted]), t.GetColumns(url, kLinks, kInverted));
+  const auto added = AnchorsByTarget(links);
+  const auto removed = AnchorsByTarget(inverted);
 
   std::set<std::string> targets;
   for (const auto& [target, anchors] : added) targets.insert(target);
   for (const auto& [target, anchors] : removed) targets.insert(target);
-  std::map<std::string, std::string> deltas;
+  std::map<std::string, AnchorWords> deltas;
   for (const std::string& target : targets) {
     const auto has = added.find(target);
     const auto had = removed.find(target);
     if (has != added.end() && had != removed.end() && has->second == had->second) continue;
     Counts words;
-    Value anchors;
+    std::optional<std::string> anchors;
     if (has != added.end()) {
       AddWords(has->second, 1, &words);
       anchors = absl::StrJoin(has->second, "\n");
     }
     if (had != removed.end()) AddWords(had->second, -1, &words);
-    if (absl::Status s = Put(t, kInlinks, PairRow(target, url), kAnchors, anchors); !s.ok()) return s;
-    if (std::string delta = DeltaOf(words); !delta.empty()) deltas[target] = std::move(delta);
+    t.SetOrDelete(kAnchors, PairRow(target, url), anchors);
+    if (AnchorWords delta = DeltaOf(words); !delta.terms().empty()) deltas[target] = std::move(delta);
   }
-  if (absl::Status s = AnchorWordsQueue().Add(t, deltas); !s.ok()) return s;
-  return Put(t, kPages, url, kInverted, (*values)[0]);
+  AnchorWordsQueue().Add(t, deltas);
+  t.SetOrDelete(kInverted, url, links);
+  return absl::OkStatus();
 }
 
 // The words of links to the page have changed. They are in the postings of the canonical page of its cluster.
 absl::Status ReindexAnchored(ReadWrite& t, const std::string& url) {
-  const absl::StatusOr<Value> cluster = t.Get(kPages, url, kCluster);
-  if (!cluster.ok() || !cluster->has_value()) return cluster.status();
-  const absl::StatusOr<Value> value = t.Get(kClusters, **cluster, kChoice);
-  if (!value.ok() || !value->has_value()) return value.status();
-  const absl::StatusOr<Choice> choice = MessageIn<Choice>(*value);
-  if (!choice.ok()) return choice.status();
-  return t.Notify(kPages, choice->canonical(), kReindex);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> cluster, t.Get(kCluster, url));
+  if (!cluster.has_value()) return absl::OkStatus();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<Choice> choice, t.Get(kChoice, *cluster));
+  if (choice.has_value()) t.Notify(kReindex, choice->canonical());
+  return absl::OkStatus();
 }
 
 }  // namespace webindex

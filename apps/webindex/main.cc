@@ -33,6 +33,7 @@
 #include "apps/webindex/server.h"
 #include "apps/webindex/watch.h"
 #include "percolator/file.h"
+#include "percolator/status_macros.h"
 
 namespace {
 
@@ -119,9 +120,8 @@ class ProgressLine {
 constexpr size_t kListBytes = 256 << 20;
 
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& file) {
-  const absl::StatusOr<std::string> text = percolator::ReadWholeFile(file, kListBytes);
-  if (!text.ok()) return text.status();
-  std::istringstream in(*text);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::string text, percolator::ReadWholeFile(file, kListBytes));
+  std::istringstream in(text);
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -182,10 +182,8 @@ absl::StatusOr<WebIndexOptions> Run::MakeOptions() {
   options.crawl.base = options_.base;
   options.crawl.threads = options_.threads;
   if (!options_.list.empty()) {
-    absl::StatusOr<std::vector<std::string>> list = ReadLines(options_.list);
-    if (!list.ok()) return list.status();
     options.crawl.only_listed = true;
-    options.crawl.list = *std::move(list);
+    PERCOLATOR_ASSIGN_OR_RETURN(options.crawl.list, ReadLines(options_.list));
   }
   options.crawl.on_progress = [this](const LoadProgress& progress) { Loading(progress); };
   options.crawl.on_problem = [this](const std::string& path, const std::string& why) {
@@ -202,7 +200,7 @@ void Run::Loading(const LoadProgress& progress) {
                      .per_second = progress.per_second});
   line_.Show(
       progress.done, progress.expected,
-      "loading: " + percolator::ToText(progress) + ", " + WithCommas(index_->serving().documents()) + " searchable");
+      "loading: " + percolator::ToString(progress) + ", " + WithCommas(index_->serving().documents()) + " searchable");
 }
 
 absl::Status Run::Open() {
@@ -210,11 +208,10 @@ absl::Status Run::Open() {
   if (!std::filesystem::is_directory(options_.docs, error)) {
     return absl::NotFoundError("there is no folder " + options_.docs + ": --docs names the folder with the pages");
   }
-  const absl::StatusOr<WebIndexOptions> options = MakeOptions();
-  if (!options.ok()) return options.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const WebIndexOptions options, MakeOptions());
   std::filesystem::create_directories(options_.data, error);
   if (error) return absl::UnavailableError("can't create the data folder " + options_.data + ": " + error.message());
-  absl::StatusOr<std::unique_ptr<WebIndex>> index = WebIndex::Open(*options);
+  absl::StatusOr<std::unique_ptr<WebIndex>> index = WebIndex::Open(options);
   if (!index.ok()) {
     const std::optional<Presence> server = webindex::FindServer(options_.data);
     if (!server.has_value() && absl::IsFailedPrecondition(index.status())) {
@@ -232,7 +229,7 @@ absl::Status Run::Open() {
 
 absl::Status Run::Serve() {
   const std::string instance = webindex::NewInstance();
-  api_ = std::make_unique<Api>(&index_->cluster(), &index_->worker(), &index_->serving(),
+  api_ = std::make_unique<Api>(index_->cluster(), &index_->worker(), &index_->serving(),
                                webindex::ApiOptions{.folder = options_.docs,
                                                     .base = options_.base,
                                                     .data = options_.cluster.empty() ? options_.data : "",
@@ -240,12 +237,8 @@ absl::Status Run::Serve() {
   api_->SetProgress({.phase = IndexingProgress::Phase::kLoading});
   server_ =
       std::make_unique<Server>(api_.get(), webindex::ServerOptions{.port = options_.port, .folder = options_.docs});
-  const absl::StatusOr<int> port = server_->Start();
-  if (!port.ok()) return port.status();
-  port_ = *port;
-  absl::StatusOr<std::unique_ptr<Announcement>> announcement = Announcement::Make(options_.data, {port_, instance});
-  if (!announcement.ok()) return announcement.status();
-  announcement_ = *std::move(announcement);
+  PERCOLATOR_ASSIGN_OR_RETURN(port_, server_->Start());
+  PERCOLATOR_ASSIGN_OR_RETURN(announcement_, Announcement::Make(options_.data, {port_, instance}));
   line_.Say("indexing " + options_.docs + "; the page is there already: http://127.0.0.1:" + std::to_string(port_) +
             "/");
   return absl::OkStatus();
@@ -284,11 +277,10 @@ absl::Status Run::Index() {
     if (interrupt_->requested()) LeaveWhileLoading();
   }
   loading_ = false;
-  const absl::StatusOr<CrawlResult> result = future.get();
-  if (!result.ok()) return result.status();
-  files_ = result->loaded + result->unchanged;
-  line_.Say("loaded " + WithCommas(result->loaded) + " files; " + WithCommas(result->unchanged) + " had not changed, " +
-            WithCommas(result->deleted) + " are gone, " + WithCommas(result->problems) + " left out or cut");
+  PERCOLATOR_ASSIGN_OR_RETURN(const CrawlResult result, future.get());
+  files_ = result.loaded + result.unchanged;
+  line_.Say("loaded " + WithCommas(result.loaded) + " files; " + WithCommas(result.unchanged) + " had not changed, " +
+            WithCommas(result.deleted) + " are gone, " + WithCommas(result.problems) + " left out or cut");
   return absl::OkStatus();
 }
 
@@ -311,7 +303,7 @@ absl::Status Run::Settle() {
       return idle;
     }
     if (!absl::IsDeadlineExceeded(idle)) return idle;
-    const auto backlog = index_->cluster().NotificationBacklog();
+    const auto backlog = index_->cluster().CountNotifications();
     const size_t documents = index_->serving().documents();
     line_.Show(documents, files_,
                "indexing: " + WithCommas(documents) + " documents searchable, " +

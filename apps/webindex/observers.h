@@ -1,15 +1,14 @@
-// The functions of the observers: pipeline.h says who runs when, the files what each does.
+// The functions of the observers: pipeline.h says when each runs, the files what it does.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_OBSERVERS_H_
 #define PERCOLATOR_APPS_WEBINDEX_OBSERVERS_H_
 
-#include <set>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/observer.h"
+#include "apps/webindex/tables.h"
 #include "percolator/transaction.h"
 
 namespace webindex {
@@ -41,8 +40,8 @@ absl::Status Summarize(percolator::ReadWrite& t, const std::string& url);
 
 // Makes the topics that a page has subscribed to, of those kept in this column of it, the wanted ones. Returns whether it
 // had subscribed to all of them before this transaction: only then may what they tell of be relied on (pipeline.h, rule 2).
-absl::StatusOr<bool> Subscribe(percolator::ReadWrite& t, std::string_view url, std::string_view column,
-                               const std::set<std::string>& wanted);
+absl::StatusOr<bool> Subscribe(percolator::ReadWrite& t, std::string_view url, const Column<Topics, Lines>& column,
+                               const Topics& wanted);
 // Something about the topic has changed: begins to tell its subscribers.
 absl::Status Publish(percolator::ReadWrite& t, const std::string& topic);
 // Tells some of them: their column of notifications that the kind of topic is for.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
@@ -50,28 +51,26 @@ Descriptor::~Descriptor() {
 // One step at a time, from folder to folder, so that nobody can exchange a folder for a link in between. O_NONBLOCK: opening
 // a pipe must not wait for a writer.
 absl::StatusOr<Descriptor> OpenBelow(const std::string& folder, std::string_view path) {
-  const absl::StatusOr<std::vector<std::string>> components = Components(path);
-  if (!components.ok()) return components.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> components, Components(path));
   Descriptor at(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  for (size_t i = 0; at.get() >= 0 && i < components->size(); ++i) {
-    const bool last = i + 1 == components->size();
+  for (size_t i = 0; at.get() >= 0 && i < components.size(); ++i) {
+    const bool last = i + 1 == components.size();
     const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | (last ? O_NONBLOCK : O_DIRECTORY);
-    at = Descriptor(openat(at.get(), (*components)[i].c_str(), flags));
+    at = Descriptor(openat(at.get(), components[i].c_str(), flags));
   }
   if (at.get() < 0) return ErrorOf(errno, path);
   return at;
 }
 
 absl::StatusOr<std::string> ReadOriginal(const std::string& folder, std::string_view path, size_t most) {
-  const absl::StatusOr<Descriptor> file = OpenBelow(folder, path);
-  if (!file.ok()) return file.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Descriptor file, OpenBelow(folder, path));
   struct stat status {};
-  if (fstat(file->get(), &status) != 0) return ErrorOf(errno, path);
+  if (fstat(file.get(), &status) != 0) return ErrorOf(errno, path);
   if (!S_ISREG(status.st_mode)) return ErrorOf(ENOENT, path);
   std::string contents;
   for (;;) {
     char buffer[64 << 10];
-    const ssize_t got = read(file->get(), buffer, sizeof(buffer));
+    const ssize_t got = read(file.get(), buffer, sizeof(buffer));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrorOf(errno, path);
     if (got == 0) return contents;

@@ -19,20 +19,19 @@
 //     fold-anchor_words                       the combine queue
 //     number-exports, deliver-exports         the export queue
 //
-// RULES   Each output is a function of inputs that are cells, and every change of an input leads to a run that sees it. Three
-//         rules make the last run right, whatever runs beside it (snapshot isolation allows write skew):
-//         1. Who decides that an output stays as it is says Verify on it. Else an older run, under way, could still
-//            overwrite it with what it made of older inputs.
-//         2. Who depends on a cell subscribes first, and reads it in a later transaction. Then a change of the cell comes
-//            either before the reading, or after the subscription is there for those who tell of it.
-//         3. Who has to be told is found by an observer of what has changed, not by the transaction that changed it: that
-//            one could not see a subscription, or a cluster, that changes at the same time.
+// RULES   Each output is a function of inputs that are cells, and every change of an input leads to a run that sees it.
+//         Three rules make the last run right, whatever runs beside it (snapshot isolation allows write skew):
+//         1. An observer that leaves an output as it is verifies it (SetOrVerify). Otherwise an older run, under way,
+//            could still overwrite it with what it made of older inputs.
+//         2. An observer that depends on a cell subscribes first, and reads it in a later transaction. Then a change of
+//            the cell comes either before the reading, or after the subscription is there for those who tell of it.
+//         3. Those that have to be told are found by an observer of the change, not by the transaction that made it:
+//            that one could not see a subscription, or a cluster, that changes at the same time.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_PIPELINE_H_
 #define PERCOLATOR_APPS_WEBINDEX_PIPELINE_H_
 
 #include <string>
-#include <vector>
 
 #include "percolator/export_queue.h"
 #include "percolator/observer.h"
@@ -44,8 +43,8 @@ struct PipelineOptions {
   percolator::DeliverFunction deliver;  // the serving side: gets every Change
 };
 
-// For Worker::Observe. The tables must exist (CreateTables).
-std::vector<percolator::ObserverSpec> PipelineObservers(const PipelineOptions& options);
+// Adds the observers to the worker. The tables must exist when it starts (CreateTables).
+void AttachPipeline(percolator::Worker& worker, const PipelineOptions& options);
 
 }  // namespace webindex
 

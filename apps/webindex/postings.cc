@@ -4,6 +4,7 @@
 // only the difference is written; a page that is not canonical, or gone, takes back all.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,16 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "apps/webindex/cells.h"
 #include "apps/webindex/document.pb.h"
 #include "apps/webindex/observers.h"
 #include "apps/webindex/tables.h"
 #include "apps/webindex/terms.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
-using percolator::CellName;
-using percolator::CombineQueue;
+using percolator::ReadView;
 using percolator::ReadWrite;
 using percolator::Timestamp;
 
@@ -36,18 +36,14 @@ uint32_t AddTerms(std::string_view text, void (*add_one)(Posting*), Postings* po
   return static_cast<uint32_t>(terms.size());
 }
 
-absl::Status AddAnchors(ReadWrite& t, const Choice& choice, Postings* postings) {
-  std::vector<CellName> cells;
-  for (const std::string& member : choice.members()) {
-    cells.push_back(Cell(kAnchorWords, CombineQueue::ValueRow(member), CombineQueue::kValueColumn));
-  }
-  const absl::StatusOr<std::vector<Value>> values = t.Get(cells);
-  if (!values.ok()) return values.status();
+absl::Status AddAnchors(const ReadView& view, const Choice& choice, Postings* postings) {
+  const std::vector<std::string> members(choice.members().begin(), choice.members().end());
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<AnchorWords>> words,
+                              AnchorWordsQueue().Get(view, members));
   std::map<std::string, int64_t> counts;
-  for (const Value& value : *values) {
-    const absl::StatusOr<AnchorWords> words = MessageIn<AnchorWords>(value);
-    if (!words.ok()) return words.status();
-    for (const TermCount& term : words->terms()) counts[term.term()] += term.count();
+  for (const std::optional<AnchorWords>& of_member : words) {
+    if (!of_member.has_value()) continue;
+    for (const TermCount& term : of_member->terms()) counts[term.term()] += term.count();
   }
   size_t added = 0;
   for (const auto& [term, count] : counts) {
@@ -58,14 +54,15 @@ absl::Status AddAnchors(ReadWrite& t, const Choice& choice, Postings* postings) 
   return absl::OkStatus();
 }
 
-absl::StatusOr<Indexed> MakeDocument(ReadWrite& t, const std::string& url, const Text& text, const Choice& choice) {
+absl::StatusOr<Indexed> MakeDocument(const ReadView& view, const std::string& url, const Text& text,
+                                     const Choice& choice) {
   Postings postings;
   Indexed document;
   uint32_t length = AddTerms(
       text.title(), [](Posting* p) { p->set_title(p->title() + 1); }, &postings);
   length += AddTerms(
       text.body(), [](Posting* p) { p->set_body(p->body() + 1); }, &postings);
-  if (absl::Status s = AddAnchors(t, choice, &postings); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(AddAnchors(view, choice, &postings));
   document.set_url(url);
   *document.mutable_members() = choice.members();
   document.set_title(text.title());
@@ -81,84 +78,77 @@ absl::StatusOr<Indexed> MakeDocument(ReadWrite& t, const std::string& url, const
   return document;
 }
 
-// The postings, as they are stored, by term.
-std::map<std::string, std::string> Rows(const Indexed& document) {
-  std::map<std::string, std::string> rows;
-  for (const IndexedTerm& term : document.terms()) rows[term.term()] = term.posting().SerializeAsString();
-  return rows;
+// Returns the postings as they are stored, by term.
+std::map<std::string, std::string> EncodedPostings(const Indexed& document) {
+  std::map<std::string, std::string> postings;
+  for (const IndexedTerm& term : document.terms()) postings[term.term()] = kPosting.Encode(term.posting());
+  return postings;
 }
 
-absl::Status WriteDifference(ReadWrite& t, const std::string& url, const Indexed& before, const Indexed& now) {
-  const std::map<std::string, std::string> had = Rows(before);
-  const std::map<std::string, std::string> has = Rows(now);
+void WriteDifference(ReadWrite& t, const std::string& url, const Indexed& before, const Indexed& now) {
+  const std::map<std::string, std::string> had = EncodedPostings(before);
+  const std::map<std::string, std::string> has = EncodedPostings(now);
   for (const auto& [term, posting] : has) {
     const auto old = had.find(term);
-    if (old != had.end() && old->second == posting) continue;
-    if (absl::Status s = t.Set(kIndex, PairRow(term, url), kPosting, posting); !s.ok()) return s;
+    if (old == had.end() || old->second != posting) t.Set(kEncoded<kPosting>, PairRow(term, url), posting);
   }
   for (const auto& [term, posting] : had) {
-    if (has.contains(term)) continue;
-    if (absl::Status s = t.Delete(kIndex, PairRow(term, url), kPosting); !s.ok()) return s;
+    if (!has.contains(term)) t.Delete(kPosting, PairRow(term, url));
   }
-  return absl::OkStatus();
 }
 
-absl::Status ExportChange(ReadWrite& t, const std::string& url, const Indexed& before, const Value& stat,
+// `now` is null if the document is gone.
+absl::Status ExportChange(ReadWrite& t, const std::string& url, const FileStat& stat, const Indexed& before,
                           const Indexed* now) {
-  const absl::StatusOr<Timestamp> start = t.Start();
-  if (!start.ok()) return start.status();
-  const absl::StatusOr<FileStat> loaded = MessageIn<FileStat>(stat);
-  if (!loaded.ok()) return loaded.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp start, t.Start());
   Change change;
   change.set_url(url);
-  change.set_version(start->value());
+  change.set_version(start.value());
   if (now != nullptr) {
     *change.mutable_document() = *now;
     const bool is_new = before.title() != now->title() || before.body() != now->body();
-    if (is_new) change.set_loaded_micros(loaded->loaded_micros());
+    if (is_new) change.set_loaded_micros(stat.loaded_micros());
   }
-  return ExportsQueue().Add(t, url, change.SerializeAsString());
+  ExportsQueue().Add(t, url, change.SerializeAsString());
+  return absl::OkStatus();
 }
 
-// What the cluster of the page has chosen; an empty choice, if the page is gone. Absent: the cluster has not chosen since
-// the page came to it. It will, and then the page is indexed again.
-absl::StatusOr<std::optional<Choice>> ChoiceFor(ReadWrite& t, const std::string& url, const Value& cluster) {
+// Returns what the cluster of the page has chosen; an empty choice if the page is gone; and nullopt if the cluster has
+// not chosen since the page came to it. It will, and then the page is indexed again.
+absl::StatusOr<std::optional<Choice>> ChoiceFor(const ReadView& view, const std::string& url,
+                                                const std::optional<std::string>& cluster) {
   if (!cluster.has_value()) return Choice();
-  const absl::StatusOr<Value> value = t.Get(kClusters, *cluster, kChoice);
-  if (!value.ok()) return value.status();
-  absl::StatusOr<Choice> choice = MessageIn<Choice>(*value);
-  if (!choice.ok()) return choice.status();
-  const auto& members = choice->members();
-  if (!std::binary_search(members.begin(), members.end(), url)) return std::nullopt;
-  return *std::move(choice);
+  PERCOLATOR_ASSIGN_OR_RETURN(std::optional<Choice> choice, view.Get(kChoice, *cluster));
+  const bool chosen = choice.has_value() && std::binary_search(choice->members().begin(), choice->members().end(), url);
+  if (!chosen) return std::nullopt;
+  return choice;
 }
 
 }  // namespace
 
+// Text and document may be large, so they are decoded only if they are needed.
 absl::Status IndexDocument(ReadWrite& t, const std::string& url) {
-  const absl::StatusOr<std::vector<Value>> values = t.Get(
-      {Cell(kPages, url, kCluster), Cell(kPages, url, kText), Cell(kPages, url, kIndexed), Cell(kPages, url, kStat)});
-  if (!values.ok()) return values.status();
-  const Value &cluster = (*values)[0], &has_text = (*values)[1], &was = (*values)[2], &stat = (*values)[3];
-  const absl::StatusOr<std::optional<Choice>> choice = ChoiceFor(t, url, cluster);
-  if (!choice.ok()) return choice.status();
-  if (!choice->has_value()) return t.Verify(kPages, url, kIndexed);  // stays as it is, until the choice is made
-  const absl::StatusOr<Text> text = MessageIn<Text>(has_text);
-  const absl::StatusOr<Indexed> before = MessageIn<Indexed>(was);
-  if (!text.ok()) return text.status();
-  if (!before.ok()) return before.status();
-
-  Value made;
-  Indexed now;
-  if (has_text.has_value() && (*choice)->canonical() == url) {
-    absl::StatusOr<Indexed> document = MakeDocument(t, url, *text, **choice);
-    if (!document.ok()) return document.status();
-    now = *std::move(document);
-    made = now.SerializeAsString();
+  PERCOLATOR_ASSIGN_OR_RETURN((const auto [cluster, text, was, stat]),
+                              t.GetColumns(url, kCluster, kEncoded<kText>, kEncoded<kIndexed>, kStat));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<Choice> choice, ChoiceFor(t, url, cluster));
+  if (!choice.has_value()) {
+    t.Verify(kIndexed, url);  // stays as it is until the choice is made
+    return absl::OkStatus();
   }
-  if (absl::Status s = PutOrVerify(t, kPages, url, kIndexed, was, made); !s.ok() || made == was) return s;
-  if (absl::Status s = WriteDifference(t, url, *before, now); !s.ok()) return s;
-  return ExportChange(t, url, *before, stat, made.has_value() ? &now : nullptr);
+  std::optional<std::string> made;
+  Indexed now;
+  if (text.has_value() && choice->canonical() == url) {
+    PERCOLATOR_ASSIGN_OR_RETURN(const Text decoded, kText.Decode(url, *text));
+    PERCOLATOR_ASSIGN_OR_RETURN(now, MakeDocument(t, url, decoded, *choice));
+    made = kIndexed.Encode(now);
+  }
+  if (!t.SetOrVerify(kEncoded<kIndexed>, url, was, made)) return absl::OkStatus();
+  Indexed before;
+  if (was.has_value()) {
+    PERCOLATOR_ASSIGN_OR_RETURN(before, kIndexed.Decode(url, *was));
+  }
+  WriteDifference(t, url, before, now);
+  return ExportChange(t, url, stat.value_or(FileStat()), before, made.has_value() ? &now : nullptr);
 }
 
 }  // namespace webindex

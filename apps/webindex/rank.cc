@@ -18,27 +18,27 @@
 //         kRankTolerance / (1 - kDamping), relative to rank(p). What is stored as the rank was the rank when shares were
 //         given away: another kRankTolerance.
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
-#include "apps/webindex/cells.h"
 #include "apps/webindex/document.pb.h"
 #include "apps/webindex/observers.h"
 #include "apps/webindex/tables.h"
 #include "apps/webindex/terms.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
-using percolator::CellName;
+using percolator::CellView;
 using percolator::ReadWrite;
-using percolator::RowIterator;
 using percolator::RowRange;
 using percolator::Timestamp;
 
@@ -61,12 +61,6 @@ struct PageChange {
 };
 using ChangesByUrl = std::map<std::string, PageChange>;
 
-absl::StatusOr<int64_t> NumberIn(const Value& value) {
-  int64_t number = 0;
-  if (value.has_value() && !absl::SimpleAtoi(*value, &number)) return absl::DataLossError("not a number: " + *value);
-  return number;
-}
-
 // Writes down changes, for the shards of their pages.
 absl::Status AddChanges(ReadWrite& t, const ChangesByUrl& changes) {
   std::map<uint64_t, std::vector<RankChanges>> shards;
@@ -79,15 +73,13 @@ absl::Status AddChanges(ReadWrite& t, const ChangesByUrl& changes) {
     added->set_received(change.received);
     added->set_new_links(change.new_links);
   }
-  const absl::StatusOr<Timestamp> id = t.Start();
-  if (!id.ok()) return id.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp id, t.Start());
   for (const auto& [shard, cells] : shards) {
-    const std::string epoch = absl::StrFormat("%02x/%012x", shard, id->value() / kEpochMicros);
+    const std::string epoch = absl::StrFormat("%02x/%012x", shard, id.value() / kEpochMicros);
     for (size_t i = 0; i < cells.size(); ++i) {
-      const std::string row = absl::StrFormat("%s/%016x/%04x", epoch, id->value(), i);
-      if (absl::Status s = t.Set(kRankChanges, row, kChanges, cells[i].SerializeAsString()); !s.ok()) return s;
+      t.Set(kChanges, absl::StrFormat("%s/%016x/%04x", epoch, id.value(), i), cells[i]);
     }
-    if (absl::Status s = t.Notify(kRankChanges, epoch, kSpread); !s.ok()) return s;
+    t.Notify(kSpread, epoch);
   }
   return absl::OkStatus();
 }
@@ -95,24 +87,18 @@ absl::Status AddChanges(ReadWrite& t, const ChangesByUrl& changes) {
 // Takes changes of an epoch, and sets `more` if there are others.
 absl::StatusOr<ChangesByUrl> TakeChanges(ReadWrite& t, const std::string& epoch, bool* more) {
   ChangesByUrl taken;
-  const std::unique_ptr<RowIterator> rows = t.Scan(
-      {.table = std::string(kRankChanges), .rows = RowRange::Prefix(epoch + "/"), .columns = {std::string(kChanges)}});
   *more = false;
-  while (rows->Next()) {
+  for (const auto& row : t.Scan(kChanges, {.rows = RowRange::Prefix(epoch + "/")})) {
+    PERCOLATOR_RETURN_IF_ERROR(row.status());
     *more = taken.size() >= kPagesAtOnce;
     if (*more) break;
-    RankChanges changes;
-    if (!changes.ParseFromString(rows->row().columns[0].value)) {
-      return absl::DataLossError("changes of ranks are damaged");
-    }
-    for (const RankChange& change : changes.changes()) {
+    for (const RankChange& change : row->value.changes()) {
       PageChange& of_page = taken[change.url()];
       of_page.received += change.received();
       of_page.new_links |= change.new_links();
     }
-    if (absl::Status s = t.Delete(kRankChanges, rows->row().key, kChanges); !s.ok()) return s;
+    t.Delete(kChanges, row->row);
   }
-  if (!rows->status().ok()) return rows->status();
   return taken;
 }
 
@@ -132,89 +118,81 @@ void AddDifferences(const Shares& before, const Shares& now, ChangesByUrl* given
   for (const std::string& target : before.targets()) (*given)[target].received -= before.share();
 }
 
-// Gives a page what it has received. Returns whether it has to give something on.
-absl::StatusOr<bool> Receive(ReadWrite& t, const std::string& url, const PageChange& change, const Value& was_received,
-                             const Value& was_rank, int64_t* rank) {
-  const absl::StatusOr<int64_t> before = NumberIn(was_received);
-  const absl::StatusOr<int64_t> old_rank = NumberIn(was_rank);
-  if (!before.ok()) return before.status();
-  if (!old_rank.ok()) return old_rank.status();
-  const int64_t received = *before + change.received;
-  const Value now = received == 0 ? Value() : Value(std::to_string(received));
-  if (absl::Status s = PutOrVerify(t, kRanks, url, kReceived, was_received, now); !s.ok()) return s;
-  *rank = kOwnRank + received;
-  return change.new_links || (was_rank.has_value() && std::abs(*rank - *old_rank) > kTolerance);
+// Decodes a cell that was read together with others.
+template <typename T>
+absl::StatusOr<std::optional<T>> Decoded(const Column<T>& column, std::string_view row,
+                                         const std::optional<std::string>& bytes) {
+  if (!bytes.has_value()) return std::nullopt;
+  return column.Decode(row, *bytes);
 }
 
-// Gives on what follows from a page's rank, and from its links.
-absl::Status Give(ReadWrite& t, const std::string& url, int64_t rank, const Value& has_links, const Value& had_shares,
-                  const Value& had_rank, ChangesByUrl* given) {
-  const absl::StatusOr<Links> links = MessageIn<Links>(has_links);
-  const absl::StatusOr<Shares> before = MessageIn<Shares>(had_shares);
-  if (!links.ok()) return links.status();
-  if (!before.ok()) return before.status();
-  Value now_rank, now_shares;  // none, if there is no such page
-  Shares now;
-  if (has_links.has_value()) {
-    now = SharesOf(rank, *links);
-    now_rank = std::to_string(rank);
-    if (!now.targets().empty()) now_shares = now.SerializeAsString();
-  }
-  AddDifferences(*before, now, given);
-  if (now_shares != had_shares) {
-    if (absl::Status s = Put(t, kPages, url, kShares, now_shares); !s.ok()) return s;
-  }
-  return now_rank == had_rank ? absl::OkStatus() : Put(t, kPages, url, kRank, now_rank);
-}
-
+// A page that has to give something on.
 struct Giver {
   std::string url;
   int64_t rank = 0;
-  Value had_rank;
+  std::optional<int64_t> had_rank = {};
 };
 
 // Gives the pages what they have received. Returns those that have to give something on.
 absl::StatusOr<std::vector<Giver>> ReceiveAll(ReadWrite& t, const ChangesByUrl& changes) {
-  std::vector<CellName> cells;
+  std::vector<CellView> cells;
   for (const auto& [url, change] : changes) {
-    cells.push_back(Cell(kRanks, url, kReceived));
-    cells.push_back(Cell(kPages, url, kRank));
+    cells.push_back(kReceived.At(url));
+    cells.push_back(kRank.At(url));
   }
-  absl::StatusOr<std::vector<Value>> values = t.Get(cells);
-  if (!values.ok()) return values.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const auto values, t.GetCells(cells));
   std::vector<Giver> givers;
   size_t i = 0;
   for (const auto& [url, change] : changes) {
-    const Value& received = (*values)[i++];
-    Value& had_rank = (*values)[i++];
-    int64_t rank = 0;
-    const absl::StatusOr<bool> gives = Receive(t, url, change, received, had_rank, &rank);
-    if (!gives.ok()) return gives.status();
-    if (*gives) givers.push_back({url, rank, std::move(had_rank)});
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<int64_t> before, Decoded(kReceived, url, values[i++]));
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<int64_t> had_rank, Decoded(kRank, url, values[i++]));
+    const int64_t received = before.value_or(0) + change.received;
+    t.SetOrVerify(kReceived, url, before, received == 0 ? std::nullopt : std::optional(received));
+    const int64_t rank = kOwnRank + received;
+    const bool is_other = had_rank.has_value() && std::abs(rank - *had_rank) > kTolerance;
+    if (change.new_links || is_other) givers.push_back({url, rank, had_rank});
   }
   return givers;
 }
 
-// What they give; pages that would make it too much are put off: they are among the answer, as if their links had changed.
-absl::StatusOr<ChangesByUrl> GiveAll(ReadWrite& t, const std::vector<Giver>& givers) {
-  std::vector<CellName> cells;
-  for (const Giver& giver : givers) {
-    cells.push_back(Cell(kPages, giver.url, kLinks));
-    cells.push_back(Cell(kPages, giver.url, kShares));
+// Gives on what follows from a page's rank, and from its links.
+absl::Status Give(ReadWrite& t, const Giver& giver, const std::optional<std::string>& has_links,
+                  const std::optional<std::string>& had_shares, ChangesByUrl* given) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<Links> links, Decoded(kLinks, giver.url, has_links));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::optional<Shares> before, Decoded(kShares, giver.url, had_shares));
+  Shares now;
+  std::optional<int64_t> rank;  // absent if there is no such page
+  std::optional<std::string> shares;
+  if (links.has_value()) {
+    rank = giver.rank;
+    now = SharesOf(giver.rank, *links);
+    if (!now.targets().empty()) shares = kShares.Encode(now);
   }
-  const absl::StatusOr<std::vector<Value>> values = t.Get(cells);
-  if (!values.ok()) return values.status();
+  AddDifferences(std::move(before).value_or(Shares()), now, given);
+  if (shares != had_shares) t.SetOrDelete(kEncoded<kShares>, giver.url, shares);
+  if (rank != giver.had_rank) t.SetOrDelete(kRank, giver.url, rank);
+  return absl::OkStatus();
+}
+
+// Returns what the pages give. Pages that would make it too much are put off: it contains them as if their links had
+// changed.
+absl::StatusOr<ChangesByUrl> GiveAll(ReadWrite& t, const std::vector<Giver>& givers) {
+  std::vector<CellView> cells;
+  for (const Giver& giver : givers) {
+    cells.push_back(kLinks.At(giver.url));
+    cells.push_back(kShares.At(giver.url));
+  }
+  PERCOLATOR_ASSIGN_OR_RETURN(const auto values, t.GetCells(cells));
   ChangesByUrl given;
   size_t bytes = 0;
   for (size_t i = 0; i < givers.size(); ++i) {
-    const Giver& giver = givers[i];
-    const Value &links = (*values)[2 * i], &shares = (*values)[2 * i + 1];
+    const std::optional<std::string>&links = values[2 * i], &shares = values[2 * i + 1];
     if (bytes >= kGivenAtOnce) {
-      given[giver.url].new_links = true;
+      given[givers[i].url].new_links = true;
       continue;
     }
     bytes += (links.has_value() ? links->size() : 0) + (shares.has_value() ? shares->size() : 0);
-    if (absl::Status s = Give(t, giver.url, giver.rank, links, shares, giver.had_rank, &given); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(Give(t, givers[i], links, shares, &given));
   }
   return given;
 }
@@ -225,14 +203,12 @@ absl::Status NoteNewLinks(ReadWrite& t, const std::string& url) { return AddChan
 
 absl::Status SpreadRanks(ReadWrite& t, const std::string& shard_and_epoch) {
   bool more = false;
-  const absl::StatusOr<ChangesByUrl> changes = TakeChanges(t, shard_and_epoch, &more);
-  if (!changes.ok()) return changes.status();
-  const absl::StatusOr<std::vector<Giver>> givers = ReceiveAll(t, *changes);
-  if (!givers.ok()) return givers.status();
-  const absl::StatusOr<ChangesByUrl> given = GiveAll(t, *givers);
-  if (!given.ok()) return given.status();
-  if (absl::Status s = AddChanges(t, *given); !s.ok()) return s;
-  return more ? t.Notify(kRankChanges, shard_and_epoch, kSpread) : absl::OkStatus();
+  PERCOLATOR_ASSIGN_OR_RETURN(const ChangesByUrl changes, TakeChanges(t, shard_and_epoch, &more));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Giver> givers, ReceiveAll(t, changes));
+  PERCOLATOR_ASSIGN_OR_RETURN(const ChangesByUrl given, GiveAll(t, givers));
+  PERCOLATOR_RETURN_IF_ERROR(AddChanges(t, given));
+  if (more) t.Notify(kSpread, shard_and_epoch);
+  return absl::OkStatus();
 }
 
 }  // namespace webindex

@@ -17,6 +17,7 @@
 #include "apps/webindex/http_server.h"
 #include "apps/webindex/originals.h"
 #include "apps/webindex/url.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
@@ -97,7 +98,8 @@ bool IsThisMachine(std::string_view host) {
   return host == "localhost" || host == kHost || host == "[::1]";
 }
 
-// A number of a parameter, or `otherwise` if there is none. kInvalidArgument: it is something else.
+// Returns the number in a parameter, `otherwise` if there is no such parameter, or InvalidArgument if it is not a
+// number.
 absl::StatusOr<uint64_t> Number(const Request& request, const char* name, uint64_t otherwise) {
   if (!request.has_param(name)) return otherwise;
   const std::string text = request.get_param_value(name);
@@ -110,11 +112,9 @@ absl::StatusOr<uint64_t> Number(const Request& request, const char* name, uint64
 }
 
 absl::StatusOr<json> AnswerSearch(const Api& api, const Request& request) {
-  const absl::StatusOr<uint64_t> offset = Number(request, "offset", 0);
-  if (!offset.ok()) return offset.status();
-  const absl::StatusOr<uint64_t> limit = Number(request, "limit", 10);
-  if (!limit.ok()) return limit.status();
-  return api.Search(request.get_param_value("q"), *offset, *limit);
+  PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t offset, Number(request, "offset", 0));
+  PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t limit, Number(request, "limit", 10));
+  return api.Search(request.get_param_value("q"), offset, limit);
 }
 
 absl::StatusOr<json> AnswerPage(const Api& api, const Request& request) {
@@ -123,9 +123,8 @@ absl::StatusOr<json> AnswerPage(const Api& api, const Request& request) {
     return absl::InvalidArgumentError("url is missing, too long, or not the url of a page");
   }
   if (!request.has_param("at")) return api.Page(url);
-  const absl::StatusOr<uint64_t> at = Number(request, "at", 0);
-  if (!at.ok()) return at.status();
-  return api.Page(url, *at);
+  PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t at, Number(request, "at", 0));
+  return api.Page(url, at);
 }
 
 absl::StatusOr<json> AnswerApi(const Api& api, const Request& request) {
@@ -251,8 +250,7 @@ absl::StatusOr<int> Server::Impl::Bind() {
 
 absl::StatusOr<int> Server::Impl::Start() {
   SetHandlers();
-  absl::StatusOr<int> port = Bind();
-  if (!port.ok()) return port;
+  PERCOLATOR_ASSIGN_OR_RETURN(const int port, Bind());
   listener_ = std::thread([this] { http_.listen_after_bind(); });
   while (!http_.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // else stop() has no effect
   ticker_ = std::thread([this] { Tick(); });

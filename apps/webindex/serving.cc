@@ -10,18 +10,17 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "apps/webindex/cells.h"
 #include "apps/webindex/document.pb.h"
 #include "apps/webindex/inverted.h"
 #include "apps/webindex/snippet.h"
 #include "apps/webindex/tables.h"
 #include "apps/webindex/terms.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
 using percolator::Export;
 using percolator::ReadView;
-using percolator::RowIterator;
 
 namespace {
 
@@ -121,7 +120,7 @@ Hit HitOf(const Candidate& candidate, const std::vector<std::string>& terms) {
 
 class Serving::Impl {
  public:
-  absl::Status Load(ReadView& view);
+  absl::Status Load(const ReadView& view);
   absl::Status Apply(const Export& entry);
   SearchResults Search(std::string_view query, size_t offset, size_t limit, const RankFunction& ranks) const;
 
@@ -171,13 +170,12 @@ class Serving::Impl {
   std::deque<Latency> latencies_;
 };
 
-absl::Status Serving::Impl::Load(ReadView& view) {
-  const std::unique_ptr<RowIterator> rows =
-      view.Scan({.table = std::string(kPages), .columns = {std::string(kIndexed)}});
-  Indexed indexed;
-  while (rows->Next()) {
-    if (!indexed.ParseFromString(rows->row().columns[0].value)) {
-      return absl::DataLossError("pages.indexed of " + rows->row().key + " is not a document");
+absl::Status Serving::Impl::Load(const ReadView& view) {
+  Indexed indexed;  // one for all rows: its memory is used again
+  for (const auto& row : view.Scan(kEncoded<kIndexed>)) {
+    PERCOLATOR_RETURN_IF_ERROR(row.status());
+    if (!indexed.ParseFromString(row->value)) {
+      return absl::DataLossError("pages.indexed of " + row->row + " is not a document");
     }
     if (indexed.url().empty()) continue;
     const std::unique_lock lock(mutex_);
@@ -185,7 +183,7 @@ absl::Status Serving::Impl::Load(ReadView& view) {
     Slot& slot = SlotOf(indexed.url(), id);
     if (slot.version == 0) Put(slot, id, indexed);
   }
-  return rows->status();
+  return absl::OkStatus();
 }
 
 absl::Status Serving::Impl::Apply(const Export& entry) {
@@ -314,7 +312,7 @@ SearchResults Serving::Impl::Search(std::string_view query, size_t offset, size_
 
 Serving::Serving() : impl_(std::make_unique<Impl>()) {}
 Serving::~Serving() = default;
-absl::Status Serving::Load(ReadView& view) { return impl_->Load(view); }
+absl::Status Serving::Load(const ReadView& view) { return impl_->Load(view); }
 absl::Status Serving::Apply(const Export& entry) { return impl_->Apply(entry); }
 SearchResults Serving::Search(std::string_view query, size_t offset, size_t limit, const RankFunction& ranks) const {
   return impl_->Search(query, offset, limit, ranks);

@@ -42,15 +42,15 @@ struct SearchResults {
   std::vector<Hit> hits;
 };
 
-// All methods may be called by any thread.
+// Thread-safe.
 class Serving {
  public:
   Serving();
   ~Serving();
 
-  // All documents of the tables. What Apply has brought stays as it is: it is newer than the view, or something newer is
-  // still on its way, because the queue delivers in order.
-  absl::Status Load(percolator::ReadView& view);
+  // Adds all documents of the tables. What Apply has brought stays as it is: it is newer than the view, or something
+  // newer is still on its way, because the queue delivers in order.
+  absl::Status Load(const percolator::ReadView& view);
 
   // What the export queue delivers: a Change. May come again, and late; one older than what was applied before is ignored.
   absl::Status Apply(const percolator::Export& entry);

@@ -1,14 +1,13 @@
 #include "apps/webindex/tables.h"
 
 #include <chrono>
-#include <initializer_list>
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "apps/webindex/document.pb.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "percolator/status_macros.h"
 
 namespace webindex {
 
@@ -20,16 +19,12 @@ using percolator::TableSchema;
 
 namespace {
 
-// Adds counts, term by term. What comes to zero is left out, and so is what is beyond the limit. If the same is subtracted later,
-// its count is less than nothing: whoever reads counts passes those over.
-absl::StatusOr<std::string> AddAnchorWords(std::string_view a, std::string_view b) {
+// Adds counts, term by term. Leaves out counts of zero and what is beyond the limit. If the same is subtracted later,
+// its count becomes negative; readers skip those.
+AnchorWords AddAnchorWords(const AnchorWords& a, const AnchorWords& b) {
   std::map<std::string, int64_t> counts;
-  for (const std::string_view bytes : {a, b}) {
-    AnchorWords words;
-    if (!words.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return absl::DataLossError("not a list of words and counts");
-    }
-    for (const TermCount& term : words.terms()) counts[term.term()] += term.count();
+  for (const AnchorWords* words : {&a, &b}) {
+    for (const TermCount& term : words->terms()) counts[term.term()] += term.count();
   }
   AnchorWords sum;
   constexpr size_t kBytesOfCount = 16;
@@ -42,10 +37,46 @@ absl::StatusOr<std::string> AddAnchorWords(std::string_view a, std::string_view 
     added->set_term(term);
     added->set_count(count);
   }
-  return sum.SerializeAsString();
+  return sum;
 }
 
 }  // namespace
+
+std::string Lines::Encode(const Topics& topics) { return absl::StrJoin(topics, "\n"); }
+
+std::optional<Topics> Lines::Decode(std::string_view bytes) { return Topics(absl::StrSplit(std::string(bytes), '\n')); }
+
+CombineQueue<AnchorWords> AnchorWordsQueue() {
+  return CombineQueue<AnchorWords>(std::string(kAnchorWords), AddAnchorWords, {.buckets = 16});
+}
+
+// The observer that numbers entries scans all that were exported within the longest transaction: a crawl exports many,
+// and our transactions take milliseconds.
+ExportQueue ExportsQueue() {
+  return ExportQueue(std::string(kExports), {.shards = 4, .longest_transaction = std::chrono::seconds(10)});
+}
+
+absl::Status CreateTables(const Cluster& cluster) {
+  const std::pair<std::string_view, std::vector<NotifyColumn>> tables[] = {
+      {kPages, {kRecluster, kReindex, kSummarize}},
+      {kFiles, {}},
+      {kSubscribers, {kPublish}},
+      {kClusters, {kChoose}},
+      {kMembers, {}},
+      {kInlinks, {}},
+      {kIndex, {}},
+      {kSettings, {}},
+      {kRanks, {}},
+      {kRankChanges, {kSpread}},
+  };
+  for (const auto& [name, notified] : tables) {
+    TableSchema schema;
+    for (const NotifyColumn& column : notified) schema.notify_only_columns.emplace_back(column.name());
+    PERCOLATOR_RETURN_IF_ERROR(cluster.EnsureTable(name, schema));
+  }
+  PERCOLATOR_RETURN_IF_ERROR(AnchorWordsQueue().EnsureTable(cluster));
+  return ExportsQueue().EnsureTable(cluster);
+}
 
 std::string PairRow(std::string_view first, std::string_view second) {
   std::string row(first);
@@ -58,41 +89,9 @@ std::string_view SecondOf(std::string_view row) { return row.substr(row.find('\0
 
 RowRange PairsOf(std::string_view first) { return RowRange::Prefix(PairRow(first, "")); }
 
-CombineQueue AnchorWordsQueue() {
-  return CombineQueue(std::string(kAnchorWords), AddAnchorWords, {.buckets = 16, .neutral = ""});
-}
-
-// Whoever gives numbers passes over all that was exported in the time that the longest transaction may take: a crawl exports
-// much, and ours take milliseconds.
-ExportQueue ExportsQueue() {
-  return ExportQueue(std::string(kExports), {.shards = 4, .longest_transaction = std::chrono::seconds(10)});
-}
-
-absl::Status CreateTables(Cluster& cluster) {
-  const auto names = [](std::initializer_list<std::string_view> columns) {
-    TableSchema schema;
-    for (const std::string_view column : columns) schema.notify_only_columns.emplace_back(column);
-    return schema;
-  };
-  const std::vector<std::pair<std::string_view, TableSchema>> tables = {
-      {kPages, names({kRecluster, kReindex, kSummarize})},
-      {kFiles, {}},
-      {kSubscribers, names({kPublish})},
-      {kClusters, names({kChoose})},
-      {kMembers, {}},
-      {kInlinks, {}},
-      {kIndex, {}},
-      {kSettings, {}},
-      {kAnchorWords, CombineQueue::Schema()},
-      {kRanks, {}},
-      {kRankChanges, names({kSpread})},
-      {kExports, ExportQueue::Schema()},
-  };
-  for (const auto& [name, schema] : tables) {
-    const absl::Status created = cluster.CreateTable(name, schema);
-    if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
-  }
-  return absl::OkStatus();
+int64_t NowMicros() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
 }  // namespace webindex

@@ -1,120 +1,134 @@
-// The tables of the web index.
+// The tables of the web index and their columns. document.proto has the messages.
 //
-//     table          row               column       what, as a message of document.proto where it says so
-//     pages          url               contents     the bytes of the file; absent: there is no such page
-//                                      stat         FileStat: as it was loaded
-//                                      text         Text            \ .
-//                                      identity     Identity         | what the parser made of the contents
-//                                      links        Links            |
-//                                      resources    Resources       /
-//                                      history      History
-//                                      walk         the topics it follows to find its cluster, a line each
-//                                      cluster      the key of its cluster of duplicates
-//                                      inverted     Links: as they were inverted last
-//                                      rank         decimal, in units of 1/kRankUnit
-//                                      shares       Shares: what of the rank was given to whom
-//                                      indexed      Indexed: as its postings are; absent: it is not canonical
-//                                      depends      the topics its summary depends on, a line each
-//                                      summary      Summary
-//                                      recluster    (notify-only) a page on its walk to its cluster has changed
-//                                      reindex      (notify-only) something that its postings are made of has changed
-//                                      summarize    (notify-only) something that its summary is made of has changed
-//     files          path              stat         FileStat: as it was loaded; of files that are not pages
-//                                      state        FileState; absent: there is no such file
-//     subscribers    topic \0 url      since        the page wants to know when the topic changes
-//                    topic             cursor       how far telling them has come; absent: all are told
-//                                      publish      (notify-only) go on telling them
-//     clusters       key               choice       Choice
-//                                      choose       (notify-only) members or their ranks have changed
-//     members        key \0 url        member       the page is in the cluster
-//     inlinks        target \0 source  anchors      the anchors of these links, a line each
-//     index          term \0 url       posting      Posting
-//     anchor_words                                  a combine queue: of each page the AnchorWords of links to it
-//     ranks          url               received     decimal: the sum of the shares given to it, whether it exists or not
-//     rank_changes   shard/epoch       spread       (notify-only) there are changes of these
-//                    shard/epoch/id/n  changes      RankChanges: by one transaction, to pages of the shard
-//     exports                                       an export queue of Change
-//     settings       webindex          base         that links were resolved with
-//
-// A url is the path of the page's file below the folder that is indexed, with '/' between folders. A topic is "file:PATH",
-// changes of a file, or "moved:URL", changes of where a page says it has moved to.
+// A url is the path of a page's file below the folder that is indexed, with '/' between folders. A topic is
+// "file:PATH", changes of a file, or "moved:URL", changes of where a page says it has moved to. A row of two names is a
+// PairRow.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_TABLES_H_
 #define PERCOLATOR_APPS_WEBINDEX_TABLES_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "apps/webindex/document.pb.h"
 #include "percolator/cluster.h"
+#include "percolator/column.h"
 #include "percolator/combine_queue.h"
 #include "percolator/export_queue.h"
+#include "percolator/types.h"
 
 namespace webindex {
 
+using percolator::Column;
+using percolator::NotifyColumn;
+
+// Topics are stored one per line.
+using Topics = std::set<std::string>;
+struct Lines {
+  using Param = const Topics&;
+  static std::string Encode(const Topics& topics);
+  static std::optional<Topics> Decode(std::string_view bytes);
+};
+
+// A row for each url.
 inline constexpr std::string_view kPages = "pages";
-inline constexpr std::string_view kContents = "contents";
-inline constexpr std::string_view kStat = "stat";
-inline constexpr std::string_view kText = "text";
-inline constexpr std::string_view kIdentity = "identity";
-inline constexpr std::string_view kLinks = "links";
-inline constexpr std::string_view kResources = "resources";
-inline constexpr std::string_view kHistory = "history";
-inline constexpr std::string_view kWalk = "walk";
-inline constexpr std::string_view kCluster = "cluster";
-inline constexpr std::string_view kInverted = "inverted";
-inline constexpr std::string_view kRank = "rank";
-inline constexpr std::string_view kShares = "shares";
-inline constexpr std::string_view kIndexed = "indexed";
-inline constexpr std::string_view kDepends = "depends";
-inline constexpr std::string_view kSummary = "summary";
-inline constexpr std::string_view kRecluster = "recluster";
-inline constexpr std::string_view kReindex = "reindex";
-inline constexpr std::string_view kSummarize = "summarize";
+inline constexpr Column<std::string> kContents(kPages, "contents");  // the bytes of the file; absent: no such page
+inline constexpr Column<FileStat> kStat(kPages, "stat");             // the file when it was loaded
+// What the parser made of the contents.
+inline constexpr Column<Text> kText(kPages, "text");
+inline constexpr Column<Identity> kIdentity(kPages, "identity");
+inline constexpr Column<Links> kLinks(kPages, "links");
+inline constexpr Column<Resources> kResources(kPages, "resources");
+inline constexpr Column<History> kHistory(kPages, "history");
+// What other observers made of that.
+inline constexpr Column<Topics, Lines> kWalk(kPages, "walk");        // topics it follows to find its cluster
+inline constexpr Column<std::string> kCluster(kPages, "cluster");    // the key of its cluster of duplicates
+inline constexpr Column<Links> kInverted(kPages, "inverted");        // the links that were inverted last
+inline constexpr Column<int64_t> kRank(kPages, "rank");              // in units of 1/kRankUnit
+inline constexpr Column<Shares> kShares(kPages, "shares");           // what it gave away of its rank
+inline constexpr Column<Indexed> kIndexed(kPages, "indexed");        // as its postings are; absent: not canonical
+inline constexpr Column<Topics, Lines> kDepends(kPages, "depends");  // topics its summary depends on
+inline constexpr Column<Summary> kSummary(kPages, "summary");
+inline constexpr NotifyColumn kRecluster(kPages, "recluster");  // a page on the walk to its cluster has changed
+inline constexpr NotifyColumn kReindex(kPages, "reindex");      // something its postings are made of has changed
+inline constexpr NotifyColumn kSummarize(kPages, "summarize");  // something its summary is made of has changed
 
+// A row for each path of a file that is not a page.
 inline constexpr std::string_view kFiles = "files";
-inline constexpr std::string_view kState = "state";
+inline constexpr Column<FileStat> kFileStat(kFiles, "stat");  // the file when it was loaded
+inline constexpr Column<FileState> kState(kFiles, "state");   // absent: no such file
 
+// A row for each topic, and for each pair of a topic and a url.
 inline constexpr std::string_view kSubscribers = "subscribers";
-inline constexpr std::string_view kSince = "since";
-inline constexpr std::string_view kCursor = "cursor";
-inline constexpr std::string_view kPublish = "publish";
+inline constexpr Column<bool> kSince(kSubscribers, "since");           // the page wants to know when the topic changes
+inline constexpr Column<std::string> kCursor(kSubscribers, "cursor");  // the page told last; absent: all are told
+inline constexpr NotifyColumn kPublish(kSubscribers, "publish");       // go on telling pages
 
+// A row for each key of a cluster of duplicates.
 inline constexpr std::string_view kClusters = "clusters";
-inline constexpr std::string_view kChoice = "choice";
-inline constexpr std::string_view kChoose = "choose";
+inline constexpr Column<Choice> kChoice(kClusters, "choice");
+inline constexpr NotifyColumn kChoose(kClusters, "choose");  // members or their ranks have changed
 
+// A row for each pair of a key of a cluster and a url.
 inline constexpr std::string_view kMembers = "members";
-inline constexpr std::string_view kMember = "member";
+inline constexpr Column<bool> kMember(kMembers, "member");
 
+// A row for each pair of a target and a source.
 inline constexpr std::string_view kInlinks = "inlinks";
-inline constexpr std::string_view kAnchors = "anchors";
+inline constexpr Column<std::string> kAnchors(kInlinks, "anchors");  // of these links, one per line
 
+// A row for each pair of a term and a url.
 inline constexpr std::string_view kIndex = "index";
-inline constexpr std::string_view kPosting = "posting";
+inline constexpr Column<Posting> kPosting(kIndex, "posting");
 
+// A row for each url, whether the page exists or not.
 inline constexpr std::string_view kRanks = "ranks";
-inline constexpr std::string_view kReceived = "received";
+inline constexpr Column<int64_t> kReceived(kRanks, "received");  // the sum of the shares given to it
 
+// A row for each shard/epoch, and for each shard/epoch/id/n.
 inline constexpr std::string_view kRankChanges = "rank_changes";
-inline constexpr std::string_view kSpread = "spread";
-inline constexpr std::string_view kChanges = "changes";
+inline constexpr NotifyColumn kSpread(kRankChanges, "spread");           // of shard/epoch: it has changes
+inline constexpr Column<RankChanges> kChanges(kRankChanges, "changes");  // by one transaction, of pages of the shard
 
 inline constexpr std::string_view kSettings = "settings";
 inline constexpr std::string_view kSettingsRow = "webindex";
-inline constexpr std::string_view kBase = "base";
+inline constexpr Column<std::string> kBase(kSettings, "base");  // that links were resolved with
 
+// The words of all links to each url.
 inline constexpr std::string_view kAnchorWords = "anchor_words";
+percolator::CombineQueue<AnchorWords> AnchorWordsQueue();
+
+// Every Change of a document.
 inline constexpr std::string_view kExports = "exports";
+percolator::ExportQueue ExportsQueue();
+
+// The same column as bytes, for values that are compared or copied without being decoded: kEncoded<kText>.
+template <const auto& kColumn>
+inline constexpr Column<std::string> kEncoded(kColumn.table(), kColumn.name());
+
+// Creates the tables that do not exist.
+absl::Status CreateTables(const percolator::Cluster& cluster);
+
+// The row of a pair, such as a term and a url, neither with a NUL in it; and the second of a pair.
+std::string PairRow(std::string_view first, std::string_view second);
+std::string_view SecondOf(std::string_view row);
+// All rows that are pairs which begin with `first`.
+percolator::RowRange PairsOf(std::string_view first);
+
+// The time of day in microseconds since 1970, as messages have it.
+int64_t NowMicros();
 
 // Limits. What is beyond them is left out.
 inline constexpr size_t kKeptVersions = 20;
 inline constexpr size_t kMostHops = 8;            // pages on the walk to a cluster
 inline constexpr size_t kMostAnchorTerms = 1000;  // of the links to a document: those that come first in their order
-// Of all words of the links to a page, which pages with nothing but words made up for it could else fill without end. Many times
-// what kMostAnchorTerms takes; those that come first in their order.
+// Of all words of the links to a page; otherwise pages of made-up words could fill it without end. Many times what
+// kMostAnchorTerms takes; those that come first in their order.
 inline constexpr size_t kMostAnchorWordsBytes = 2 << 20;
 
 // --- Ranks: PageRank as Brin and Page wrote it first, not divided by the number of pages, so that a page which is added
@@ -129,18 +143,6 @@ inline constexpr double kDamping = 0.85;
 // every page is within kRankTolerance / (1 - kDamping) of the true one, relative to that, and kRankTolerance above it: see
 // rank.cc.
 inline constexpr double kRankTolerance = 0.002;
-
-// The row of a pair, such as a term and a url, neither with a NUL in it; and the second of a pair.
-std::string PairRow(std::string_view first, std::string_view second);
-std::string_view SecondOf(std::string_view row);
-// All rows that are pairs which begin with `first`.
-percolator::RowRange PairsOf(std::string_view first);
-
-percolator::CombineQueue AnchorWordsQueue();
-percolator::ExportQueue ExportsQueue();
-
-// Creates those that do not exist.
-absl::Status CreateTables(percolator::Cluster& cluster);
 
 }  // namespace webindex
 

@@ -1,131 +1,144 @@
 // Cluster: the way in.
 //
-//     auto cluster = Cluster::Open("rocksdb:/var/lib/accounts");
-//     auto committed = (*cluster)->Transact([](ReadWrite& t) -> absl::Status {
-//       auto bob = t.Get("accounts", "Bob", "bal");
-//       if (!bob.ok()) return bob.status();
-//       return t.Set("accounts", "Bob", "bal", Minus(*bob, 7));
-//     });
+//     PERCOLATOR_ASSIGN_OR_RETURN(Cluster bank, Cluster::Open("rocksdb:/var/lib/bank"));
+//     PERCOLATOR_RETURN_IF_ERROR(bank.Transact([](ReadWrite& t) { t.Set(kBalance, "Bob", 10); }));
 //
-// The address decides what runs where; the program stays the same:
+// The address decides where everything runs; the program stays the same:
 //
-//     rocksdb:DIR                one process: store, oracle and coordinator in it, data in DIR
-//     memory:                    the same, without a disk: for tests
-//     percolator://HOST:PORT     many processes around one `percolator serve`; with TLS:
-//                                percolator://HOST:PORT?ca=FILE, and if the server wants to know its clients &cert=FILE&key=FILE
-//     bigtable:projects/P/instances/I?oracle=HOST:PORT,HOST:PORT&coord=HOST:PORT
-//                                many machines: data in Bigtable, one or more `percolator oracle` and etcd beside it;
-//                                &app_profile=NAME; &endpoint=https://HOST:PORT for another server than Google's, http:// for
-//                                plain text, and without either plain text on this machine; &ca=FILE, which may hold
-//                                several authorities, &cert=FILE and &key=FILE are for the oracles, for etcd and for an
-//                                endpoint with https://
+//     rocksdb:DIR                in this process, with the data in DIR
+//     memory:                    in this process, without a disk; for tests
+//     percolator://HOST:PORT     many processes around one `percolator serve`; ?ca=FILE for TLS, &cert=FILE&key=FILE for mutual
+//                                TLS
+//     bigtable:projects/P/instances/I?oracle=HOST:PORT,...&coord=HOST:PORT,...
+//                                many machines: data in Bigtable, with `percolator oracle` and etcd; docs/serving.md lists the
+//                                other settings
 //
-// LIFETIME  A Cluster is a handle. Snapshots, transactions, scans, workers, loaders and inspectors are handles of the same
-//           cluster. They may be destroyed in any order, before or after Close. The cluster closes when Close is called, or
-//           when the last handle is destroyed. After that, every call on a handle returns kFailedPrecondition.
-// FORK      A cluster can be used only in the process that opened it. In a child of fork() every call on a handle returns
-//           kFailedPrecondition, and destroying handles there does nothing. Fork before opening, or open again in the child.
+// LIFETIME  A Cluster is a handle; copies refer to the same cluster. Snapshots, transactions, scans, workers, loaders and
+//           inspectors hold such a handle too. They may be destroyed in any order, before or after Close. The cluster closes
+//           when Close is called, or when the last handle is destroyed. After that, every call on a handle fails with
+//           FailedPrecondition (IsClosed).
+// FORK      A cluster can be used only in the process that opened it. In a child of fork() every call on a handle fails with
+//           FailedPrecondition, and destroying handles there does nothing. Fork before opening, or open again in the child.
 
 #ifndef PERCOLATOR_CLUSTER_H_
 #define PERCOLATOR_CLUSTER_H_
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/coordinator.h"
-#include "percolator/observer.h"
 #include "percolator/options.h"
-#include "percolator/oracle.h"
-#include "percolator/store.h"
+#include "percolator/status.h"
 #include "percolator/transaction.h"
+#include "percolator/types.h"
 
 namespace percolator {
 
-class Runtime;
+namespace internal {
 
-struct ClusterParts {
-  Store* store = nullptr;
-  Oracle* oracle = nullptr;
-  Coordinator* coordinator = nullptr;
-  Runtime* runtime = nullptr;  // null: threads and the clock of this machine
+// What Transact returns for a function that returns R: Status for void and Status, StatusOr<T> for StatusOr<T>.
+template <typename R>
+struct TransactResult {
+  static_assert(sizeof(R) == 0, "a transaction function returns void, absl::Status or absl::StatusOr<T>");
 };
+template <>
+struct TransactResult<void> {
+  using Type = absl::Status;
+};
+template <>
+struct TransactResult<absl::Status> {
+  using Type = absl::Status;
+};
+template <typename T>
+struct TransactResult<absl::StatusOr<T>> {
+  using Type = absl::StatusOr<T>;
+};
+}  // namespace internal
 
-// What a cluster has done since it was opened.
-struct ClusterStats {
+// Counters since this process opened the cluster.
+struct ClusterMetrics {
   uint64_t commits = 0;
-  uint64_t conflicts = 0;         // commits that lost against another transaction
-  uint64_t unknown_outcomes = 0;  // commits of which it was not known whether they happened
-  uint64_t store_reads = 0;       // requests to read, to the store
-  uint64_t prefetched = 0;        // cells read because they were predicted to be read
-  uint64_t prefetches_used = 0;   // and were
-  uint64_t locks_met = 0;         // locks of others in the way
-  uint64_t rolled_forward = 0;    // and finished for them
-  uint64_t rolled_back = 0;       // and undone for them
-  uint64_t versions_collected = 0;
+  uint64_t conflicts = 0;              // commits that lost against another transaction
+  uint64_t unknown_outcomes = 0;       // commits whose outcome was not known
+  uint64_t store_reads = 0;            // read requests sent to the store
+  uint64_t cells_prefetched = 0;       // cells read because they were predicted to be read
+  uint64_t prefetched_cells_used = 0;  // prefetched cells that were later read
+  uint64_t foreign_locks_found = 0;    // locks of other transactions encountered
+  uint64_t rolled_forward = 0;         // foreign locks whose transaction had committed
+  uint64_t rolled_back = 0;            // foreign locks whose owner was gone
+  uint64_t versions_collected = 0;     // by garbage collection
 };
 
-// Thread-safe.
+// Notifications waiting in the whole cluster.
+struct Backlog {
+  size_t cells = 0;    // at most the limit of the call
+  Duration oldest{0};  // age of the oldest of these
+};
+
+// Copies are cheap. Thread-safe.
 class Cluster {
  public:
-  // kInvalidArgument: the address or an option can't be understood. kUnavailable: what it names can't be reached. Of a folder:
-  // kFailedPrecondition: another process has it open, its format is newer, its oracle's file is missing, or it is not a store's;
-  // kNotFound: it does not exist, and RocksStoreOptions::create_if_missing is off; kResourceExhausted: the disk is full; kDataLoss:
-  // it can't be read.
-  static absl::StatusOr<std::unique_ptr<Cluster>> Open(std::string_view address, const ClusterOptions& options = {});
+  // Opens the cluster at `address`. Returns InvalidArgument if the address or an option is malformed, and Unavailable if a
+  // component cannot be reached. For `rocksdb:` also returns FailedPrecondition if another process has the directory open,
+  // its format is newer, its oracle's file is missing, or it is not a store; NotFound if it does not exist and
+  // RocksOptions::create_if_missing is off; ResourceExhausted if the disk is full; DataLoss if it cannot be read.
+  static absl::StatusOr<Cluster> Open(std::string_view address, const ClusterOptions& options = {});
 
-  // Returns a cluster of the caller's own parts: for tests, simulation and unusual deployments. Close does not close the
-  // store. REQUIRES: the parts outlive Close, or, if that is not called, the last handle.
-  static absl::StatusOr<std::unique_ptr<Cluster>> Assemble(const ClusterParts& parts,
-                                                           const ClusterOptions& options = {});
+  Cluster(const Cluster&) = default;  // a move copies: there is no cluster that was moved from
+  Cluster& operator=(const Cluster&) = default;
 
-  Cluster(const Cluster&) = delete;
-  Cluster& operator=(const Cluster&) = delete;
-
-  // Creates a table. EnsureTable returns OK if the table exists with this schema, and kFailedPrecondition if it exists with
+  // Creates a table. EnsureTable returns OK if the table exists with this schema, and FailedPrecondition if it exists with
   // another one.
   absl::Status CreateTable(std::string_view name, const TableSchema& schema = {}) const;
   absl::Status EnsureTable(std::string_view name, const TableSchema& schema = {}) const;
-  // REQUIRES: no transaction writes to the table. One that commits to it and to others at this moment may lose its writes
-  // to the others.
+  // Drops a table. A transaction that is committing to this table and to others may lose its writes to the others.
   absl::Status DropTable(std::string_view name) const;
   absl::StatusOr<std::vector<std::string>> ListTables() const;
 
-  // Runs `fn` in a transaction and commits it. On a conflict, waits and runs `fn` again in a new transaction on a new
-  // snapshot; so `fn` must have no side effects except through `t`. If `fn` returns an error other than kAborted, nothing is
-  // committed and the error is returned. Returns the commit timestamp; zero if `fn` wrote nothing. kAborted: conflicts
-  // persisted until attempts or time ran out. kUnknown: it may have committed, and `fn` is not run again; ask with
-  // Resolve(*UnknownCommitOf(status)).
-  absl::StatusOr<Timestamp> Transact(const std::function<absl::Status(ReadWrite& t)>& fn,
-                                     const TransactOptions& options = {}) const;
+  // Runs `fn` in a transaction and commits it. On a conflict, backs off and runs `fn` again on a new snapshot, so `fn` must
+  // have no side effects except through its argument. `fn` takes a ReadWrite& and returns void, Status or StatusOr<T>.
+  // Transact returns the Status, or the StatusOr<T> of the attempt that committed. If `fn` returns an error other than
+  // Aborted, nothing is committed. If `result` is not null and a commit was attempted, it receives the outcome and the
+  // commit timestamp.
+  //
+  // Returns Aborted if conflicts persisted for max_attempts or until the timeout, and Unknown if the outcome of a commit
+  // could not be determined. Then `fn` is not run again, and Resolve(*GetUnknownCommit(status)) settles the question.
+  template <std::invocable<ReadWrite&> Fn>
+  auto Transact(Fn&& fn, const TransactionOptions& options = {}, CommitResult* result = nullptr) const ->
+      typename internal::TransactResult<std::invoke_result_t<Fn&, ReadWrite&>>::Type;
 
-  // A view of everything committed before this call.
-  absl::StatusOr<Snapshot> Now() const;
-  // A view of the state at `ts`. kOutOfRange: so old that garbage collection may have been there.
-  absl::StatusOr<Snapshot> AsOf(Timestamp ts) const;
+  // Returns a snapshot of everything committed before the call.
+  absl::StatusOr<Snapshot> GetSnapshot() const;
+  // Returns the snapshot at `ts`. Returns OutOfRange if `ts` is older than what garbage collection keeps.
+  absl::StatusOr<Snapshot> GetSnapshotAt(Timestamp ts) const;
 
-  // The one true answer to a commit with unknown outcome. Decides it, if nobody did yet. kUnavailable: try again.
-  // kOutOfRange: it is so old that garbage collection has taken the answer. kNotFound: the table of its primary is dropped.
+  // Determines the outcome of a commit that was kUnknown. If it is still undecided, rolls it back. Returns OutOfRange if
+  // garbage collection has removed the answer, NotFound if the table of its primary was dropped, and Unavailable if the row
+  // of its primary cannot be reached.
   absl::StatusOr<CommitResult> Resolve(const CommitResult& unknown) const;
 
-  // Counts the cells that have notifications, up to `most`.
-  absl::StatusOr<Backlog> NotificationBacklog(size_t most = 1'000'000) const;
+  // Counts the cells with notifications, up to `limit`.
+  absl::StatusOr<Backlog> CountNotifications(size_t limit = 1'000'000) const;
 
-  // Collects garbage now; returns the safe point: everything older is gone but the newest version of each cell.
+  // Collects garbage now. Returns the safe point: older versions are gone, except the newest of each cell.
   absl::StatusOr<Timestamp> CollectGarbage() const;
 
-  ClusterStats stats() const;
+  ClusterMetrics metrics() const;
 
   // Stops the workers and loaders of this cluster, waits for calls in progress, completes background commits and releases
-  // everything: when Close returns, the folder can be opened again. Further calls on any handle return kFailedPrecondition.
-  // Calling Close again returns the same status. Returns kFailedPrecondition, and does nothing, if called by an observer or
-  // a load function. A commit in progress runs to its outcome; a read that waits for a lock ends.
+  // all resources: when Close returns, the directory can be opened again. Further calls on any handle fail with
+  // FailedPrecondition. Calling Close again returns the same status. Returns FailedPrecondition, and does nothing, if called
+  // by an observer or a load function. A commit in progress runs to its outcome; a read that waits for a lock ends.
   absl::Status Close() const;
 
   // Implementation detail.
@@ -133,8 +146,33 @@ class Cluster {
   explicit Cluster(std::shared_ptr<internal::Engine> engine) : engine_(std::move(engine)) {}
 
  private:
+  absl::Status Run(absl::FunctionRef<absl::Status(ReadWrite& t)> fn, const TransactionOptions& options,
+                   CommitResult* result) const;
+
   std::shared_ptr<internal::Engine> engine_;  // never null
 };
+
+// Implementation details follow.
+
+template <std::invocable<ReadWrite&> Fn>
+auto Cluster::Transact(Fn&& fn, const TransactionOptions& options, CommitResult* result) const ->
+    typename internal::TransactResult<std::invoke_result_t<Fn&, ReadWrite&>>::Type {
+  using R = std::invoke_result_t<Fn&, ReadWrite&>;
+  if constexpr (std::is_void_v<R>) {
+    return Run([&](ReadWrite& t) { return fn(t), absl::OkStatus(); }, options, result);
+  } else if constexpr (std::same_as<R, absl::Status>) {
+    return Run(fn, options, result);
+  } else {
+    std::optional<R> value;  // of the last attempt
+    const auto attempt = [&](ReadWrite& t) {
+      value.reset();
+      return value.emplace(fn(t)).status();
+    };
+    absl::Status status = Run(attempt, options, result);
+    if (!status.ok()) return status;
+    return *std::move(value);
+  }
+}
 
 }  // namespace percolator
 

@@ -1,28 +1,25 @@
-// CombineQueue: values that many transactions add to at once without ever being in conflict: hot counters, sums, maxima,
-// sets. What would be a read and a write of one cell, over which writers lose against each other, becomes a delta in a cell
-// of the transaction's own; an observer folds the deltas into the values, many at a time.
+// CombineQueue: values that many transactions update concurrently without conflicts: counters, sums, maxima, sets. Instead
+// of reading and writing the value, a transaction adds a delta in a cell of its own. An observer folds the deltas into the
+// values, many at a time.
 //
-//     const CombineQueue words("words", AddDecimals, {.neutral = "0"});
-//     cluster->CreateTable("words", CombineQueue::Schema());
-//     worker.Observe(words.Observer());
+//     const CombineQueue<int64_t> words("words", Sum);
+//     PERCOLATOR_RETURN_IF_ERROR(words.EnsureTable(cluster));
+//     words.Attach(worker);
 //     ...
-//     cluster->Transact([&](ReadWrite& t) { return words.Add(t, "percolator", "1"); });   // also in observers
+//     words.Add(t, "percolator", 1);           // in any transaction, including an observer's; never conflicts
 //     ...
-//     words.Get(*snapshot, "percolator");       what is folded: milliseconds old while a worker runs
-//     words.GetExact(*snapshot, "percolator");  and what is not: exact, and slower
+//     words.Get(snapshot, "percolator");       // the folded value: milliseconds behind while a worker runs
+//     words.GetExact(snapshot, "percolator");  // including deltas that are not folded yet; slower
 //
-// COMBINING  The function makes one of two: of two deltas, or of a value and a delta. It must be associative and
-//         commutative, because nobody says in which order deltas come. A delta is counted once, whatever dies and when:
-//         the transaction that folds it deletes it.
-// OBSERVING  A value is an ordinary cell, ValueRow(key), kValueColumn: it can be observed, and is then seen to change once
-//         for many deltas.
-// TABLE   One of its own. What is stored there does not depend on the number of buckets, except that GetExact looks into
-//         one bucket only; all processes should have the same.
-// FIRST WORKER  As usual, only what is written while the observer is known to the cluster notifies it. After the first
-//         start of a worker on a queue that has been added to before, call NotifyAll once.
-//
-// A delta that the function returns an error for goes, with all those beside it, to quarantine. (The first delta of a key is
-// combined with CombineQueueOptions::neutral; without one, it is taken as it is.)
+// COMBINING  The function combines two deltas, or a value and a delta. It must be associative and commutative, because deltas
+//         are folded in no particular order. Each delta is folded exactly once: the transaction that folds it deletes it. If
+//         the function returns an error for a delta, the notification for that delta and for those folded with it is
+//         quarantined.
+// OBSERVING  Observe adds an observer of the values. It sees one change for many deltas.
+// TABLE   A queue has a table of its own. All processes should use the same number of buckets, because GetExact reads the
+//         deltas of one bucket.
+// FIRST WORKER  As for any observer, deltas that were added before a worker with this queue first started do not notify it.
+//         Call NotifyAll once after that start.
 
 #ifndef PERCOLATOR_COMBINE_QUEUE_H_
 #define PERCOLATOR_COMBINE_QUEUE_H_
@@ -35,64 +32,148 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "percolator/column.h"
 #include "percolator/observer.h"
-#include "percolator/options.h"
 #include "percolator/transaction.h"
 
 namespace percolator {
 
-using CombineFunction = std::function<absl::StatusOr<std::string>(std::string_view a, std::string_view b)>;
-
-// The sum of two whole numbers in decimal digits, of 64 bits. kInvalidArgument: one of them is not a number. kOutOfRange: the
-// sum overflows.
-absl::StatusOr<std::string> AddDecimals(std::string_view a, std::string_view b);
+class Cluster;
 
 struct CombineQueueOptions {
-  uint32_t buckets = 64;  // folded independently of each other
-  size_t batch = 1000;    // deltas folded by one transaction; about: those that were added together stay together
-  // A value equal to this is deleted; combining with it must change nothing.
-  std::optional<std::string> neutral;
+  uint32_t buckets = 64;  // folded independently of each other; the same in every process
+  size_t batch = 1000;    // approximate number of deltas folded by one transaction
 };
 
-// All methods may be called by any thread. Can be copied.
-class CombineQueue {
+// Returns a + b, or OutOfRange if the sum overflows.
+absl::StatusOr<int64_t> Sum(int64_t a, int64_t b);
+
+namespace internal {
+
+// The queue as bytes.
+class RawCombineQueue {
  public:
-  static constexpr std::string_view kValueColumn = "value";
+  using Combine = std::function<absl::StatusOr<std::string>(std::string_view a, std::string_view b)>;
 
-  CombineQueue(std::string table, CombineFunction combine, CombineQueueOptions options = {});
+  RawCombineQueue(std::string table, Combine combine, std::string neutral, const CombineQueueOptions& options);
+  RawCombineQueue(const RawCombineQueue&) = default;  // a move copies
+  RawCombineQueue& operator=(const RawCombineQueue&) = default;
 
-  // For Cluster::CreateTable.
-  static TableSchema Schema();
-  // For Worker::Observe. Its name is fold-TABLE.
-  ObserverSpec Observer() const;
-
-  // Adds to the value of a key, if the transaction commits.
-  absl::Status Add(ReadWrite& t, std::string_view key, std::string_view delta) const;
-  // The same for many, in fewer requests.
-  absl::Status Add(ReadWrite& t, const std::map<std::string, std::string>& deltas) const;
-
-  // The value as folded; absent: there is none.
-  absl::StatusOr<std::optional<std::string>> Get(ReadView& view, std::string_view key) const;
-  // With all that was added and is not folded yet. Passes over every delta that was added to the bucket since garbage was
-  // collected last: for a hot queue that may be tens of thousands.
-  absl::StatusOr<std::optional<std::string>> GetExact(ReadView& view, std::string_view key) const;
-  // All values as folded, in the order of their keys.
-  absl::Status ForEach(ReadView& view,
-                       const std::function<void(std::string_view key, std::string_view value)>& fn) const;
-
-  // Notifies the observer of all that is not folded.
+  absl::Status EnsureTable(const Cluster& cluster) const;
+  void Attach(Worker& worker) const;
+  void Observe(Worker& worker, std::string name, ObserverFunction fn, const ObserverOptions& options) const;
+  void Add(ReadWrite& t, const std::map<std::string, std::string>& deltas) const;
+  absl::StatusOr<std::optional<std::string>> Get(const ReadView& view, std::string_view key) const;
+  absl::StatusOr<std::vector<std::optional<std::string>>> Get(const ReadView& view,
+                                                              absl::Span<const std::string> keys) const;
+  absl::StatusOr<std::optional<std::string>> GetExact(const ReadView& view, std::string_view key) const;
+  absl::Status ForEach(const ReadView& view,
+                       absl::FunctionRef<absl::Status(std::string_view key, std::string_view value)> fn) const;
   absl::Status NotifyAll(ReadWrite& t) const;
-
-  static std::string ValueRow(std::string_view key);
-  // And back: for observers of values.
-  static std::string_view KeyOf(std::string_view value_row);
+  // Returns DataLoss, with the bytes.
+  static absl::Status NotAValue(std::string_view bytes);
 
  private:
   class Impl;
   std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace internal
+
+// Copies are cheap. Thread-safe.
+template <typename T, typename C = Codec<T>>
+class CombineQueue {
+ public:
+  // Combines two deltas, or a value and a delta.
+  using Combine = std::function<absl::StatusOr<T>(const T& a, const T& b)>;
+
+  // A value that becomes equal to T() is deleted, so combining with T() must change nothing.
+  CombineQueue(std::string table, Combine combine, const CombineQueueOptions& options = {})
+      : raw_(
+            std::move(table),
+            [combine = std::move(combine)](std::string_view a, std::string_view b) -> absl::StatusOr<std::string> {
+              const std::optional<T> left = C::Decode(a);
+              const std::optional<T> right = C::Decode(b);
+              if (!left.has_value() || !right.has_value()) {
+                return internal::RawCombineQueue::NotAValue(left.has_value() ? b : a);
+              }
+              absl::StatusOr<T> both = combine(*left, *right);
+              if (!both.ok()) return std::move(both).status();
+              return C::Encode(*both);
+            },
+            C::Encode(T()), options) {}
+
+  // Creates the table unless it exists.
+  absl::Status EnsureTable(const Cluster& cluster) const { return raw_.EnsureTable(cluster); }
+  // Adds the observer that folds deltas, "fold-TABLE".
+  void Attach(Worker& worker) const { raw_.Attach(worker); }
+  // Adds an observer of the values. The row of its notifications is the key.
+  void Observe(Worker& worker, std::string name, ObserverFunction fn, const ObserverOptions& options = {}) const {
+    raw_.Observe(worker, std::move(name), std::move(fn), options);
+  }
+
+  // Add deltas if the transaction commits. Adding many in one call takes fewer requests. An error is kept by the
+  // transaction, like that of a write.
+  void Add(ReadWrite& t, std::string_view key, typename C::Param delta) const {
+    raw_.Add(t, {{std::string(key), C::Encode(delta)}});
+  }
+  void Add(ReadWrite& t, const std::map<std::string, T>& deltas) const {
+    std::map<std::string, std::string> bytes;
+    for (const auto& [key, delta] : deltas) bytes.emplace_hint(bytes.end(), key, C::Encode(delta));
+    raw_.Add(t, bytes);
+  }
+
+  // Returns the folded value of a key, or nullopt if it has none.
+  absl::StatusOr<std::optional<T>> Get(const ReadView& view, std::string_view key) const {
+    return Decode(raw_.Get(view, key));
+  }
+  // Returns the folded values of many keys, in their order.
+  absl::StatusOr<std::vector<std::optional<T>>> Get(const ReadView& view, absl::Span<const std::string> keys) const {
+    absl::StatusOr<std::vector<std::optional<std::string>>> bytes = raw_.Get(view, keys);
+    if (!bytes.ok()) return std::move(bytes).status();
+    std::vector<std::optional<T>> values;
+    values.reserve(keys.size());
+    for (std::optional<std::string>& value : *bytes) {
+      absl::StatusOr<std::optional<T>> decoded = Decode(std::move(value));
+      if (!decoded.ok()) return std::move(decoded).status();
+      values.push_back(*std::move(decoded));
+    }
+    return values;
+  }
+  // Returns the value of a key with the deltas that are not folded yet. Passes over every delta that was added to the bucket
+  // since the last garbage collection, which may be tens of thousands in a hot queue.
+  absl::StatusOr<std::optional<T>> GetExact(const ReadView& view, std::string_view key) const {
+    return Decode(raw_.GetExact(view, key));
+  }
+  // Calls `fn` for each folded value, in the order of the keys.
+  absl::Status ForEach(const ReadView& view, absl::FunctionRef<void(std::string_view key, const T& value)> fn) const {
+    return raw_.ForEach(view, [&](std::string_view key, std::string_view bytes) -> absl::Status {
+      const std::optional<T> value = C::Decode(bytes);
+      if (!value.has_value()) return internal::RawCombineQueue::NotAValue(bytes);
+      return fn(key, *value), absl::OkStatus();
+    });
+  }
+
+  // Notifies the observer of all deltas that are not folded.
+  absl::Status NotifyAll(ReadWrite& t) const { return raw_.NotifyAll(t); }
+
+ private:
+  static absl::StatusOr<std::optional<T>> Decode(absl::StatusOr<std::optional<std::string>> bytes) {
+    if (!bytes.ok()) return std::move(bytes).status();
+    if (!bytes->has_value()) return std::optional<T>();
+    std::optional<T> value = C::Decode(**bytes);
+    if (!value.has_value()) return internal::RawCombineQueue::NotAValue(**bytes);
+    return value;
+  }
+
+  internal::RawCombineQueue raw_;
 };
 
 }  // namespace percolator

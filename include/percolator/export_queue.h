@@ -1,27 +1,27 @@
-// ExportQueue: the way out. What a transaction has to tell an outside system, a search engine, a mail server, another
-// database, it adds to the queue; if it commits, that is delivered: in order, with a number, at least once.
+// ExportQueue: messages from transactions to an outside system, such as a search engine, a mail server or another database.
+// If the transaction commits, its messages are delivered: in order, numbered, at least once.
 //
 //     const ExportQueue exports("exports");
-//     cluster->CreateTable("exports", ExportQueue::Schema());
-//     for (ObserverSpec& observer : exports.Observers(SendToIndex)) worker.Observe(std::move(observer));
+//     PERCOLATOR_RETURN_IF_ERROR(exports.EnsureTable(cluster));
+//     exports.Attach(worker, SendToIndex);    // absl::Status SendToIndex(const Export& entry)
 //     ...
-//     exports.Add(t, url, new_entry);     in any transaction: an observer's, too
+//     exports.Add(t, url, payload);           // in any transaction, also an observer's
 //
-// NUMBERS  The queue has shards; a key belongs to one of them. In a shard what is delivered is numbered 1, 2, 3, ... When a
-//         number is delivered, all smaller ones have been before. After a crash, or a delivery of which nobody knows
-//         whether it succeeded, some come again, with the same numbers. So the outside system, if it keeps the largest
-//         number it has seen of each shard, together with what it does, and ignores all that are not larger, does
-//         everything exactly once.
-// ORDER   Of one key: if a transaction began after another had committed, it is delivered after it. (Two that overlap in
-//         time have no order; if they write a common cell, at most one commits.) Within a transaction: as added. This
-//         holds for transactions that take no longer than `longest_transaction`, from start to commit. One that takes
-//         longer is delivered all the same, but perhaps after one that began when it had committed.
-// CONFLICTS  Adding never conflicts: numbers are given later, by an observer, in one transaction for many entries. Another
-//         observer delivers; an error of the function is tried again, with growing pauses, forever, while the other
-//         shards go on. What is delivered is deleted.
-// TABLE   One of its own. The number of shards must not change while something waits in it.
-// FIRST WORKER  As usual, only what is written while the observers are known to the cluster notifies them. After the first
-//         start of a worker on a queue that has been added to before, call NotifyAll once.
+// NUMBERS  A queue has shards, and each key belongs to one of them. The messages of a shard are numbered 1, 2, 3, ... and
+//         delivered in this order. After a crash, or after a delivery whose result was lost, some messages are delivered again
+//         with the same numbers. An outside system achieves exactly-once processing as follows: together with the effect of a
+//         message it stores the message's number, and it ignores numbers that are not larger than the last one of the shard.
+// ORDER   If a transaction began after another one had committed, its messages of the same key are delivered later.
+//         Transactions that overlap in time have no order; if they write a common cell, at most one commits. The messages of
+//         one transaction keep the order in which they were added. This holds for transactions that take at most
+//         `longest_transaction` from start to commit. A message of a longer one is delivered too, but perhaps after a message of
+//         a transaction that began after its commit.
+// CONFLICTS  Adding a message never conflicts. An observer numbers many messages in one transaction later. Another observer
+//         delivers them and then deletes them. If the function returns an error, the delivery is retried with growing delays,
+//         indefinitely, while other shards continue.
+// TABLE   A queue has a table of its own. The number of shards must not change while messages wait.
+// FIRST WORKER  As for any observer, messages that were added before a worker with this queue first started do not notify it.
+//         Call NotifyAll once after that start.
 
 #ifndef PERCOLATOR_EXPORT_QUEUE_H_
 #define PERCOLATOR_EXPORT_QUEUE_H_
@@ -43,49 +43,55 @@
 
 namespace percolator {
 
-// What is delivered.
+class Cluster;
+
+// A message.
 struct Export {
   uint32_t shard = 0;
   uint64_t sequence = 0;
-  std::string key;
-  std::string payload;
+  std::string key = {};
+  std::string payload = {};
 };
-// OK: it has arrived. Called by one thread at a time for a shard, as a rule; by two, if a worker was taken for dead.
+// Delivers a message. Returns OK if it has arrived. Calls for one shard may overlap if a worker was considered dead but is
+// not.
 using DeliverFunction = std::function<absl::Status(const Export& entry)>;
 
 struct ExportQueueOptions {
-  uint32_t shards = 16;  // delivered independently of each other
-  // Entries that are numbered, and that are delivered, by one transaction. Their delivery should take seconds at most: if it
-  // takes longer than a minute, it was in vain and is done again.
+  // Shards are delivered independently of each other.
+  uint32_t shards = 16;
+  // Maximum number of messages that one transaction numbers or delivers. Delivering this many should take seconds. If it
+  // takes more than a minute, the transaction fails and they are delivered again.
   size_t batch = 100;
-  // See ORDER. Numbering scans all entries added within this time, so shorten it for busy queues.
+  // See ORDER. Numbering scans all messages added during this time, so shorten it for a busy queue.
   Duration longest_transaction = std::chrono::seconds(90);
 };
 
-// All methods may be called by any thread. Can be copied.
+// Copies are cheap. Thread-safe.
 class ExportQueue {
  public:
   explicit ExportQueue(std::string table, const ExportQueueOptions& options = {});
+  ExportQueue(const ExportQueue&) = default;  // a move copies
+  ExportQueue& operator=(const ExportQueue&) = default;
 
-  // For Cluster::CreateTable.
-  static TableSchema Schema();
-  // For Worker::Observe: number-TABLE gives numbers, deliver-TABLE delivers.
-  std::vector<ObserverSpec> Observers(DeliverFunction deliver) const;
+  // Creates the table unless it exists.
+  absl::Status EnsureTable(const Cluster& cluster) const;
+  // Adds the observers that number and deliver messages, "number-TABLE" and "deliver-TABLE".
+  void Attach(Worker& worker, DeliverFunction deliver) const;
 
-  // Delivers it, if the transaction commits.
-  absl::Status Add(ReadWrite& t, std::string_view key, std::string_view payload) const;
-  // The same, without a key: in no order, except within the transaction.
-  absl::Status Add(ReadWrite& t, std::string_view payload) const;
+  // Delivers a message if the transaction commits. Never conflicts. Without a key, only messages of the same transaction are
+  // ordered. An error fails the transaction, as that of a write does.
+  void Add(ReadWrite& t, std::string_view key, std::string_view payload) const;
+  void Add(ReadWrite& t, std::string_view payload) const;
 
-  // How far a shard is: what was given a number, and what of it is delivered.
+  // The last number that was assigned in a shard, and the last one that was delivered.
   struct Progress {
     uint64_t numbered = 0;
     uint64_t delivered = 0;
   };
-  absl::StatusOr<Progress> ProgressOf(ReadView& view, uint32_t shard) const;
-  uint32_t ShardOf(std::string_view key) const;
+  absl::StatusOr<Progress> GetProgress(const ReadView& view, uint32_t shard) const;
+  uint32_t GetShard(std::string_view key) const;
 
-  // Notifies the observers of all that waits.
+  // Notifies the observers of all waiting messages.
   absl::Status NotifyAll(ReadWrite& t) const;
 
  private:

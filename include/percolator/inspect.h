@@ -1,14 +1,11 @@
-// Looking into a cluster: for people who operate one, and for tools such as the command line `percolator`.
+// Inspection of a cluster, for its operators and for tools such as the command line `percolator`.
 //
-// A column `c` of a row is several columns of the store below it (figure 4 of the paper): c in family data holds long
-// values, in family lock the locks of transactions under way, in family write the committed versions, in family notify
-// the marks of changes that observers have to see. DescribeCell and DescribeColumn put such raw cells into words; an
-// Inspector reads them from a cluster, and lists what waits in it:
+// The store holds a column `c` of a row in several families (figure 4 of the paper): long values in data, locks of running
+// transactions in lock, committed versions in write, and pending notifications in notify. DescribeCell and DescribeColumn
+// render such raw cells as text. An Inspector reads them from a cluster and lists locks, notifications and damaged cells:
 //
-//     Inspector inspector(cluster.get());
-//     auto locks = inspector.ListLocks();
-//     if (!locks.ok()) ...
-//     for (const LockInfo& lock : *locks) ...
+//     Inspector inspector(cluster);
+//     PERCOLATOR_ASSIGN_OR_RETURN(std::vector<LockInfo> locks, inspector.ListLocks());
 
 #ifndef PERCOLATOR_INSPECT_H_
 #define PERCOLATOR_INSPECT_H_
@@ -23,12 +20,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/coordinator.h"
 #include "percolator/observer.h"
-#include "percolator/options.h"
-#include "percolator/status.h"
-#include "percolator/store.h"
+#include "percolator/raw_cell.h"
 #include "percolator/timestamp.h"
+#include "percolator/types.h"
 
 namespace percolator {
 
@@ -37,19 +32,19 @@ namespace internal {
 class Engine;
 }
 
-// What a cell means, in one short line without its timestamp, for example
+// Returns what a cell means, in one short line without its timestamp, for example
 //
 //     lock    "primary, put $3"                      this cell is the primary of its transaction
 //     lock    "primary at accounts/Bob/bal, put $9"
-//     write   "put $10, started 5"                   a short value, kept in the record itself
-//     write   "put, started 5"                       the value is in the family data, at 5
+//     write   "put $10, started 5"                   a short value, stored in the record itself
+//     write   "put, started 5"                       the value is in family data, at 5
 //     data    "$10"
 //     notify  "changed"                              or "changed, 3 observers down the chain"
 //
-// Values that are no printable text are escaped, long ones cut. Bytes that are no record are said to be so.
+// Escapes bytes that are not printable and cuts long values. Says so if the bytes are not a valid record.
 std::string DescribeCell(const Cell& cell);
 
-// The name of a column of the store: escaped if it is a user's, in words in brackets if it is Percolator's own:
+// Returns the name of a store column: escaped if it is a user's, described in brackets if it is one of Percolator's own:
 //
 //     bal
 //     [bal seen by audit]      the acknowledgement of the observer audit
@@ -58,107 +53,110 @@ std::string DescribeCell(const Cell& cell);
 std::string DescribeColumn(std::string_view column);
 
 struct TableDescription {
-  std::string name;
-  TableSchema schema;
+  std::string name = {};
+  TableSchema schema = {};
 };
 
-// A lock, and what will become of it when somebody meets it.
+// A lock, and what a transaction that finds it will do with it.
 struct LockInfo {
   enum class State : uint8_t {
-    kAlive,       // its transaction is running: readers wait, writers give up
-    kAbandoned,   // its owner is gone before it committed: it will be rolled back
+    kAlive,       // its transaction is running: readers wait, writers abort
+    kAbandoned,   // its owner died before the commit: it will be rolled back
     kCommitted,   // its transaction has committed: it will be rolled forward
-    kRolledBack,  // its transaction was rolled back elsewhere: so will it be
+    kRolledBack,  // its transaction was rolled back: it will be removed
   };
-  CellName cell;
-  Timestamp start_ts;  // of the transaction: all its locks have the same
-  CellName primary;    // equal to `cell`: this is it
+  CellName cell = {};
+  Timestamp start_ts = {};  // of the transaction; all its locks have the same
+  CellName primary = {};    // equal to `cell` if this lock is the primary
   SessionId session = 0;
   State state = State::kAlive;
   Duration age{0};  // since the transaction started
 };
 
-// A cell that has changed and whose observers have not all seen it.
+// A cell that has changed and that some of its observers have not processed yet.
 struct WaitingNotification {
-  CellName cell;
-  Timestamp since;       // the newest change; pending: the start of the transaction that makes it
-  bool pending = false;  // that transaction is under way, or died
+  CellName cell = {};
+  Timestamp since = {};  // the newest change; if pending, the start of the transaction that makes it
+  bool pending = false;  // the transaction has not committed yet, or its process died
   Duration age{0};
 };
 
-// A cell of the store that can't be used, or could not have been written by Percolator: damage, or the work of another
-// program. The column is the store's: it may be one of Percolator's own (DescribeColumn).
+// A cell of the store that cannot be used or that Percolator cannot have written: it is damaged, or another program wrote
+// it. The column is the store's, which may be one of Percolator's own (DescribeColumn).
 struct BadCell {
   enum class Kind : uint8_t {
-    kDamaged,      // its bytes are no lock, write record, mark or acknowledgement
-    kNewerFormat,  // they may be one, of a newer Percolator
-    kMissingData,  // a lock or record of a long value, which is not in the family data
-    kMisplaced,    // in a reserved column that Percolator does not have in this family
-    kImpossible,   // committed before its start, or a lock whose primary can't be one
-    kFuture,       // later than the oracle's time: the cell is wrong, or the oracle has lost its time
-    kAbandoned,    // no problem, a note: a lock whose primary was never locked and whose owner is gone
+    kDamaged,      // its bytes are not a lock, a write record, a mark or an acknowledgement
+    kNewerFormat,  // its bytes may be one of these, written by a newer version of Percolator
+    kMissingData,  // a lock or write record whose value should be in family data but is not
+    kMisplaced,    // in a reserved column that Percolator does not use in this family
+    kImpossible,   // committed before its start, or a lock with an invalid primary
+    kFuture,       // later than the oracle's time: the cell is wrong, or the oracle was set back
+    kAbandoned,    // not a problem: a lock of a dead owner whose primary was never locked
   };
   Kind kind = Kind::kDamaged;
-  CellName cell;
+  CellName cell = {};
   Family family = Family::kData;
-  Timestamp timestamp;
-  std::string value;
-  std::string why;
+  Timestamp timestamp = {};
+  std::string value = {};
+  std::string why = {};
 };
-// "damaged", "newer-format", "missing-data", "misplaced", "impossible", "future" or "abandoned".
+// Returns "damaged", "newer-format", "missing-data", "misplaced", "impossible", "future" or "abandoned".
 std::string_view BadCellKindName(BadCell::Kind kind);
 
 struct CheckCounts {
   uint64_t rows = 0;
   uint64_t cells = 0;     // versions, in all families
-  uint64_t problems = 0;  // bad cells but for kAbandoned
+  uint64_t problems = 0;  // bad cells, except kAbandoned
   uint64_t notes = 0;     // kAbandoned
 };
 
-// Reads what transactions do not show. Nothing here runs an observer. Copies are cheap. Thread-safe.
+// Reads what transactions do not show. Runs no observers. Copies are cheap. Thread-safe.
 //
-// Lists are of one table, or of all if `table` is empty, in the order of tables, rows and columns, and end after `most`
-// entries. They are read page by page while others write: what changes meanwhile is in them or not.
-// kNotFound: there is no such table.
+// A list covers one table, or all tables if `table` is empty. It is in the order of tables, rows and columns, and ends after
+// `limit` entries. A list is read page by page; a concurrent change may or may not be in it. All calls with a table return
+// NotFound if it does not exist.
 class Inspector {
  public:
-  explicit Inspector(Cluster* cluster);
+  explicit Inspector(const Cluster& cluster);
+  Inspector(const Inspector&) = default;  // a move copies
+  Inspector& operator=(const Inspector&) = default;
 
   absl::StatusOr<std::vector<TableDescription>> ListTables();
   absl::StatusOr<std::vector<ObserverInfo>> ListObservers();
 
-  // All versions of all cells of a row, in all families, in one consistent view: by column, then family, newest first.
-  // None: there is no such row.
+  // Returns all versions of all cells of a row, in all families, in one consistent view: by column, then by family, newest
+  // first. Returns an empty list if the row does not exist.
   absl::StatusOr<std::vector<Cell>> ReadCells(std::string_view table, std::string_view row);
 
   static constexpr size_t kAll = static_cast<size_t>(-1);
-  absl::StatusOr<std::vector<LockInfo>> ListLocks(std::string_view table = {}, size_t most = kAll);
-  // Rolls forward or back all locks but those whose owners are alive, as whoever meets them would.
+  absl::StatusOr<std::vector<LockInfo>> ListLocks(std::string_view table = {}, size_t limit = kAll);
+  // Rolls all locks forward or back, except those whose owner is alive.
   struct ResolvedLocks {
     size_t rolled_forward = 0;
     size_t rolled_back = 0;
-    size_t alive = 0;  // left alone
+    size_t alive = 0;  // unchanged
   };
   absl::StatusOr<ResolvedLocks> ResolveLocks(std::string_view table = {});
 
-  // Cluster::NotificationBacklog counts them.
-  absl::StatusOr<std::vector<WaitingNotification>> ListNotifications(std::string_view table = {}, size_t most = kAll);
+  // Cluster::CountNotifications counts them.
+  absl::StatusOr<std::vector<WaitingNotification>> ListNotifications(std::string_view table = {}, size_t limit = kAll);
 
-  // Reads all cells of all families, and calls `found` for each bad one and `progress`, unless it is null, after each page.
-  // Changes nothing. Tables that only clients of Bigtable use are not looked at.
+  // Reads all cells of all families. Calls `found` for each bad cell and, unless it is null, `progress` after each page.
+  // Changes nothing. Skips tables that only Bigtable clients use.
   absl::StatusOr<CheckCounts> Check(std::string_view table, const std::function<void(const BadCell&)>& found,
                                     const std::function<void(const CheckCounts&)>& progress = nullptr);
-  // Erases exactly this version of this cell. What it said is lost: an older version becomes visible if it was a write
-  // record, and its transaction counts as rolled back if it was the lock of its primary. Returns false, and erases
-  // nothing, if the cell has other bytes now or is gone.
+  // Erases exactly this version of this cell. Its contents are lost: if it was a write record, an older version becomes
+  // visible; if it was the primary's lock, its transaction counts as rolled back. Returns false, and erases nothing, if the
+  // cell is gone or its bytes differ.
   absl::StatusOr<bool> EraseBadCell(const BadCell& bad);
 
-  // As Worker's, for programs that run no observers.
+  // Like those of Worker, for programs that run no observers.
   absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
   absl::Status Replay(const Quarantined& entry);
   absl::Status Drop(const Quarantined& entry);
 
-  // Everything older is collected, but the newest version of each cell: there is no snapshot before it.
+  // Returns the safe point of garbage collection: older versions were collected, except the newest of each cell, and no
+  // older snapshot can be opened.
   absl::StatusOr<Timestamp> SafePoint();
 
  private:

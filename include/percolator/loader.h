@@ -1,28 +1,31 @@
 // Loader: many load transactions, run by many threads.
 //
-//     Loader loader(cluster.get(), {.threads = 8, .expected = files.size(), .on_progress = Print});
+//     Loader loader(cluster, {.threads = 8, .expected = files.size(), .on_progress = Print});
 //     for (const File& file : files) {
-//       loader.Add([&file](ReadWrite& t) { return t.Set("documents", file.url, "contents", file.text); });
+//       loader.Add([&file](ReadWrite& t) { t.Set(kContents, file.url, file.text); });
 //     }
-//     absl::Status status = loader.Finish();
+//     PERCOLATOR_RETURN_IF_ERROR(loader.Finish());
 //
-// Add waits when the queue is full, and when observers fall behind: while more notifications than max_backlog wait in the
-// cluster, or more than a few and the oldest of them is older than max_age, no load transaction begins. So loading goes as
-// fast as the slowest part of the pipeline, and not faster. (The loader looks at the cluster itself; the workers may be anywhere. While
-// none runs, what observers of the cluster have to do only grows, and a loader with these bounds waits for one.)
+// Add waits while the queue is full. No load transaction begins while the observers are behind: while more than max_backlog
+// notifications wait in the cluster, or the oldest of them is older than max_backlog_age. So loading is as fast as the
+// slowest part of the pipeline. The loader reads the backlog from the cluster, so the workers may run in other processes. If
+// none runs, the backlog of an observed table only grows, and a loader with these bounds waits for a worker to start.
 //
-// A load function is run again on a conflict, as by Cluster::Transact. An error of one, returned or thrown, does not stop
-// the others; Finish returns the first.
+// A load function runs again on a conflict, as in Cluster::Transact. An error of a load function, returned or thrown, does
+// not stop the others. Finish returns the first error.
 
 #ifndef PERCOLATOR_LOADER_H_
 #define PERCOLATOR_LOADER_H_
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "percolator/options.h"
@@ -37,54 +40,69 @@ class LoaderCore;
 }  // namespace internal
 
 struct LoadProgress {
-  uint64_t done = 0;      // load transactions that have ended, whatever their end
-  uint64_t failed = 0;    // of these, with an error
-  uint64_t expected = 0;  // as the options say; zero: not known
-  double per_second = 0;  // over the last seconds
-  Duration elapsed{0};
-  Duration remaining{0};   // at this rate; zero: not known
-  size_t backlog = 0;      // notifications that wait in the cluster, as seen last
-  bool held_back = false;  // waiting for observers
+  uint64_t done = 0;       // load transactions that have ended
+  uint64_t failed = 0;     // of these, those that ended with an error
+  uint64_t expected = 0;   // LoaderOptions::expected
+  double per_second = 0;   // during the last seconds
+  Duration elapsed{0};     // since the loader was constructed
+  Duration remaining{0};   // at this rate; zero: unknown
+  size_t backlog = 0;      // notifications waiting in the cluster when it was last read
+  bool throttled = false;  // waiting for observers
 };
-// "12,000 of 50,000 (24 %), 3,400/s, 11 s left, backlog 250"
-std::string ToText(const LoadProgress& progress);
+// Returns "12,000 of 50,000 (24 %), 3,400/s, 11 s left, backlog 250".
+std::string ToString(const LoadProgress& progress);
 
 struct LoaderOptions {
   int threads = 8;
-  size_t queue = 1000;                          // functions that wait for a thread
-  size_t max_backlog = 10'000;                  // cells with notifications; zero: no bound
-  Duration max_age = std::chrono::seconds(10);  // of the oldest; zero: no bound
-  size_t few =
-      100;  // cells, whose age does not matter: some observer may keep failing for them, which must not stop the rest
-  TransactOptions transact;  // how each is run
-  uint64_t expected = 0;     // how many will be added, for the progress
-  // Called about once a second, and at the end, by one thread at a time. Must not call Add or Finish. What it throws is an
-  // error like that of a load function.
-  std::function<void(const LoadProgress&)> on_progress;
+  // Maximum number of functions waiting for a thread.
+  size_t max_queued = 1000;
+  // Maximum number of cells with notifications in the cluster; zero: no limit.
+  size_t max_backlog = 10'000;
+  // Maximum age of the oldest notification; zero: no limit.
+  Duration max_backlog_age = std::chrono::seconds(10);
+  // With at most this many notifications in the cluster their age is ignored. So an observer that keeps failing for a few
+  // cells does not stop the loader.
+  size_t max_stuck_cells = 100;
+  // How each load transaction runs.
+  TransactionOptions transaction = {};
+  // How many functions will be added; for LoadProgress. Zero: unknown.
+  uint64_t expected = 0;
+  // Called about once a second and at the end, by one thread at a time. Must not call Add or Finish. An exception that it
+  // throws counts as an error of a load function.
+  std::function<void(const LoadProgress&)> on_progress = nullptr;
 };
 
-// Thread-safe. Cluster::Close stops it too; it may be destroyed before or after.
+// Runs load transactions. Thread-safe. Cluster::Close stops it; it may be destroyed before or after that.
 class Loader {
  public:
   using Function = std::function<absl::Status(ReadWrite& t)>;
 
-  // With options that can't be, threads or queue less than one or a negative max_age, nothing is run, and Finish says
-  // kInvalidArgument.
-  explicit Loader(Cluster* cluster, LoaderOptions options = {});
+  // If an option is out of range, no function runs and Finish returns InvalidArgument.
+  explicit Loader(const Cluster& cluster, LoaderOptions options = {});
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
   // Finishes, if Finish was not called.
   ~Loader();
 
-  // Takes a function to be run soon; waits for room. REQUIRES: Finish was not called.
-  void Add(Function load);
-  // Waits until all that was added has ended. The first error, if there was one. If the cluster was closed before a function
-  // had begun, it is not run, and that is an error. Returns kFailedPrecondition, and does nothing, if called by a load function.
+  // Queues a transaction function that returns void or absl::Status, as for Cluster::Transact. Waits while the queue is
+  // full. REQUIRES: Finish was not called.
+  template <std::invocable<ReadWrite&> Fn>
+  void Add(Fn load) {
+    if constexpr (std::is_same_v<Fn, Function> || !std::is_void_v<std::invoke_result_t<Fn&, ReadWrite&>>) {
+      Push(std::move(load));
+    } else {
+      Push([load = std::move(load)](ReadWrite& t) mutable { return load(t), absl::OkStatus(); });
+    }
+  }
+  // Waits until every added function has ended. Returns the first error. A function that had not begun when the cluster was
+  // closed does not run, which is an error. Returns FailedPrecondition, and does nothing, if called by a load function.
   absl::Status Finish();
 
   LoadProgress progress() const;
 
  private:
+  void Push(Function load);
+
   std::shared_ptr<internal::Engine> engine_;
   std::shared_ptr<internal::LoaderCore> core_;  // the engine refers to it weakly, to stop it on Close
 };

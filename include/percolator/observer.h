@@ -2,26 +2,26 @@
 //
 // A worker is constructed in main(), with its observers:
 //
-//     Worker worker(cluster.get());
-//     worker.Observe({.name = "parse", .table = "documents", .column = "contents", .run = Parse});
-//     worker.Observe({.name = "cluster", .table = "documents", .column = "hash", .run = AddToCluster});
-//     if (absl::Status s = worker.Start(); !s.ok()) ...
+//     Worker worker(cluster);
+//     worker.Observe(kContents, "parse", Parse);      // absl::Status Parse(ReadWrite& t, const std::string& row)
+//     worker.Observe(kReindex, "reindex", Reindex);   // a NotifyColumn: weak
+//     PERCOLATOR_RETURN_IF_ERROR(worker.Start());
 //
-// STRONG  (the default) After a write to the column commits, the observer runs in a transaction of its own. For each
-//         change at most one such transaction commits; several changes may be seen by one run. A deletion is a change.
-//         Nothing is lost, whatever dies and when.
-// WEAK    The column is declared notify-only (TableSchema): it can't be written, only notified (ReadWrite::Notify), which
-//         never conflicts. After a notification the observer runs at least once; several runs may commit, so it must be
+// STRONG  (the default) After a write to the column commits, the observer runs in its own transaction. At most one such
+//         transaction commits for each change. One run may handle several changes. A deletion is a change. No change is
+//         lost, whichever process fails at whatever moment.
+// WEAK    The column is notify-only (TableSchema): it cannot be written, only notified (ReadWrite::Notify), which never
+//         conflicts. After a notification the observer runs at least once. Several runs may commit, so the observer must be
 //         idempotent over the state it finds.
 //
-// An observer may be run many times and commits at most once for a change: it must have no effects but through its
-// transaction. Effects outside go through an export queue (percolator/export_queue.h).
+// An observer may run many times for one change although at most one run commits, so it must have no effects except through
+// its transaction. Effects outside the cluster go through an export queue (percolator/export_queue.h).
 //
-// WHO OBSERVES  The observers of a cluster are those of the worker that was started last, and are kept in the cluster: so
-//         changes are notified also while no worker runs, and by processes that have none. All workers of a cluster have
-//         the same observers, as a rule; WorkerOptions::add_only is for others. What a process writes is notified
-//         according to the observers it knows: those of its own workers at once, those that a worker in another process
-//         has brought when it opens the cluster and, later, within half of ClusterOptions::lock_lease.
+// REGISTRY  The cluster stores the list of its observers: those of the worker that was started last. So a change is notified
+//         even if no worker is running, and even if the process that writes has no worker. Usually all workers of a cluster
+//         have the same observers; otherwise see WorkerOptions::add_only. A process learns of the observers of its own
+//         workers immediately. It reads those of other processes when it opens the cluster, and then again at intervals of
+//         half of ClusterOptions::lock_lease.
 
 #ifndef PERCOLATOR_OBSERVER_H_
 #define PERCOLATOR_OBSERVER_H_
@@ -33,157 +33,218 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/options.h"
-#include "percolator/status.h"
-#include "percolator/timestamp.h"
+#include "percolator/column.h"
 #include "percolator/transaction.h"
+#include "percolator/types.h"
 
 namespace percolator {
 
 class Cluster;
 
-// What an observer is told: which cell changed, and when at the latest.
+// Names the cell that changed, and the commit timestamp of its newest change.
 struct Notification {
-  CellName cell;
-  Timestamp commit_ts;
+  CellName cell = {};
+  Timestamp commit_ts = {};
 };
 
-// OK: commit what was written to `t`. kAborted: run again. kUnavailable, kDeadlineExceeded: something that the observer
-// needs can't be reached, run again after a while, forever. Any other error: run again after a while, and after
-// ObserverSpec::attempts of them put the notification into quarantine.
-using ObserverFunction = std::function<absl::Status(ReadWrite& t, const Notification& notification)>;
+namespace internal {
+
+template <typename Fn>
+concept TakesNotification = std::is_invocable_v<Fn&, ReadWrite&, const Notification&>;
+template <typename Fn>
+concept TakesRow = !TakesNotification<Fn> && std::is_invocable_v<Fn&, ReadWrite&, const std::string&>;
+
+}  // namespace internal
+
+// The function of an observer, with one of the signatures
+//
+//     absl::Status(ReadWrite& t, const Notification& notification)
+//     absl::Status(ReadWrite& t, const std::string& row)
+//
+// or the same with void instead of absl::Status. If it returns OK or void, its writes are committed. Aborted: it runs again.
+// Unavailable and DeadlineExceeded: it runs again after a delay, indefinitely. Any other error: it runs again after a delay,
+// and after ObserverOptions::max_attempts errors the notification is quarantined.
+class ObserverFunction {
+ public:
+  ObserverFunction() = default;
+  ObserverFunction(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): like std::function
+  template <internal::TakesNotification Fn>
+  ObserverFunction(Fn fn)  // NOLINT(google-explicit-constructor)
+      : run_([fn = std::move(fn)](ReadWrite& t, const Notification& n) mutable { return Call(fn, t, n); }) {}
+  template <internal::TakesRow Fn>
+  ObserverFunction(Fn fn)  // NOLINT(google-explicit-constructor)
+      : run_([fn = std::move(fn)](ReadWrite& t, const Notification& n) mutable { return Call(fn, t, n.cell.row); }) {}
+
+  absl::Status operator()(ReadWrite& t, const Notification& n) const { return run_(t, n); }
+  friend bool operator==(const ObserverFunction& f, std::nullptr_t) { return f.run_ == nullptr; }
+
+ private:
+  template <typename Fn, typename Arg>
+  static absl::Status Call(Fn& fn, ReadWrite& t, const Arg& arg) {
+    if constexpr (std::is_void_v<std::invoke_result_t<Fn&, ReadWrite&, const Arg&>>) {
+      return fn(t, arg), absl::OkStatus();
+    } else {
+      return fn(t, arg);
+    }
+  }
+
+  std::function<absl::Status(ReadWrite& t, const Notification& n)> run_;
+};
+
+struct ObserverOptions {
+  int max_concurrency = 0;  // runs at the same time in this worker; 0: as many as it has threads
+  int max_attempts = 16;    // errors before the notification is quarantined
+};
 
 enum class NotificationKind : uint8_t { kStrong, kWeak };
 
+// An observer whose column is known only at run time.
 struct ObserverSpec {
-  std::string name;  // [A-Za-z0-9_-]{1,64}; names the acknowledgement column, so it must not change
-  std::string table;
-  std::string column;
+  std::string name = {};  // [A-Za-z0-9_-]{1,64}; must not change
+  std::string table = {};
+  std::string column = {};
   NotificationKind kind = NotificationKind::kStrong;
-  ObserverFunction run;
-  int concurrency = 0;  // runs at once in this worker; 0: as many as it has threads
-  int attempts = 16;    // failures before quarantine
+  ObserverFunction run = {};
+  int max_concurrency = 0;  // as in ObserverOptions
+  int max_attempts = 16;
 };
 
-// An observer as the cluster knows it.
+// An observer as the cluster stores it.
 struct ObserverInfo {
-  std::string name;
-  std::string table;
-  std::string column;
+  std::string name = {};
+  std::string table = {};
+  std::string column = {};
   NotificationKind kind = NotificationKind::kStrong;
 
   friend bool operator==(const ObserverInfo&, const ObserverInfo&) = default;
 };
 
 struct WorkerOptions {
-  int threads = 4;   // that run observers
-  int scanners = 1;  // that look for notifications nobody hinted at
-  // Pause between scans that found nothing: starts at a hundredth of this and grows to it.
+  // Threads that run observers.
+  int threads = 4;
+  // Threads that scan the cluster for notifications. Most notifications are announced to the worker directly; scanning finds
+  // the rest.
+  int scanners = 1;
+  // Maximum pause after a scan that found nothing. The pause starts at a hundredth of this and grows.
   Duration scan_period = std::chrono::seconds(1);
-  // At most this many cells wait in this worker (each observer may always have one). The rest stay in the cluster for scanners.
-  size_t queue = 10'000;
-  // Between a failure of an observer and its next attempt: doubling, from the first to the last.
-  Duration first_retry = std::chrono::milliseconds(10);
-  Duration last_retry = std::chrono::seconds(10);
-  // A notification at the end of a longer chain, each made by the observer that the one before had run, goes to quarantine:
-  // it is taken for a cycle. A weak observer that notifies its own cell, to go on with its work later, makes no chain longer.
+  // Maximum number of cells queued in this worker. Further cells stay in the cluster until there is room. Each observer may
+  // always queue one.
+  size_t max_queued_cells = 10'000;
+  // Delay between an observer's error and its next attempt. It starts at the minimum and doubles up to the maximum.
+  Duration min_retry_delay = std::chrono::milliseconds(10);
+  Duration max_retry_delay = std::chrono::seconds(10);
+  // Maximum length of a chain of notifications, each caused by the run for the one before. A longer chain is considered a
+  // cycle, and its last notification is quarantined. A weak observer that notifies its own cell, to continue later, does not
+  // extend the chain.
   uint32_t max_chain = 1000;
-  // Keep observers that other workers have brought and this one does not have. Else they are removed.
+  // Keep the cluster's observers that this worker does not have. By default Start removes them from the cluster.
   bool add_only = false;
-  // Called after a run of an observer has committed, by the thread that ran it. For tests and measurements: a process that
-  // dies in between does not call it. What it throws is ignored.
-  std::function<void(std::string_view observer, const Notification& notification, Timestamp commit_ts)> on_commit;
-  // For measuring what they are worth: run observers as soon as a commit tells of a change; keep out of each other's way by
-  // claims; go elsewhere when most of what is found is another worker's.
+  // Called after a run of an observer has committed, by the thread that ran it. For tests and measurements: it is not called
+  // if the process dies after the commit. Exceptions that it throws are ignored.
+  std::function<void(std::string_view observer, const Notification& notification, Timestamp commit_ts)> on_commit =
+      nullptr;
+  // For measuring what each of these is worth. Hints: run observers as soon as a commit announces a change. Claims: avoid
+  // rows that another worker has claimed. Teleport: continue a scan elsewhere if most of what it finds is claimed.
   bool hints = true;
   bool claims = true;
   bool teleport = true;
 };
 
 struct ObserverMetrics {
-  std::string name;
+  std::string name = {};
   int64_t runs = 0;       // of the function
-  int64_t commits = 0;    // of those
-  int64_t conflicts = 0;  // runs whose commit lost against another transaction
+  int64_t commits = 0;    // runs that committed
+  int64_t conflicts = 0;  // runs whose commit conflicted with another transaction
   int64_t failures = 0;   // runs that returned an error
-  int64_t troubles = 0;   // runs that the store, the oracle or locks stood in the way of: tried again, never given up
-  int64_t cycles = 0;     // notifications at the end of too long a chain
-  int64_t quarantined = 0;
-  int64_t pending = 0;      // cells waiting in this worker
-  Duration oldest{0};       // age of the oldest of them
-  Duration latency_p50{0};  // from the commit of a change to the commit that observed it
+  int64_t transient_errors =
+      0;               // runs that failed because the store, the oracle or a lock was unavailable; retried indefinitely
+  int64_t cycles = 0;  // notifications that exceeded WorkerOptions::max_chain
+  int64_t quarantined = 0;  // notifications that were quarantined
+  int64_t pending = 0;      // cells queued in this worker
+  Duration oldest{0};       // age of the oldest of these
+  Duration latency_p50{0};  // from the commit of a change to the commit of the run that handled it
   Duration latency_p99{0};
   struct Bucket {
-    Duration up_to;
-    int64_t count;
+    Duration up_to{0};
+    int64_t count = 0;
   };
-  std::vector<Bucket> latency;  // the same as a histogram; only buckets that have something in them
-};
-
-// Notifications waiting in the whole cluster.
-struct Backlog {
-  size_t cells = 0;    // with notifications; no more are counted than was asked for
-  Duration oldest{0};  // age of the oldest of these
+  std::vector<Bucket> latency = {};  // the same as a histogram, without empty buckets
 };
 
 // A notification whose observer kept failing.
 struct Quarantined {
-  std::string observer;
-  CellName cell;
+  std::string observer = {};
+  CellName cell = {};
   int attempts = 0;
-  std::string error;
-  Timestamp since;  // the run that gave it up
+  std::string error = {};  // of the last attempt
+  Timestamp since = {};    // start timestamp of the last attempt
 };
 
-// Thread-safe, except Observe. Cluster::Close stops it too; it may be destroyed before or after.
+// Runs observers. Thread-safe, except Observe. Cluster::Close stops it; it may be destroyed before or after that.
 class Worker {
  public:
-  explicit Worker(Cluster* cluster, const WorkerOptions& options = {});
+  explicit Worker(const Cluster& cluster, const WorkerOptions& options = {});
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
   // Stops, if Stop was not called.
   ~Worker();
 
-  // REQUIRES: not started.
-  Worker& Observe(ObserverSpec spec);
+  // Adds an observer of a column: strong for a Column, weak for a NotifyColumn. The name matches [A-Za-z0-9_-]{1,64} and
+  // must not change: it identifies what the observer has processed. Errors are returned by Start. REQUIRES: not started.
+  template <typename T, typename C>
+  void Observe(const Column<T, C>& column, std::string name, ObserverFunction fn, const ObserverOptions& options = {}) {
+    Add(column.table(), column.name(), NotificationKind::kStrong, std::move(name), std::move(fn), options);
+  }
+  void Observe(const NotifyColumn& column, std::string name, ObserverFunction fn, const ObserverOptions& options = {}) {
+    Add(column.table(), column.name(), NotificationKind::kWeak, std::move(name), std::move(fn), options);
+  }
+  void Observe(ObserverSpec spec);
 
-  // Checks the observers, makes them known to the cluster, and starts running them. kInvalidArgument: one has a bad or
-  // used name, no function, or a kind that does not fit its column. kNotFound: a table does not exist.
+  // Checks the observers, stores their list in the cluster, and starts to run them. Returns InvalidArgument if an observer
+  // has a malformed or duplicate name, no function, or a kind that does not fit its column; NotFound if its table does not
+  // exist.
   absl::Status Start();
-  // Finishes the observers that are running, and takes up no others: they wait in the cluster for the next worker. Returns
-  // kFailedPrecondition, and does nothing, if called by an observer of the cluster.
+  // Waits for running observers and starts no others. Notifications stay in the cluster for the next worker. Returns
+  // FailedPrecondition, and does nothing, if called by an observer of the cluster.
   absl::Status Stop();
-  // Takes up no others, until Resume.
+  // Starts no further runs until Resume.
   void Pause();
   void Resume();
 
-  // Returns when there is nothing left to do: no notification anywhere, none made meanwhile. What is in quarantine is not
-  // waited for. Exact for what this process does. A worker of another process that moves a notification from a table not yet
-  // looked at to one already looked at is missed: where several run, stop the writers and wait in each.
-  // kDeadlineExceeded: there still was something after `timeout`; the text says what.
+  // Waits until no notification is left in the cluster, not counting the quarantine. Returns DeadlineExceeded, and says what
+  // is left, if that takes longer than `timeout`.
+  //
+  // Exact if this process makes all the changes. If workers of other processes run too, their observers may move a
+  // notification from a table that was not looked at yet to one that already was. Then stop the writers and wait in each
+  // process.
   absl::Status WaitUntilIdle(Duration timeout);
 
-  // Marks every existing value of the observer's column as changed: for an observer that is new to old data. Where it has
-  // seen the value before, it does not run again.
+  // Marks every existing value of the observer's column as changed, for an observer that was added to a column with data.
+  // The observer does not run again for a value that it has processed.
   absl::Status Backfill(std::string_view observer);
 
-  std::vector<ObserverMetrics> Metrics() const;
-  // The observers, what they observe, and which observed columns they have been seen to write: for a person to read.
+  std::vector<ObserverMetrics> metrics() const;
+  // Returns a text for people: the observers, their columns, and which observed columns they were seen to write.
   std::string DescribeGraph() const;
 
   absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
-  // The observer runs again for that cell. kNotFound: it is not in quarantine any more. kFailedPrecondition: the cluster has
-  // no such observer of that column now; the entry stays.
+  // Runs the observer for the cell again. Returns NotFound if the entry is no longer quarantined, and FailedPrecondition if
+  // the cluster no longer has this observer of this column; then the entry stays.
   absl::Status Replay(const Quarantined& entry);
-  // Forgets it. The next change of the cell is observed as usual.
+  // Removes the entry. The observer runs again when the cell changes next.
   absl::Status Drop(const Quarantined& entry);
 
  private:
   class Impl;
+  void Add(std::string_view table, std::string_view column, NotificationKind kind, std::string name,
+           ObserverFunction fn, const ObserverOptions& options);
+
   std::shared_ptr<Impl> impl_;  // the engine refers to it weakly, to stop it on Close
 };
 

@@ -1,4 +1,4 @@
-// Options, all with defaults that suit a first program.
+// Options. The defaults suit a first program.
 
 #ifndef PERCOLATOR_OPTIONS_H_
 #define PERCOLATOR_OPTIONS_H_
@@ -9,93 +9,101 @@
 #include <string>
 #include <vector>
 
-#include "percolator/store.h"
-#include "percolator/timestamp.h"
+#include "percolator/types.h"
 
 namespace percolator {
 
-using Duration = std::chrono::microseconds;
-
-// Limits of a transaction. Exceeding one makes Set, Delete, Verify or Notify return kInvalidArgument.
+// Limits of a transaction. A write that exceeds one fails with InvalidArgument.
 struct TransactionLimits {
-  size_t row_key_bytes = 4 << 10;
-  size_t column_bytes = 8 << 10;
-  size_t value_bytes = 16 << 20;
-  size_t cells = 32'768;          // written or verified; and as many notified
-  size_t total_bytes = 32 << 20;  // of values and names, the name of a column counted four times
+  size_t max_row_key_bytes = 4 << 10;
+  size_t max_column_bytes = 8 << 10;
+  size_t max_value_bytes = 16 << 20;
+  size_t max_cells = 32'768;          // written or verified; also the limit for notified cells
+  size_t max_total_bytes = 32 << 20;  // values and names; a column name counts four times
 };
 
-// Certificates and keys, as files in PEM format. None: plain text.
-struct TlsFiles {
-  // CA to trust: for a client, the server's; for a server, its clients', which must then present a certificate.
-  std::string ca;
-  std::string cert;  // one's own certificate
-  std::string key;   // and its key
+// Limits of a store (percolator/spi/store.h).
+struct StoreLimits {
+  size_t max_row_key_bytes = 4 << 10;  // Bigtable's own limit
+  size_t max_column_bytes = 16 << 10;  // Bigtable's own limit
+  size_t max_value_bytes = 16 << 20;
+  size_t max_row_selectors = 100'000;  // selectors in a RowRead or a scan
+  size_t max_row_mutations = 100'000;  // mutations in a RowMutation; also the limit for the cells of its condition
+  size_t max_row_mutation_bytes = 64 << 20;  // row key, columns and values in a RowMutation
+  size_t max_row_read_bytes =
+      64 << 20;  // cells that more than unlimited_selectors selectors return of one row, repeats included
+  size_t unlimited_selectors = 4;      // the number of families
+  size_t max_schema_bytes = 64 << 10;  // schema of a table
+  size_t max_tables = 1'000;           // CreateTable fails above this; existing tables stay
+  size_t max_scan_bytes = 4 << 20;     // a page ends with the first row that reaches this
+  size_t max_scan_work = 100'000;      // versions that the store examines for one page
+};
 
-  bool empty() const { return ca.empty() && cert.empty() && key.empty(); }
+// When a write is acknowledged.
+enum class Durability : uint8_t {
+  kSync,  // when it is on disk: it survives a power failure; concurrent writers share an fsync
+  kNoSync,  // when the operating system has it: it survives the death of the process; a power failure may lose the last writes
+};
+
+// The store of `rocksdb:` addresses and of `percolator serve`.
+struct RocksOptions {
+  Durability durability = Durability::kSync;
+  // Memory for blocks read from disk.
+  size_t block_cache_bytes = size_t{256} << 20;
+  // Memory for the newest versions of recently read cells. Zero: no cache.
+  size_t version_cache_bytes = size_t{64} << 20;
+  // Memory for writes that are not in table files yet, per large family.
+  size_t write_buffer_bytes = size_t{64} << 20;
+  // Disk space to keep free; at most a twentieth of the disk. If less is free, or less than twice what is to be flushed,
+  // mutations that add data fail with ResourceExhausted and are not applied, until there is space again. Zero: no reserve.
+  uint64_t reserve_bytes = uint64_t{256} << 20;
+  StoreLimits limits = {};
+  // Create the directory if it is missing or empty. Otherwise that is NotFound.
+  bool create_if_missing = true;
 };
 
 struct ClusterOptions {
   // The store of `rocksdb:` addresses.
-  RocksStoreOptions store;
+  RocksOptions store = {};
 
-  TransactionLimits limits;
+  TransactionLimits limits = {};
 
-  // How long one call may take at most: a Get, a page of a Scan, a Commit. Mostly that is waiting for locks of others, or
-  // for a store that can't be reached.
+  // Maximum duration of one call: a Get, a page of a scan, a Commit. Calls take long if they wait for another transaction's
+  // lock or for a store that cannot be reached.
   Duration call_timeout = std::chrono::seconds(30);
 
-  // Commit a transaction in one step where the store can (embedded and `percolator://` can, Bigtable cannot), instead of two
-  // phases with locks. Off: for measuring, and for trying out what happens in other deployments.
-  bool commit_in_one_step = true;
+  // Commit in one step instead of two phases if the store supports it: `rocksdb:`, `memory:` and `percolator://` do. Turn it
+  // off to measure, or to test how a program behaves with other stores.
+  bool one_step_commit = true;
 
-  // A lock whose owner has not refreshed it for this long may be cleaned up. Live transactions refresh theirs.
+  // Other processes may clean up a lock that its owner has not refreshed for this long. Owners refresh their locks.
   Duration lock_lease = std::chrono::seconds(10);
 
-  // Versions older than this are collected, except the newest of each cell, and what open snapshots can see.
+  // Garbage collection removes versions older than this, except the newest of each cell and those that open snapshots can
+  // see.
   Duration gc_retention = std::chrono::hours(1);
-  // How often garbage is collected in the background; zero: only when asked.
+  // Interval of garbage collection in the background. Zero: only Cluster::CollectGarbage collects.
   Duration gc_period = std::chrono::minutes(1);
 
-  // Secondaries waiting to be committed in the background; when this many wait, Commit does its own.
-  size_t background_commits = 10'000;
+  // Maximum number of secondaries that wait to be committed in the background. Above it, Commit commits its own secondaries.
+  size_t max_background_commits = 10'000;
 
-  // Open the cluster to look for bad cells and erase them (Inspector::Check), also if some are among the observers of the
-  // cluster, which are read when it is opened. Commits are refused: they could not be notified.
+  // Open the cluster to find and erase bad cells (Inspector::Check), even if the list of observers, which Open reads,
+  // contains some. Commits fail, because they could not notify observers.
   bool for_repair = false;
 
-  // The `rocksdb:` oracle reserves timestamps on disk this far ahead. After a restart, timestamps run ahead of the clock by
+  // How far ahead the `rocksdb:` oracle reserves timestamps on disk. After a restart, timestamps are ahead of the clock by
   // up to this much.
   Duration oracle_window = std::chrono::seconds(3);
 };
 
 struct TransactionOptions {
-  // From its construction to the end of Commit. Once it has passed, nothing is waited for or tried again any more.
-  Duration deadline = std::chrono::seconds(60);
-  // Transactions of one kind read alike: what they read together is fetched together. Any name; empty: no prediction.
-  std::string kind;
-};
-
-struct TransactOptions {
-  // How often the function is run at most.
-  int attempts = 100;
-  // For everything together: all attempts and the waiting between them.
-  Duration deadline = std::chrono::seconds(60);
-  // See TransactionOptions.
-  std::string kind;
-};
-
-struct ScanOptions {
-  std::string table;
-  RowRange rows;
-  // Only these columns; empty: all.
-  std::vector<std::string> columns;
-};
-
-// A table's columns. A table takes any column that is not declared, too; declaring one gives it a property.
-struct TableSchema {
-  // Can't be written, only notified: for weak notifications (percolator/observer.h).
-  std::vector<std::string> notify_only_columns;
+  // From construction, or the first attempt of Transact, to the end of Commit. After the timeout, nothing is retried.
+  Duration timeout = std::chrono::seconds(60);
+  // Transact and Loader: how often the function runs before a conflict is returned.
+  int max_attempts = 100;
+  // Transactions with the same non-empty profile learn which cells they read together, and prefetch them.
+  std::string prefetch_profile = {};
 };
 
 }  // namespace percolator

@@ -1,11 +1,12 @@
-// Server: a store, an oracle and coordination for many processes; what `percolator serve` runs.
+// Server: a store, an oracle and coordination for many processes. `percolator serve` runs one.
 //
-//     auto server = Server::Start({.data = "/var/lib/percolator"});
-//     ... Cluster::Open((*server)->address()) ...
+//     PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start({.data = "/var/lib/percolator"}));
+//     ... Cluster::Open(server->address()) ...
 //
-// It speaks Bigtable's API, version 2, too, so that Bigtable's own clients can look at the data (docs/serving.md).
+// A server also implements Bigtable's API v2, so that Bigtable's own clients can read the data (docs/serving.md).
 //
-// OracleServer: an oracle alone, one of several of which one leads; what `percolator oracle` runs. For data in Bigtable.
+// OracleServer: one of several oracles, of which one leads, for clusters with data in Bigtable. `percolator oracle` runs
+// one.
 
 #ifndef PERCOLATOR_SERVER_H_
 #define PERCOLATOR_SERVER_H_
@@ -19,65 +20,68 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
+#include "percolator/tls.h"
 
 namespace percolator {
 
 struct ServerOptions {
-  // HOST:PORT. Port 0: one that is free.
+  // HOST:PORT. Port 0: any free port.
   std::string listen = "127.0.0.1:7820";
-  // Where the data is. Empty: nowhere, it is forgotten at the end.
-  std::string data;
-  RocksStoreOptions store;
+  // The directory of the data. Empty: the data is in memory and lost at the end.
+  std::string data = {};
+  RocksOptions store = {};
   Duration oracle_window = std::chrono::seconds(3);
-  // With a certificate and key it speaks TLS, with `ca` it wants clients to show a certificate that `ca` has signed.
-  TlsFiles tls;
-  // Speak plain text beyond this machine. Without it, an address that others can reach needs `tls`.
-  bool plaintext_for_all = false;
-  // Let clients of Bigtable's API write tables that Percolator made. Such a write does not follow the protocol of transactions and
-  // can damage them. Reads, and tables that clients of Bigtable made, are always allowed.
+  // With a certificate and key, the server speaks TLS. With `ca`, it also requires clients to present a certificate that
+  // `ca` signed.
+  TlsFiles tls = {};
+  // Allow plain text on an address that other machines can reach. Otherwise such an address requires `tls`.
+  bool allow_plaintext = false;
+  // Let Bigtable clients write tables that Percolator created. Such a write does not follow the transaction protocol and can
+  // damage the table. Bigtable clients can always read, and write tables that Bigtable clients created.
   bool bigtable_writes_all = false;
-  // A session whose process is not heard of for this long is over.
+  // A session ends when its process has not been heard of for this long.
   Duration session_ttl = std::chrono::seconds(5);
-  // How many sessions there may be, and listeners for hints: each process has one of both. What exceeds it is refused with
-  // kUnavailable.
-  size_t sessions = 10'000;
-  // What a request may be at most: enough for the largest mutation of a row, with StoreLimits as they are by default. Less
-  // than 2 GiB, as answers.
-  size_t request_bytes = size_t{80} << 20;
-  // What an answer may be at most.
-  size_t answer_bytes = size_t{256} << 20;
-  // How many requests to the store are worked on at once, and how many may wait for that. What exceeds it is refused with
-  // kUnavailable: it may be tried again.
+  // Maximum number of sessions, and of listeners for hints. Each process has one of both. Further ones fail with
+  // Unavailable.
+  size_t max_sessions = 10'000;
+  // Maximum size of a request. The default is enough for the largest RowMutation that the default StoreLimits allow. Less
+  // than 2 GiB, like max_response_bytes.
+  size_t max_request_bytes = size_t{80} << 20;
+  // Maximum size of a response.
+  size_t max_response_bytes = size_t{256} << 20;
+  // Threads that run requests to the store.
   int threads = 32;
-  size_t waiting_requests = 10'000;
-  // How many connections there may be: the smaller of this and half of the files that the process may open (Start raises
-  // that limit as far as it may). One more takes the place of the one that was silent for the longest time, if that is a
-  // second or more; otherwise it is closed.
-  size_t connections = 10'000;
-  // Memory for messages that are being received, on all connections together. Beyond it gRPC cancels calls.
-  size_t receive_bytes = size_t{256} << 20;
-  // Memory for all requests that are worked on or wait; one request may take half of it. Beyond it requests are refused
-  // with kUnavailable. At least twice request_bytes.
-  size_t requests_memory = size_t{256} << 20;
-  // Answers that clients have not taken yet, all together and on one connection. Beyond it answers are refused with
-  // kUnavailable, streams wait, and calls of which nothing was taken for two seconds are cancelled.
-  size_t unsent_bytes = size_t{256} << 20;
-  size_t unsent_bytes_per_connection = size_t{128} << 20;
+  // Maximum number of requests that wait for a thread. Further ones fail with Unavailable and may be retried.
+  size_t max_waiting_requests = 10'000;
+  // Maximum number of connections. The limit is lower if the process may open fewer than twice as many files; Start raises
+  // that limit as far as the system allows. Above the limit, a new connection replaces the one that was silent the longest,
+  // if that was silent for at least a second; otherwise the new one is closed.
+  size_t max_connections = 10'000;
+  // Maximum memory for messages being received, on all connections. Above it, gRPC cancels calls.
+  size_t max_receive_bytes = size_t{256} << 20;
+  // Maximum memory for requests that run or wait. One request may use half of it. Above it, requests fail with Unavailable.
+  // At least twice max_request_bytes.
+  size_t max_requests_memory = size_t{256} << 20;
+  // Maximum size of responses that clients have not received yet, on all connections and on one connection. Above it,
+  // responses fail with Unavailable, streams wait, and calls whose client has received nothing for two seconds are
+  // cancelled.
+  size_t max_unsent_bytes = size_t{256} << 20;
+  size_t max_unsent_bytes_per_connection = size_t{128} << 20;
 };
 
 class Server {
  public:
-  // Answers when this returns. kInvalidArgument: the options contradict each other. kUnavailable: the address is taken.
-  // Errors of the store as they are.
+  // Returns a server that accepts requests. Returns InvalidArgument if the options contradict each other, Unavailable if the
+  // address is in use, and the store's error if it cannot be opened.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
   // Stops, if Stop was not called.
   ~Server();
 
-  // For Cluster::Open, with the port that was found.
+  // Returns the address for Cluster::Open, with the actual port.
   std::string address() const;
   int port() const;
 
-  // Takes no more requests, finishes those under way (for at most `grace`, then they are cancelled) and closes the store.
+  // Accepts no more requests, waits up to `grace` for running ones, cancels the rest, and closes the store.
   absl::Status Stop(Duration grace = std::chrono::seconds(5));
 
  private:
@@ -87,40 +91,41 @@ class Server {
 };
 
 struct OracleServerOptions {
-  // HOST:PORT. Port 0: one that is free.
+  // HOST:PORT. Port 0: any free port.
   std::string listen = "127.0.0.1:7821";
-  // The members of an etcd, HOST:PORT each, which decides who leads and keeps the bound of the timestamps.
-  std::vector<std::string> etcd;
-  TlsFiles etcd_tls;
-  // Of the keys in etcd. All oracles of a cluster have the same, those of another cluster another one.
+  // The members of the etcd that elects the leader and stores the bound of the timestamps, each HOST:PORT.
+  std::vector<std::string> etcd = {};
+  TlsFiles etcd_tls = {};
+  // Prefix of the keys in etcd. The same for all oracles of a cluster, and different for each cluster.
   std::string prefix = "percolator/";
-  // What others are told when this one leads. Empty: `listen`.
-  std::string name;
-  // When the leader is not heard of for a little longer than this, another one leads.
+  // The name under which other oracles know this one when it leads. Empty: `listen`.
+  std::string name = {};
+  // If the leader has not been heard of for slightly more than this, another oracle leads.
   Duration lease = std::chrono::seconds(2);
-  // How far ahead of the clock timestamps are reserved; a new leader begins after that.
+  // How far ahead of the clock the leader reserves timestamps. The next leader starts after them.
   Duration window = std::chrono::seconds(3);
-  // As those of ServerOptions.
-  TlsFiles tls;
-  bool plaintext_for_all = false;
-  // Called when another oracle leads than before: its name, and whether it is this one. Empty: nobody leads. It must not wait.
-  std::function<void(const std::string& name, bool is_self)> on_leader;
+  // As in ServerOptions.
+  TlsFiles tls = {};
+  bool allow_plaintext = false;
+  // Called when the leader changes: with its name, which is empty if there is none, and whether it is this oracle. Must not
+  // wait.
+  std::function<void(const std::string& name, bool is_self)> on_leader = nullptr;
 };
 
 class OracleServer {
  public:
-  // Answers when this returns, with timestamps once it leads. kInvalidArgument: the options contradict each other.
-  // kUnavailable: the address is taken. etcd need not be there yet.
+  // Returns an oracle that accepts requests. It answers with timestamps once it leads. etcd need not run yet. Returns
+  // InvalidArgument if the options contradict each other, and Unavailable if the address is in use.
   static absl::StatusOr<std::unique_ptr<OracleServer>> Start(const OracleServerOptions& options);
   // Stops, if Stop was not called.
   ~OracleServer();
 
-  // HOST:PORT, with the port that was found.
+  // Returns HOST:PORT with the actual port.
   std::string address() const;
   int port() const;
 
-  // Gives up the lead, so that another takes over at once, and takes no more requests. Those under way have a second, then
-  // they are cancelled.
+  // Resigns, so that another oracle can lead at once. Accepts no more requests, waits up to a second for running ones, and
+  // cancels the rest.
   void Stop();
 
  private:

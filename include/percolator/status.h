@@ -1,70 +1,79 @@
-// What went wrong, and what to do about it.
+// Error codes, and the evidence that an error carries.
 //
-// Every call that can fail returns an absl::Status or StatusOr. The code says what the caller may do:
+// Every call that can fail returns an absl::Status or absl::StatusOr. The code says what the caller may do:
 //
 //   kAborted             a conflict with another transaction: run the whole transaction again (Cluster::Transact does)
-//   kUnknown             the outcome of a commit is not known: it may or may not have happened (Cluster::Resolve tells)
-//   kUnavailable         something could not be reached: the same call may be tried again
-//   kDeadlineExceeded    the deadline of the call passed; as kUnavailable. A commit that says so did not happen
-//   kOutOfRange          the snapshot is too old: what it would read may have been collected
-//   kInvalidArgument     a limit exceeded or a name refused: do not retry, fix the call
-//   kNotFound            no such table
-//   kAlreadyExists       there is a table of that name
+//   kUnknown             the outcome of a commit is unknown (Cluster::Resolve determines it)
+//   kUnavailable         a component could not be reached: the call may be retried
+//   kDeadlineExceeded    the call's timeout passed: as kUnavailable. A commit with this error did not happen
+//   kOutOfRange          the snapshot is too old: garbage collection may have removed what it would read
+//   kInvalidArgument     a limit was exceeded or a name is malformed: fix the call
+//   kNotFound            the table does not exist
+//   kAlreadyExists       a table of that name exists
 //   kCancelled           garbage collection was stopped because the cluster is being closed
-//   kFailedPrecondition  misuse, or a component that has stopped: do not retry until something is fixed
+//   kFailedPrecondition  misuse, a closed cluster, or a component that has stopped: do not retry until that is fixed
 //   kResourceExhausted   the disk is full
-//   kDataLoss            stored bytes can't be read
+//   kDataLoss            stored bytes cannot be read
 //
-// A conflict carries its evidence: which cell, and whose lock or write stood in the way.
+// A conflict carries evidence: the cell, and the other transaction's lock or write.
 
 #ifndef PERCOLATOR_STATUS_H_
 #define PERCOLATOR_STATUS_H_
 
+#include <cstdint>
 #include <optional>
-#include <string>
 
 #include "absl/status/status.h"
-#include "percolator/timestamp.h"
+#include "percolator/types.h"
 
 namespace percolator {
-
-// A cell as users name it.
-struct CellName {
-  std::string table;
-  std::string row;
-  std::string column;
-
-  friend auto operator<=>(const CellName&, const CellName&) = default;
-};
 
 // Why a transaction could not commit.
 struct Conflict {
   enum class Kind : uint8_t {
     kNewerWrite = 0,  // another transaction committed a write to the cell after this one started
-    kLocked = 1,      // another transaction holds the cell's lock, and seems to be alive
-    kRolledBack = 2,  // somebody took this transaction for dead and rolled it back
+    kLocked = 1,      // another transaction, which seems to be alive, holds the cell's lock
+    kRolledBack = 2,  // another client rolled this transaction back because its lease had expired
   };
   Kind kind = Kind::kNewerWrite;
   CellName cell;
   Timestamp start_ts;         // of the transaction that failed
-  Timestamp other_start_ts;   // of the one in its way; zero if not known
-  Timestamp other_commit_ts;  // kNewerWrite: when that committed
+  Timestamp other_start_ts;   // of the other transaction; zero if unknown
+  Timestamp other_commit_ts;  // kNewerWrite: of the other transaction
 
   friend bool operator==(const Conflict&, const Conflict&) = default;
 };
 
-// The transaction lost against another; running it again may succeed.
+// The result of a commit. The three outcomes call for different reactions; do not treat kUnknown as kAborted.
+struct [[nodiscard]] CommitResult {
+  enum class Outcome : uint8_t {
+    kCommitted,  // durable, and visible to every transaction that starts from now on
+    kAborted,    // not visible, now or later
+    kUnknown,  // one of the two: the primary's row could not be reached, so Cluster::Resolve determines the outcome later; or
+               // the client was paused for longer than the retention, and garbage collection has removed the answer
+  };
+  Outcome outcome = Outcome::kUnknown;
+  Timestamp start_ts = {};
+  Timestamp commit_ts = {};  // kCommitted only; zero if nothing was written
+  CellName primary = {};     // the cell that records the outcome
+  absl::Status status = {};  // OK if committed
+
+  bool committed() const { return outcome == Outcome::kCommitted; }
+};
+
+// Returns whether the transaction lost against another one. Running it again may succeed.
 bool IsConflict(const absl::Status& status);
-// The snapshot lies before what garbage collection keeps.
+// Returns whether the snapshot is older than what garbage collection keeps.
 bool IsSnapshotTooOld(const absl::Status& status);
-// A passing condition: the same call may succeed later.
+// Returns whether the same call may succeed later.
 bool IsTransient(const absl::Status& status);
+// Returns whether the call failed because its cluster is closed.
+bool IsClosed(const absl::Status& status);
 
-// The evidence of a conflict; absent if the status is none.
-std::optional<Conflict> ConflictOf(const absl::Status& status);
-
-// A kAborted status with a text made from the conflict, and the conflict itself.
-absl::Status ConflictError(const Conflict& conflict);
+// Return the evidence that `status` carries, or nullopt if it carries none: of a conflict; of a commit whose outcome is
+// unknown, for Cluster::Resolve.
+std::optional<Conflict> GetConflict(const absl::Status& status);
+std::optional<CommitResult> GetUnknownCommit(const absl::Status& status);
 
 }  // namespace percolator
 

@@ -1,84 +1,160 @@
 // Snapshots and transactions.
 //
-// A transaction reads from the snapshot at its start timestamp and writes at a later commit timestamp. If two
-// transactions that overlap in time write the same cell, at most one commits. That is snapshot isolation: reads never
-// block writes or each other, and never see half a transaction. It is not serializability: two transactions may each
-// read what the other writes (write skew), unless one of them says Verify on what it read.
-//
-// Three types, each allowed to do more:
+// A transaction reads from the snapshot at its start timestamp and writes at a later commit timestamp. Of two overlapping
+// transactions that write the same cell, at most one commits. This is snapshot isolation: readers never block, and never see
+// part of a transaction. It is not serializability: two transactions may each read what the other writes (write skew) unless
+// one of them calls Verify on what it read.
 //
 //     ReadView      reads                              a Snapshot is one
-//     ReadWrite     + Set, Delete, Verify, Notify      what observers and Transact functions get: they can't commit
-//     Transaction   + Commit                           for those who run transactions by hand
-//
-// Writes are kept in memory until Commit.
+//     ReadWrite     + Set, Delete, Verify, Notify      passed to observers and Transact functions, which cannot commit
+//     Transaction   + Commit                           for running a transaction by hand
 //
 // LIFETIME  Snapshots, transactions and scans keep what they need of the cluster. They may be destroyed in any order, before or
-//           after the cluster is closed; afterwards every call on them returns kFailedPrecondition.
+//           after the cluster is closed. Once it is closed, every call on them fails with FailedPrecondition.
 
 #ifndef PERCOLATOR_TRANSACTION_H_
 #define PERCOLATOR_TRANSACTION_H_
 
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "percolator/column.h"
 #include "percolator/options.h"
 #include "percolator/status.h"
-#include "percolator/timestamp.h"
+#include "percolator/types.h"
 
 namespace percolator {
 
 class Cluster;
 namespace internal {
 class Engine;
+class RowSource;
 class TransactionCore;
 }  // namespace internal
 
-// What a scan yields: a row and its columns with their values, in the order of their names.
+struct ScanOptions {
+  RowRange rows = {};
+  std::vector<std::string> columns = {};  // empty: all
+  size_t limit = 0;                       // maximum number of rows; 0: no limit
+  bool keys_only = false;                 // return rows without columns; saves reading long values
+  bool reverse = false;                   // return rows in descending order of their keys; `limit` keeps the last rows
+};
+
+// A row and the values that a scan selected, ordered by column.
 struct ScannedRow {
-  std::string key;
   struct Column {
-    std::string name;
-    std::string value;
+    std::string name = {};
+    std::string value = {};
   };
-  std::vector<Column> columns;
+  std::string key = {};
+  std::vector<Column> columns = {};
+
+  // Returns the value of a column, or nullopt if the row has none.
+  std::optional<std::string_view> operator[](std::string_view column) const;
+  // Same, decoded. Returns DataLoss if the value is not a T.
+  template <typename T, typename C>
+  absl::StatusOr<std::optional<T>> Get(const percolator::Column<T, C>& column) const;
 };
 
-// A stream of rows, in key order:
+// The rows of a scan, in ascending order of their keys unless ScanOptions::reverse is set. Iterate once:
 //
-//     auto rows = view.Scan({.table = "documents"});
-//     while (rows->Next()) Use(rows->row());
-//     if (!rows->status().ok()) ...
-class RowIterator {
+//     for (const absl::StatusOr<ScannedRow>& row : view.Scan("documents")) {
+//       PERCOLATOR_RETURN_IF_ERROR(row.status());
+//       Use(*row);
+//     }
+//
+// If the scan fails, its last element is the error, so a scan that was cut short cannot be mistaken for a complete one. An
+// element is valid until the next one is read. A scan keeps its snapshot or transaction alive, and may outlive the ReadView
+// that created it. Used by one thread at a time.
+class RowScan {
  public:
-  virtual ~RowIterator() = default;
+  class Iterator {
+   public:
+    using value_type = absl::StatusOr<ScannedRow>;
+    using difference_type = std::ptrdiff_t;
+    using reference = value_type&;
 
-  // Moves to the next row. False: there is none, or an error; status() tells which.
-  virtual bool Next() = 0;
-  // REQUIRES: the last Next returned true.
-  virtual const ScannedRow& row() const = 0;
-  virtual const absl::Status& status() const = 0;
+    explicit Iterator(RowScan* scan) : scan_(scan) {}
+    reference operator*() const { return *scan_->current_; }
+    value_type* operator->() const { return &*scan_->current_; }
+    Iterator& operator++() { return scan_->Next(), *this; }
+    void operator++(int) { scan_->Next(); }
+    bool operator==(std::default_sentinel_t) const { return !scan_->current_.has_value(); }
+
+   private:
+    RowScan* scan_;
+  };
+
+  explicit RowScan(std::unique_ptr<internal::RowSource> source);
+  RowScan(const RowScan&) = delete;
+  RowScan& operator=(const RowScan&) = delete;
+  ~RowScan();
+
+  // Reads the first row. Call it once.
+  Iterator begin();
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  void Next();
+
+  std::unique_ptr<internal::RowSource> source_;
+  std::optional<absl::StatusOr<ScannedRow>> current_;  // absent: at the end
 };
+
+// One row of a ColumnScan.
+template <typename T>
+struct Entry {
+  std::string row;
+  T value;
+};
+
+// The rows that have a value in one column, decoded, as elements of type absl::StatusOr<Entry<T>>. Otherwise like RowScan. A
+// value that cannot be decoded ends the scan with DataLoss.
+template <typename T, typename C = Codec<T>>
+class ColumnScan;
 
 class ReadView {
  public:
-  virtual ~ReadView();
+  // Returns the value of a cell, or nullopt if it has none.
+  template <typename T, typename C>
+  absl::StatusOr<std::optional<T>> Get(const Column<T, C>& column, std::string_view row) const;
+  absl::StatusOr<std::optional<std::string>> Get(CellView cell) const;
 
-  // The value of a cell in this view; absent if it has none.
-  absl::StatusOr<std::optional<std::string>> Get(std::string_view table, std::string_view row, std::string_view column);
+  // Returns the value of a cell, or `fallback` if it has none.
+  template <typename T, typename C>
+  absl::StatusOr<T> Get(const Column<T, C>& column, std::string_view row, std::type_identity_t<T> fallback) const;
 
-  // Many cells in as few requests as possible; the answer has one entry for each, in the same order.
-  absl::StatusOr<std::vector<std::optional<std::string>>> Get(const std::vector<CellName>& cells);
+  // Return many values in as few requests as possible, in the order of the arguments: of several columns of one row, of one
+  // column in several rows, or of any cells.
+  template <typename... Columns>
+  absl::StatusOr<std::tuple<std::optional<typename Columns::Value>...>> GetColumns(std::string_view row,
+                                                                                   const Columns&... columns) const;
+  template <typename T, typename C>
+  absl::StatusOr<std::vector<std::optional<T>>> GetRows(const Column<T, C>& column,
+                                                        absl::Span<const std::string> rows) const;
+  absl::StatusOr<std::vector<std::optional<std::string>>> GetCells(std::initializer_list<CellView> cells) const;
+  absl::StatusOr<std::vector<std::optional<std::string>>> GetCells(absl::Span<const CellView> cells) const;
+  absl::StatusOr<std::vector<std::optional<std::string>>> GetCells(absl::Span<const CellName> cells) const;
 
-  // Rows of a range. The iterator may outlive this view. Used by one thread at a time.
-  std::unique_ptr<RowIterator> Scan(const ScanOptions& options);
+  // Scans a table, or the rows of a table that have a value in `column`.
+  RowScan Scan(std::string_view table, ScanOptions options = {}) const;
+  template <typename T, typename C>
+  ColumnScan<T, C> Scan(const Column<T, C>& column, ScanOptions options = {}) const;
 
-  // Everything committed at or before this timestamp is visible, and nothing else. Zero: the transaction has not started.
+  // Everything committed at or before this timestamp is visible, and nothing else. Zero if the transaction has not started.
   Timestamp timestamp() const;
 
   // Implementation detail.
@@ -88,76 +164,258 @@ class ReadView {
   explicit ReadView(std::shared_ptr<internal::TransactionCore> core);
   ReadView(const ReadView&) = default;  // a move copies: there is no view that was moved from
   ReadView& operator=(const ReadView&) = default;
+  ~ReadView();
 
  private:
   std::shared_ptr<internal::TransactionCore> core_;  // never null
 };
 
-// A read-only view. Takes no locks and needs no commit. While one of its copies exists, garbage collection keeps what it sees.
-// Copies are cheap. Thread-safe, but each scan is for one thread.
+// A read-only view. Takes no locks and needs no commit. While a copy exists, garbage collection keeps what it sees. Copies
+// are cheap. Thread-safe, but each scan is for one thread.
 class Snapshot final : public ReadView {
  public:
   // Implementation detail: Cluster makes snapshots.
   explicit Snapshot(std::shared_ptr<internal::TransactionCore> core);
 };
 
-// Reads see the writes made before in the same transaction, also in scans. Used by one thread at a time.
+// Reads return this transaction's own earlier writes. Used by one thread at a time, const methods included.
+//
+// Writes are buffered until the commit and return nothing. A write can only fail because of the call itself: an exceeded
+// limit, a malformed name, a missing table, a notify-only column. The first such error is kept: it makes all later reads and
+// the commit fail with that error, and later writes have no effect.
 class ReadWrite : public ReadView {
  public:
   ReadWrite(const ReadWrite&) = delete;
   ReadWrite& operator=(const ReadWrite&) = delete;
 
-  // Draws the start timestamp, unless that was done before, and returns it. No other transaction has the same, so it is also a
-  // name for what this one writes.
+  template <typename T, typename C>
+  void Set(const Column<T, C>& column, std::string_view row, std::type_identity_t<typename Column<T, C>::Param> value) {
+    Set(column.At(row), C::Encode(value));
+  }
+  void Set(CellView cell, std::string_view value);
+
+  template <typename T, typename C>
+  void Delete(const Column<T, C>& column, std::string_view row) {
+    Delete(column.At(row));
+  }
+  void Delete(CellView cell);
+
+  // Sets the cell, or deletes it if `value` is nullopt.
+  template <typename T, typename C>
+  void SetOrDelete(const Column<T, C>& column, std::string_view row,
+                   const std::optional<std::type_identity_t<T>>& value) {
+    value.has_value() ? Set(column, row, *value) : Delete(column, row);
+  }
+
+  // Makes the commit fail if another transaction writes the cell between this one's start and commit. So what was read still
+  // holds at the commit timestamp.
+  template <typename T, typename C>
+  void Verify(const Column<T, C>& column, std::string_view row) {
+    Verify(column.At(row));
+  }
+  void Verify(CellView cell);
+
+  // For a derived value that was recomputed: writes `now` if it differs from `was`, the value read in this transaction.
+  // Otherwise verifies the cell, so that a concurrent run on older inputs cannot overwrite it. Returns whether it wrote.
+  template <typename T, typename C>
+  bool SetOrVerify(const Column<T, C>& column, std::string_view row, const std::optional<std::type_identity_t<T>>& was,
+                   const std::optional<std::type_identity_t<T>>& now);
+
+  // Notifies the observers of a notify-only column when the transaction commits. Never conflicts.
+  void Notify(const NotifyColumn& column, std::string_view row) { Notify(column.At(row)); }
+  void Notify(CellView cell);
+
+  // Returns the start timestamp, and draws it first if necessary. No other transaction has the same, so it can serve as an
+  // ID.
   absl::StatusOr<Timestamp> Start();
 
-  // Errors are of the call itself: a limit, an unknown table, a reserved or notify-only column. Conflicts show at commit.
-  absl::Status Set(std::string_view table, std::string_view row, std::string_view column, std::string_view value);
-  absl::Status Delete(std::string_view table, std::string_view row, std::string_view column);
-
-  // Fails the commit if anyone else writes the cell between this transaction's start and commit, so that what was read still
-  // holds at the commit timestamp.
-  absl::Status Verify(std::string_view table, std::string_view row, std::string_view column);
-
-  // Notifies the observers of a notify-only column (TableSchema), if the transaction commits. Never conflicts.
-  absl::Status Notify(std::string_view table, std::string_view row, std::string_view column);
+  // Fails the transaction, as a failed write does. For functions that write on behalf of their caller and return nothing.
+  // Has no effect if `status` is OK.
+  void Fail(absl::Status status);
+  // Returns the first error of a write or of Fail, or OK.
+  absl::Status status() const;
 
  protected:
   using ReadView::ReadView;
+  ~ReadWrite() = default;
 };
 
-// What became of a commit. There are three answers, and a caller must not take one for another.
-struct [[nodiscard]] CommitResult {
-  enum class Outcome : uint8_t {
-    kCommitted,  // durable, and seen by every transaction that starts from now on
-    kAborted,    // never seen by anyone, now or later
-    kUnknown,    // one of the two: the primary's row could not be reached (Cluster::Resolve tells which later), or the
-                 // client was paused for longer than the retention and garbage collection has taken the answer
-  };
-  Outcome outcome = Outcome::kUnknown;
-  Timestamp start_ts;
-  Timestamp commit_ts;  // kCommitted: when. Zero if nothing was written
-  CellName primary;     // where the answer is kept, for Resolve
-  absl::Status status;  // OK, or why not: see percolator/status.h
-
-  bool committed() const { return outcome == Outcome::kCommitted; }
-};
-
-// The commit of unknown outcome that a status tells of, such as Cluster::Transact returns: for Cluster::Resolve. Absent: it
-// tells of none.
-std::optional<CommitResult> UnknownCommitOf(const absl::Status& status);
-
+// A transaction that is committed by hand. Prefer Cluster::Transact, which retries. Without Commit it has no effect.
 class Transaction final : public ReadWrite {
  public:
-  // Starts a transaction: draws its start timestamp at the first read or at Commit. If Commit is not called, the
-  // transaction has no effect.
-  explicit Transaction(Cluster* cluster, const TransactionOptions& options = {});
-  explicit Transaction(std::shared_ptr<internal::Engine> engine, const TransactionOptions& options = {});
+  explicit Transaction(const Cluster& cluster, const TransactionOptions& options = {});
 
-  // Returns at the commit point: the transaction is then durable and will be seen whole. Afterwards nothing can be read or
-  // written in it any more; calling it again gives the same answer.
+  // Returns at the commit point: the transaction is then durable and visible as a whole. Afterwards reads and writes fail
+  // with FailedPrecondition, and Commit returns the same result again.
   CommitResult Commit();
+
+  // Implementation detail.
+  explicit Transaction(std::shared_ptr<internal::Engine> engine, const TransactionOptions& options = {});
 };
+
+// Implementation details follow.
+
+template <typename T, typename C>
+class ColumnScan {
+ public:
+  class Iterator {
+   public:
+    using value_type = absl::StatusOr<Entry<T>>;
+    using difference_type = std::ptrdiff_t;
+    using reference = value_type&;
+
+    Iterator(ColumnScan* scan, RowScan::Iterator row) : scan_(scan), row_(row) { Load(); }
+    reference operator*() const { return scan_->current_; }
+    value_type* operator->() const { return &scan_->current_; }
+    Iterator& operator++() {
+      scan_->failed_ = !scan_->current_.ok();
+      if (!scan_->failed_) ++row_;
+      return Load(), *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t end) const { return scan_->failed_ || row_ == end; }
+
+   private:
+    void Load() {
+      if (*this != std::default_sentinel) scan_->current_ = scan_->Decode(*row_);
+    }
+    ColumnScan* scan_;
+    RowScan::Iterator row_;
+  };
+
+  ColumnScan(const ReadView& view, const Column<T, C>& column, ScanOptions options)
+      : column_(column), rows_(view.Scan(column.table(), Only(column.name(), std::move(options)))) {}
+  ColumnScan(const ColumnScan&) = delete;
+  ColumnScan& operator=(const ColumnScan&) = delete;
+
+  Iterator begin() { return Iterator(this, rows_.begin()); }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  static ScanOptions Only(std::string_view column, ScanOptions options) {
+    options.columns = {std::string(column)};
+    options.keys_only = false;
+    return options;
+  }
+  absl::StatusOr<Entry<T>> Decode(absl::StatusOr<ScannedRow>& row) const {
+    if (!row.ok()) return row.status();
+    absl::StatusOr<T> value = column_.Decode(row->key, row->columns.front().value);
+    if (!value.ok()) return value.status();
+    return Entry<T>{std::move(row->key), *std::move(value)};
+  }
+
+  Column<T, C> column_;
+  RowScan rows_;
+  absl::StatusOr<Entry<T>> current_;
+  bool failed_ = false;
+};
+
+namespace internal {
+
+// `bytes`: a std::optional of a string, which is moved if it is the value, or of a view.
+template <typename T, typename C, typename Bytes>
+absl::StatusOr<std::optional<T>> DecodeCell(const Column<T, C>& column, std::string_view row, Bytes bytes) {
+  if constexpr (std::is_same_v<C, Codec<std::string>> && std::is_same_v<Bytes, std::optional<std::string>>)
+    return bytes;
+  if (!bytes.has_value()) return std::optional<T>();
+  absl::StatusOr<T> value = column.Decode(row, *bytes);
+  if (!value.ok()) return std::move(value).status();
+  return std::optional<T>(*std::move(value));
+}
+
+// Decodes one of the columns of GetColumns. Returns whether it could.
+template <typename T, typename C>
+bool DecodeColumn(const Column<T, C>& column, std::string_view row, std::optional<std::string>&& bytes,
+                  std::optional<T>* value, absl::Status* status) {
+  absl::StatusOr<std::optional<T>> decoded = DecodeCell(column, row, std::move(bytes));
+  if (decoded.ok()) {
+    *value = *std::move(decoded);
+  } else {
+    *status = std::move(decoded).status();
+  }
+  return status->ok();
+}
+
+}  // namespace internal
+
+template <typename T, typename C>
+absl::StatusOr<std::optional<T>> ScannedRow::Get(const percolator::Column<T, C>& column) const {
+  return internal::DecodeCell(column, key, (*this)[column.name()]);
+}
+
+template <typename T, typename C>
+absl::StatusOr<std::optional<T>> ReadView::Get(const Column<T, C>& column, std::string_view row) const {
+  absl::StatusOr<std::optional<std::string>> bytes = Get(column.At(row));
+  if constexpr (std::is_same_v<C, Codec<std::string>>) {
+    return bytes;
+  } else {
+    if (!bytes.ok()) return std::move(bytes).status();
+    return internal::DecodeCell(column, row, *std::move(bytes));
+  }
+}
+
+template <typename T, typename C>
+absl::StatusOr<T> ReadView::Get(const Column<T, C>& column, std::string_view row,
+                                std::type_identity_t<T> fallback) const {
+  absl::StatusOr<std::optional<T>> value = Get(column, row);
+  if (!value.ok()) return std::move(value).status();
+  return (*std::move(value)).value_or(std::move(fallback));
+}
+
+template <typename... Columns>
+absl::StatusOr<std::tuple<std::optional<typename Columns::Value>...>> ReadView::GetColumns(
+    std::string_view row, const Columns&... columns) const {
+  const std::array<CellView, sizeof...(Columns)> cells{columns.At(row)...};
+  absl::StatusOr<std::vector<std::optional<std::string>>> bytes = GetCells(cells);
+  if (!bytes.ok()) return std::move(bytes).status();
+  std::tuple<std::optional<typename Columns::Value>...> values;
+  absl::Status status;
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    static_cast<void>(
+        (internal::DecodeColumn(columns, row, std::move((*bytes)[I]), &std::get<I>(values), &status) && ...));
+  }
+  (std::index_sequence_for<Columns...>());
+  if (!status.ok()) return status;
+  return values;
+}
+
+template <typename T, typename C>
+absl::StatusOr<std::vector<std::optional<T>>> ReadView::GetRows(const Column<T, C>& column,
+                                                                absl::Span<const std::string> rows) const {
+  std::vector<CellView> cells;
+  cells.reserve(rows.size());
+  for (const std::string& row : rows) cells.push_back(column.At(row));
+  absl::StatusOr<std::vector<std::optional<std::string>>> bytes = GetCells(cells);
+  if (!bytes.ok()) return std::move(bytes).status();
+  std::vector<std::optional<T>> values;
+  values.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    absl::StatusOr<std::optional<T>> value = internal::DecodeCell(column, rows[i], std::move((*bytes)[i]));
+    if (!value.ok()) return std::move(value).status();
+    values.push_back(*std::move(value));
+  }
+  return values;
+}
+
+template <typename T, typename C>
+ColumnScan<T, C> ReadView::Scan(const Column<T, C>& column, ScanOptions options) const {
+  return ColumnScan<T, C>(*this, column, std::move(options));
+}
+
+template <typename T, typename C>
+bool ReadWrite::SetOrVerify(const Column<T, C>& column, std::string_view row,
+                            const std::optional<std::type_identity_t<T>>& was,
+                            const std::optional<std::type_identity_t<T>>& now) {
+  const CellView cell = column.At(row);
+  if (!now.has_value()) {
+    was.has_value() ? Delete(cell) : Verify(cell);
+    return was.has_value();
+  }
+  const std::string bytes = C::Encode(*now);
+  const bool differs = !was.has_value() || C::Encode(*was) != bytes;
+  differs ? Set(cell, bytes) : Verify(cell);
+  return differs;
+}
 
 }  // namespace percolator
 

@@ -31,8 +31,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "percolator/spi/mutex.h"
 #include "percolator/timestamp.h"
-#include "src/base/mutex.h"
 
 namespace percolator {
 

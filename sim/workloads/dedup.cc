@@ -54,26 +54,24 @@ class Dedup final : public Workload {
     const absl::StatusOr<std::optional<std::string>> found = t.Get(Canonical(content));
     if (!found.ok()) return found.status();
     const std::string canonical = found->has_value() ? std::string(Actor::TextOf(**found)) : std::to_string(document);
-    if (!found->has_value()) {
-      if (absl::Status s = t.Set(Canonical(content), t.actor().Value(canonical)); !s.ok()) return s;
-    }
-    return t.Set(Document(document), t.actor().Value(StrCat(content, " of ", canonical)));
+    if (!found->has_value()) t.Set(Canonical(content), t.actor().Value(canonical));
+    t.Set(Document(document), t.actor().Value(StrCat(content, " of ", canonical)));
+    return absl::OkStatus();
   }
 
   static absl::Status Unload(Recorded& t, size_t document) {
     const absl::StatusOr<std::optional<std::string>> old = t.Get(Document(document));
     if (!old.ok()) return old.status();
     if (!old->has_value() || Actor::TextOf(**old).ends_with(StrCat(" of ", document))) return absl::OkStatus();
-    return t.Delete(Document(document));
+    t.Delete(Document(document));
+    return absl::OkStatus();
   }
 
   // Each content that has a canonical document is that document's, which says so itself; and all with this content agree.
   static absl::Status Audit(Recorded& t) {
-    const absl::StatusOr<std::map<CellName, std::string>> documents =
-        t.Scan({.table = Plan::Tables()[0], .rows = {}, .columns = {}});
+    const absl::StatusOr<std::map<CellName, std::string>> documents = t.Scan(Plan::Tables()[0]);
     if (!documents.ok()) return documents.status();
-    const absl::StatusOr<std::map<CellName, std::string>> contents =
-        t.Scan({.table = Plan::Tables()[1], .rows = {}, .columns = {}});
+    const absl::StatusOr<std::map<CellName, std::string>> contents = t.Scan(Plan::Tables()[1]);
     if (!contents.ok()) return contents.status();
     const Plan& plan = t.actor().scene().plan;
     for (size_t content = 0; content < Contents(plan); ++content) {

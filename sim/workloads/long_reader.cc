@@ -31,9 +31,11 @@ class LongReader final : public Workload {
   static absl::Status Overwrite(Recorded& t, const std::vector<CellName>& cells) {
     for (const CellName& cell : cells) {
       const bool erase = t.actor().Percent(15);
-      absl::Status status =
-          erase ? t.Delete(cell) : t.Set(cell, t.actor().Value(std::to_string(t.actor().NewNumber())));
-      if (!status.ok()) return status;
+      if (erase) {
+        t.Delete(cell);
+      } else {
+        t.Set(cell, t.actor().Value(std::to_string(t.actor().NewNumber())));
+      }
     }
     return absl::OkStatus();
   }
@@ -46,7 +48,7 @@ class LongReader final : public Workload {
     for (uint64_t i = 0; i < times && actor.alive() && !actor.scene().winding_down; ++i) {
       absl::Status status;
       if (actor.Percent(30)) {
-        status = t.Scan({.table = actor.AnyCell().table, .rows = {}, .columns = {}}).status();
+        status = t.Scan(actor.AnyCell().table).status();
       } else {
         status = t.Get(actor.scene().cells).status();
       }

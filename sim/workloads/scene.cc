@@ -14,8 +14,8 @@ namespace {
 // Timestamps to look back to.
 constexpr size_t kMoments = 64;
 
-bool Covers(const ScanOptions& options, const CellName& cell) {
-  if (cell.table != options.table || cell.row < options.rows.start) return false;
+bool Covers(const std::string& table, const ScanOptions& options, const CellName& cell) {
+  if (cell.table != table || cell.row < options.rows.start) return false;
   if (options.rows.limit.has_value() && cell.row >= *options.rows.limit) return false;
   return options.columns.empty() ||
          std::find(options.columns.begin(), options.columns.end(), cell.column) != options.columns.end();
@@ -38,36 +38,39 @@ void Recorded::NoteStart() {
 }
 
 absl::StatusOr<std::optional<std::string>> Recorded::Get(const CellName& cell) {
-  absl::StatusOr<std::optional<std::string>> value = view_.Get(cell.table, cell.row, cell.column);
+  absl::StatusOr<std::optional<std::string>> value = view_.Get(cell);
   NoteStart();
   if (value.ok()) handle_.Read(KeyOf(cell), *value);
   return value;
 }
 
 absl::StatusOr<std::vector<std::optional<std::string>>> Recorded::Get(const std::vector<CellName>& cells) {
-  absl::StatusOr<std::vector<std::optional<std::string>>> values = view_.Get(cells);
+  absl::StatusOr<std::vector<std::optional<std::string>>> values = view_.GetCells(cells);
   NoteStart();
   if (!values.ok()) return values;
   for (size_t i = 0; i < cells.size(); ++i) handle_.Read(KeyOf(cells[i]), (*values)[i]);
   return values;
 }
 
-absl::StatusOr<std::map<CellName, std::string>> Recorded::Scan(const ScanOptions& options) {
+absl::StatusOr<std::map<CellName, std::string>> Recorded::Scan(const std::string& table, const ScanOptions& options) {
   std::map<CellName, std::string> found;
   std::optional<std::string> last;
-  const std::unique_ptr<RowIterator> rows = view_.Scan(options);
-  while (rows->Next()) {
-    const ScannedRow& row = rows->row();
-    if (last.has_value() && row.key <= *last) actor_.scene().Fail("scan", StrCat("row ", row.key, " after ", *last));
-    last = row.key;
-    for (const ScannedRow::Column& column : row.columns) {
-      CellName cell{options.table, row.key, column.name};
-      if (!Covers(options, cell)) actor_.scene().Fail("scan", StrCat(KeyOf(cell), " was not asked for"));
+  absl::Status status;
+  for (const absl::StatusOr<ScannedRow>& row : view_.Scan(table, options)) {
+    status = row.status();
+    if (!status.ok()) break;
+    if (last.has_value() && (options.reverse ? row->key >= *last : row->key <= *last)) {
+      actor_.scene().Fail("scan", StrCat("row ", row->key, " after ", *last));
+    }
+    last = row->key;
+    for (const ScannedRow::Column& column : row->columns) {
+      CellName cell{table, row->key, column.name};
+      if (!Covers(table, options, cell)) actor_.scene().Fail("scan", StrCat(KeyOf(cell), " was not asked for"));
       found.emplace(std::move(cell), column.value);
     }
   }
   NoteStart();
-  if (!rows->status().ok()) return rows->status();
+  if (!status.ok()) return status;
   const std::vector<CellName>& all = actor_.scene().cells;
   for (const auto& [cell, value] : found) {
     if (!std::binary_search(all.begin(), all.end(), cell)) {
@@ -75,41 +78,38 @@ absl::StatusOr<std::map<CellName, std::string>> Recorded::Scan(const ScanOptions
     }
   }
   for (const CellName& cell : all) {
-    if (!Covers(options, cell)) continue;
+    if (!Covers(table, options, cell)) continue;
     const auto it = found.find(cell);
     handle_.Read(KeyOf(cell), it == found.end() ? std::nullopt : std::optional(it->second));
   }
   return found;
 }
 
-absl::Status Recorded::Set(const CellName& cell, std::string_view value) {
-  absl::Status status = writes_->Set(cell.table, cell.row, cell.column, value);
-  if (status.ok()) handle_.Write(KeyOf(cell), value);
-  return status;
+void Recorded::Set(const CellName& cell, std::string_view value) {
+  writes_->Set(cell, value);
+  if (writes_->status().ok()) handle_.Write(KeyOf(cell), value);
 }
 
-absl::Status Recorded::Delete(const CellName& cell) {
-  absl::Status status = writes_->Delete(cell.table, cell.row, cell.column);
-  if (status.ok()) handle_.Delete(KeyOf(cell));
-  return status;
+void Recorded::Delete(const CellName& cell) {
+  writes_->Delete(cell);
+  if (writes_->status().ok()) handle_.Delete(KeyOf(cell));
 }
 
-absl::Status Recorded::Verify(const CellName& cell) {
-  absl::Status status = writes_->Verify(cell.table, cell.row, cell.column);
-  if (status.ok()) handle_.Verify(KeyOf(cell));
-  return status;
+void Recorded::Verify(const CellName& cell) {
+  writes_->Verify(cell);
+  if (writes_->status().ok()) handle_.Verify(KeyOf(cell));
 }
 
-absl::Status Recorded::Notify(const CellName& cell) { return writes_->Notify(cell.table, cell.row, cell.column); }
+void Recorded::Notify(const CellName& cell) { writes_->Notify(cell); }
 
 absl::Status Recorded::Append(const CellName& cell, int64_t element) {
   absl::StatusOr<std::optional<std::string>> value = Get(cell);
   if (!value.ok()) return value.status();
   std::string list(ListText(*value));
   AppendToList(&list, element);
-  absl::Status status = writes_->Set(cell.table, cell.row, cell.column, list);
-  if (status.ok()) handle_.Append(KeyOf(cell), element);
-  return status;
+  writes_->Set(cell, list);
+  if (writes_->status().ok()) handle_.Append(KeyOf(cell), element);
+  return absl::OkStatus();
 }
 
 // ----- Actor
@@ -140,9 +140,7 @@ std::string Actor::Value(std::string_view text) {
 }
 
 TransactionOptions Actor::Options() {
-  TransactionOptions options{.deadline = scene_.plan.deadline, .kind = {}};
-  if (scene_.plan.predict) options.kind = "transaction";
-  return options;
+  return {.timeout = scene_.plan.deadline, .prefetch_profile = scene_.plan.predict ? "transaction" : ""};
 }
 
 void Actor::Saw(Timestamp ts) {
@@ -187,7 +185,7 @@ bool Actor::Transact(const Body& body) { return Percent(50) ? ByHand(body) : Wit
 bool Actor::ByHand(const Body& body) {
   HistoryRecorder::Handle handle = scene_.history.Begin(number_);
   Note(StrCat("T", handle.id(), " begins"));
-  Transaction t(&cluster_, Options());
+  Transaction t(cluster_, Options());
   Recorded recorded(this, &t, &t, handle);
   const absl::Status status = body(recorded);
   if (!status.ok()) {
@@ -202,9 +200,10 @@ bool Actor::ByHand(const Body& body) {
 bool Actor::WithRetries(const Body& body) {
   std::optional<HistoryRecorder::Handle> last;
   Timestamp start_ts;
-  absl::Status of_body;
-  const TransactionOptions options = Options();
-  const absl::StatusOr<Timestamp> commit_ts = cluster_.Transact(
+  CommitResult result;
+  TransactionOptions options = Options();
+  options.max_attempts = 5;
+  const absl::Status status = cluster_.Transact(
       [&](ReadWrite& t) -> absl::Status {
         if (last.has_value()) Failed(*last, start_ts);  // else it would not be run again
         last = scene_.history.Begin(number_);
@@ -212,19 +211,19 @@ bool Actor::WithRetries(const Body& body) {
         Note(StrCat("T", last->id(), " begins"));
         Recorded recorded(this, &t, &t, *last);
         // Reading something draws the start timestamp, which nobody would tell later.
-        of_body = recorded.Get(AnyCell()).status();
+        absl::Status of_body = recorded.Get(AnyCell()).status();
         if (of_body.ok()) of_body = body(recorded);
         start_ts = t.timestamp();
         return of_body;
       },
-      {.attempts = 5, .deadline = options.deadline, .kind = options.kind});
+      options, &result);
   if (!alive() || !last.has_value()) return false;
-  if (commit_ts.ok()) {
-    Ended(*last, {.outcome = CommitResult::Outcome::kCommitted, .start_ts = start_ts, .commit_ts = *commit_ts});
+  if (status.ok()) {
+    Ended(*last, result);
     return true;
   }
   // Any error but this says that it did not happen: percolator/status.h.
-  if (const std::optional<CommitResult> unknown = UnknownCommitOf(commit_ts.status())) {
+  if (const std::optional<CommitResult> unknown = GetUnknownCommit(status)) {
     Ended(*last, *unknown);
   } else {
     Failed(*last, start_ts);
@@ -247,7 +246,7 @@ void Actor::LookAt(HistoryRecorder::Handle handle, absl::StatusOr<Snapshot> snap
 
 void Actor::Look(const Body& body) {
   const HistoryRecorder::Handle handle = scene_.history.Begin(number_);
-  LookAt(handle, cluster_.Now(), body);
+  LookAt(handle, cluster_.GetSnapshot(), body);
 }
 
 void Actor::LookBack(const Body& body) {
@@ -257,7 +256,7 @@ void Actor::LookBack(const Body& body) {
   }
   const HistoryRecorder::Handle handle = scene_.history.Begin(number_);
   scene_.as_of.push_back(handle.id());
-  LookAt(handle, cluster_.AsOf(scene_.moments[Draw(scene_.moments.size())]), body);
+  LookAt(handle, cluster_.GetSnapshotAt(scene_.moments[Draw(scene_.moments.size())]), body);
 }
 
 absl::Status Actor::Observe(ReadWrite& t, const Body& body) {

@@ -62,20 +62,21 @@ class Actor;
 class Recorded {
  public:
   // `writes` is null in a snapshot.
-  Recorded(Actor* actor, ReadView* view, ReadWrite* writes, HistoryRecorder::Handle handle)
+  Recorded(Actor* actor, const ReadView* view, ReadWrite* writes, HistoryRecorder::Handle handle)
       : actor_(*actor), view_(*view), writes_(writes), handle_(handle) {}
 
   absl::StatusOr<std::optional<std::string>> Get(const CellName& cell);
   absl::StatusOr<std::vector<std::optional<std::string>>> Get(const std::vector<CellName>& cells);
   // What it returns is also recorded: all cells of the scene in the range, absent or not.
-  absl::StatusOr<std::map<CellName, std::string>> Scan(const ScanOptions& options);
+  absl::StatusOr<std::map<CellName, std::string>> Scan(const std::string& table, const ScanOptions& options = {});
 
-  // REQUIRES: not a snapshot.
-  absl::Status Set(const CellName& cell, std::string_view value);
-  absl::Status Delete(const CellName& cell);
-  absl::Status Verify(const CellName& cell);
+  // REQUIRES: not a snapshot. As in ReadWrite, an error is kept: it fails later reads and the commit. A write that fails, and
+  // those after it, are not recorded.
+  void Set(const CellName& cell, std::string_view value);
+  void Delete(const CellName& cell);
+  void Verify(const CellName& cell);
   // Not part of the history.
-  absl::Status Notify(const CellName& cell);
+  void Notify(const CellName& cell);
   // Puts the element at the end of the list that the cell holds.
   absl::Status Append(const CellName& cell, int64_t element);
 
@@ -87,7 +88,7 @@ class Recorded {
   void NoteStart();
 
   Actor& actor_;
-  ReadView& view_;
+  const ReadView& view_;
   ReadWrite* const writes_;
   HistoryRecorder::Handle handle_;
 };
@@ -97,7 +98,7 @@ class Actor {
   using Body = std::function<absl::Status(Recorded&)>;
 
   // `number` names it in the history.
-  Actor(Scene* scene, Client* client, Cluster* cluster, int number)
+  Actor(Scene* scene, Client* client, const Cluster* cluster, int number)
       : scene_(*scene), client_(*client), cluster_(*cluster), number_(number) {}
 
   // Whether there is any use in going on.
@@ -130,7 +131,7 @@ class Actor {
   void CollectGarbage();
 
   Scene& scene() { return scene_; }
-  Cluster& cluster() { return cluster_; }
+  const Cluster& cluster() const { return cluster_; }
   Process& process() { return client_.process(); }
   int number() const { return number_; }
   // For the trace.
@@ -145,7 +146,7 @@ class Actor {
 
   Scene& scene_;
   Client& client_;
-  Cluster& cluster_;
+  const Cluster& cluster_;  // no copy: the process ends when its Program lets go of the last handle
   const int number_;
 };
 

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/base/runtime.h"
+#include "percolator/spi/runtime.h"
 
 namespace percolator {
 

@@ -1,4 +1,4 @@
-#include "src/base/runtime.h"
+#include "percolator/spi/runtime.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

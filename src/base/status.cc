@@ -4,16 +4,20 @@
 
 #include "percolator/status.h"
 
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/cord.h"
 #include "src/base/coding.h"
+#include "src/base/errors.h"
 #include "src/base/strings.h"
 
 namespace percolator {
 namespace {
 
 constexpr char kConflictPayload[] = "percolator/conflict";
+constexpr char kClosedPayload[] = "percolator/closed";
 
 std::string Describe(const Conflict& conflict) {
   const std::string cell = StrCat(conflict.cell.table, "/", conflict.cell.row, "/", conflict.cell.column);
@@ -51,6 +55,14 @@ bool IsConflict(const absl::Status& status) { return absl::IsAborted(status); }
 bool IsSnapshotTooOld(const absl::Status& status) { return absl::IsOutOfRange(status); }
 bool IsTransient(const absl::Status& status) { return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status); }
 
+bool IsClosed(const absl::Status& status) { return status.GetPayload(kClosedPayload).has_value(); }
+
+absl::Status ClosedError(std::string_view text) {
+  absl::Status status = absl::FailedPreconditionError(absl::string_view(text.data(), text.size()));
+  status.SetPayload(kClosedPayload, absl::Cord());
+  return status;
+}
+
 absl::Status ConflictError(const Conflict& conflict) {
   std::string payload(1, static_cast<char>(conflict.kind));
   AppendOrderedString(&payload, conflict.cell.table);
@@ -64,7 +76,7 @@ absl::Status ConflictError(const Conflict& conflict) {
   return status;
 }
 
-std::optional<Conflict> ConflictOf(const absl::Status& status) {
+std::optional<Conflict> GetConflict(const absl::Status& status) {
   const absl::optional<absl::Cord> payload = status.GetPayload(kConflictPayload);
   if (!payload.has_value()) return std::nullopt;
   Conflict conflict;

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "src/base/errors.h"
+
 namespace percolator {
 namespace {
 
@@ -12,7 +14,7 @@ TEST(StatusTest, AConflictCarriesItsEvidence) {
   const absl::Status status = ConflictError(conflict);
   EXPECT_TRUE(IsConflict(status));
   EXPECT_FALSE(absl::IsUnknown(status));
-  EXPECT_EQ(ConflictOf(status), conflict);
+  EXPECT_EQ(GetConflict(status), conflict);
 }
 
 TEST(StatusTest, TheTextOfAConflictNamesCellAndTimestamps) {
@@ -23,8 +25,18 @@ TEST(StatusTest, TheTextOfAConflictNamesCellAndTimestamps) {
 }
 
 TEST(StatusTest, OtherStatusesHaveNoConflict) {
-  EXPECT_EQ(ConflictOf(absl::OkStatus()), std::nullopt);
-  EXPECT_EQ(ConflictOf(absl::AbortedError("no evidence")), std::nullopt);
+  EXPECT_EQ(GetConflict(absl::OkStatus()), std::nullopt);
+  EXPECT_EQ(GetConflict(absl::AbortedError("no evidence")), std::nullopt);
+}
+
+// Other components close too, and say so with the same code.
+TEST(StatusTest, OnlyAClosedErrorIsClosed) {
+  const absl::Status closed = ClosedError("the cluster is closed");
+  EXPECT_TRUE(IsClosed(closed));
+  EXPECT_TRUE(absl::IsFailedPrecondition(closed));
+  EXPECT_EQ(std::string(closed.message()), "the cluster is closed");
+  EXPECT_FALSE(IsClosed(absl::FailedPreconditionError("the cluster is closed")));
+  EXPECT_FALSE(IsClosed(absl::OkStatus()));
 }
 
 TEST(StatusTest, PredicatesFollowTheCodes) {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "absl/hash/hash.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
 
 namespace percolator {
@@ -31,6 +32,14 @@ std::string StrCat(const Pieces&... pieces) {
   std::string out;
   (out.append(ToPiece(pieces)), ...);
   return out;
+}
+
+// Returns `bytes` in quotation marks, for error messages. Escapes bytes that are not printable, and cuts what is long.
+inline std::string Quoted(std::string_view bytes) {
+  constexpr size_t kMaxBytes = 200;
+  const std::string_view shown = bytes.substr(0, kMaxBytes);
+  return StrCat("\"", absl::CHexEscape(absl::string_view(shown.data(), shown.size())),
+                shown.size() < bytes.size() ? "...\"" : "\"");
 }
 
 // If `*in` begins with `prefix`, takes that off.

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/runtime.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/runtime.h"
 #include "src/base/strings.h"
 #include "src/cluster/address.h"
 #include "src/cluster/embedded.h"
@@ -90,8 +91,8 @@ class Collector {
   Duration next_{};
 };
 
-absl::StatusOr<std::unique_ptr<Cluster>> MakeCluster(Parts parts, Engine::StoreIs store_is,
-                                                     std::unique_ptr<Session> session, const ClusterOptions& options) {
+absl::StatusOr<Cluster> MakeCluster(Parts parts, Engine::StoreIs store_is, std::unique_ptr<Session> session,
+                                    const ClusterOptions& options) {
   const std::shared_ptr<Engine> engine = Engine::Make(std::move(parts), store_is, std::move(session), options);
   engine->StartPeriodic(std::max<Duration>(options.lock_lease / 2, Duration(1)), [engine = engine.get()] {
     ReportOldestSnapshot(engine);
@@ -104,10 +105,13 @@ absl::StatusOr<std::unique_ptr<Cluster>> MakeCluster(Parts parts, Engine::StoreI
   // The observers must be known before the first write.
   absl::Status loaded = LoadObservers(engine.get()).status();
   if (!loaded.ok() && !(options.for_repair && absl::IsDataLoss(loaded))) return loaded;
-  return std::make_unique<Cluster>(engine);
+  return Cluster(engine);
 }
 
+}  // namespace
+
 absl::StatusOr<Parts> OpenParts(std::string_view text, const ClusterOptions& options) {
+  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
   const absl::StatusOr<Address> address = ParseAddress(text);
   if (!address.ok()) return address.status();
   switch (address->kind) {
@@ -123,10 +127,7 @@ absl::StatusOr<Parts> OpenParts(std::string_view text, const ClusterOptions& opt
   return OpenBigtable(*address, options);
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Open(std::string_view address, const ClusterOptions& options) {
-  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
+absl::StatusOr<Cluster> Cluster::Open(std::string_view address, const ClusterOptions& options) {
   absl::StatusOr<Parts> parts = OpenParts(address, options);
   if (!parts.ok()) return parts.status();
   absl::StatusOr<std::unique_ptr<Session>> session = parts->coordinator->OpenSession();
@@ -134,13 +135,15 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Open(std::string_view address,
   return MakeCluster(*std::move(parts), Engine::StoreIs::kOwned, *std::move(session), options);
 }
 
-absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Assemble(const ClusterParts& parts, const ClusterOptions& options) {
+absl::StatusOr<Cluster> Assemble(Parts parts, const ClusterOptions& options) {
   if (absl::Status s = CheckOptions(options); !s.ok()) return s;
+  if (parts.store == nullptr || parts.oracle == nullptr || parts.coordinator == nullptr) {
+    return absl::InvalidArgumentError("a cluster needs a store, an oracle and a coordinator");
+  }
+  if (parts.runtime == nullptr) parts.runtime = Borrow(Runtime::Real());
   absl::StatusOr<std::unique_ptr<Session>> session = parts.coordinator->OpenSession();
   if (!session.ok()) return session.status();
-  Runtime* const runtime = parts.runtime == nullptr ? Runtime::Real() : parts.runtime;
-  return MakeCluster({Borrow(parts.store), Borrow(parts.oracle), Borrow(parts.coordinator), Borrow(runtime)},
-                     Engine::StoreIs::kShared, *std::move(session), options);
+  return MakeCluster(std::move(parts), Engine::StoreIs::kShared, *std::move(session), options);
 }
 
 absl::Status Cluster::CreateTable(std::string_view name, const TableSchema& schema) const {
@@ -191,12 +194,12 @@ absl::StatusOr<std::vector<std::string>> Cluster::ListTables() const {
   });
 }
 
-absl::StatusOr<Timestamp> Cluster::Transact(const std::function<absl::Status(ReadWrite& t)>& fn,
-                                            const TransactOptions& options) const {
-  return RunTransaction(engine_, fn, options);
+absl::Status Cluster::Run(absl::FunctionRef<absl::Status(ReadWrite& t)> fn, const TransactionOptions& options,
+                          CommitResult* result) const {
+  return RunTransaction(engine_, fn, options, result);
 }
 
-absl::StatusOr<Snapshot> Cluster::Now() const {
+absl::StatusOr<Snapshot> Cluster::GetSnapshot() const {
   return engine_->InCall([&]() -> absl::StatusOr<Snapshot> {
     const absl::StatusOr<Timestamp> ts = DrawForSnapshot(engine_.get());
     if (!ts.ok()) return ts.status();
@@ -204,7 +207,7 @@ absl::StatusOr<Snapshot> Cluster::Now() const {
   });
 }
 
-absl::StatusOr<Snapshot> Cluster::AsOf(Timestamp ts) const {
+absl::StatusOr<Snapshot> Cluster::GetSnapshotAt(Timestamp ts) const {
   return engine_->InCall([&]() -> absl::StatusOr<Snapshot> {
     const absl::StatusOr<Timestamp> now = DrawForSnapshot(engine_.get());
     if (!now.ok()) return now.status();
@@ -230,23 +233,23 @@ absl::StatusOr<CommitResult> Cluster::Resolve(const CommitResult& unknown) const
   });
 }
 
-absl::StatusOr<Backlog> Cluster::NotificationBacklog(size_t most) const {
-  return engine_->InCall([&] { return CountBacklog(engine_.get(), most); });
+absl::StatusOr<Backlog> Cluster::CountNotifications(size_t limit) const {
+  return engine_->InCall([&] { return CountBacklog(engine_.get(), limit); });
 }
 
 absl::StatusOr<Timestamp> Cluster::CollectGarbage() const {
   return engine_->InCall([&] { return Collect(engine_.get()); });
 }
 
-ClusterStats Cluster::stats() const {
+ClusterMetrics Cluster::metrics() const {
   const Counters& counters = engine_->env.counters;
   return {.commits = counters.commits,
           .conflicts = counters.conflicts,
           .unknown_outcomes = counters.unknown_outcomes,
           .store_reads = counters.store_reads,
-          .prefetched = counters.prefetched,
-          .prefetches_used = counters.prefetches_used,
-          .locks_met = counters.locks_met,
+          .cells_prefetched = counters.cells_prefetched,
+          .prefetched_cells_used = counters.prefetched_cells_used,
+          .foreign_locks_found = counters.foreign_locks_found,
           .rolled_forward = counters.rolled_forward,
           .rolled_back = counters.rolled_back,
           .versions_collected = counters.versions_collected};

@@ -7,6 +7,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/strings.h"
+#include "src/cluster/keeping.h"
 #include "src/coord/local_coordinator.h"
 #include "src/oracle/local_oracle.h"
 
@@ -62,7 +63,7 @@ absl::StatusOr<Parts> OpenEmbedded(const std::string& dir, const ClusterOptions&
                  {.window_micros = static_cast<uint64_t>(options.oracle_window.count())});
   if (!oracle.ok()) return oracle.status();
   parts.oracle = *std::move(oracle);
-  parts.coordinator = std::make_shared<LocalCoordinator>(parts.oracle.get());
+  parts.coordinator = Keeping<Coordinator>(NewLocalCoordinator(parts.oracle.get()), parts.oracle);
   return parts;
 }
 
@@ -70,7 +71,7 @@ absl::StatusOr<Parts> OpenInMemory() {
   Parts parts{.runtime = Borrow(Runtime::Real())};
   parts.store = NewMemoryStore();
   parts.oracle = std::make_shared<MemoryOracle>();
-  parts.coordinator = std::make_shared<LocalCoordinator>(parts.oracle.get());
+  parts.coordinator = Keeping<Coordinator>(NewLocalCoordinator(parts.oracle.get()), parts.oracle);
   return parts;
 }
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
-#include "src/txn/parts.h"
+#include "percolator/spi/assemble.h"
 
 namespace percolator {
 

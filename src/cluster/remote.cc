@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/tls.h"
 #include "src/base/strings.h"
+#include "src/cluster/keeping.h"
 #include "src/oracle/batching_oracle.h"
 #include "src/rpc/bigtable/bigtable_store.h"
 #include "src/rpc/channel.h"
@@ -168,7 +170,7 @@ absl::StatusOr<Parts> OpenBigtable(const Address& address, const ClusterOptions&
   etcd.tls = tls;
   absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = OpenEtcdCoordinator(etcd, parts.oracle.get());
   if (!coordinator.ok()) return coordinator.status();
-  parts.coordinator = *std::move(coordinator);
+  parts.coordinator = Keeping<Coordinator>(*std::move(coordinator), parts.oracle);
   return parts;
 }
 

@@ -8,8 +8,8 @@
 #include <map>
 #include <memory>
 
-#include "percolator/coordinator.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/mutex.h"
 
 namespace percolator {
 

@@ -5,9 +5,9 @@
 
 #include <memory>
 
-#include "percolator/coordinator.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
 
 namespace percolator {
 

@@ -19,9 +19,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/coordinator.h"
-#include "percolator/oracle.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/runtime.h"
 #include "src/coord/listener_slot.h"
 #include "src/coord/session_book.h"
 

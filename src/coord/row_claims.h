@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "percolator/coordinator.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/mutex.h"
 
 namespace percolator {
 

@@ -21,9 +21,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/coordinator.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/mutex.h"
 #include "percolator/timestamp.h"
-#include "src/base/mutex.h"
 
 namespace percolator {
 

@@ -5,10 +5,10 @@
 #include "percolator/combine_queue.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 #include <vector>
 
+#include "percolator/cluster.h"
 #include "src/base/stable_hash.h"
 #include "src/base/strings.h"
 #include "src/observe/journal.h"
@@ -17,38 +17,33 @@ namespace percolator {
 namespace {
 
 constexpr char kFold[] = "fold";
+constexpr char kValueColumn[] = "value";
 constexpr char kValuePrefix[] = "v/";
 
-absl::StatusOr<int64_t> NumberOf(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return absl::InvalidArgumentError(StrCat("\"", text, "\" is no whole number of 64 bits"));
-  }
-  return number;
-}
+std::string ValueRow(std::string_view key) { return StrCat(kValuePrefix, key); }
+
+std::string_view KeyOf(std::string_view value_row) { return value_row.substr(std::string_view(kValuePrefix).size()); }
 
 }  // namespace
 
-absl::StatusOr<std::string> AddDecimals(std::string_view a, std::string_view b) {
-  const absl::StatusOr<int64_t> first = NumberOf(a);
-  if (!first.ok()) return first.status();
-  const absl::StatusOr<int64_t> second = NumberOf(b);
-  if (!second.ok()) return second.status();
+absl::StatusOr<int64_t> Sum(int64_t a, int64_t b) {
   int64_t sum = 0;
-  if (__builtin_add_overflow(*first, *second, &sum)) {
+  if (__builtin_add_overflow(a, b, &sum)) {
     return absl::OutOfRangeError(StrCat(a, " + ", b, " does not fit into 64 bits"));
   }
-  return std::to_string(sum);
+  return sum;
 }
 
-class CombineQueue::Impl {
+namespace internal {
+
+class RawCombineQueue::Impl {
  public:
-  Impl(std::string table, CombineFunction combine, CombineQueueOptions options)
+  Impl(std::string table, Combine combine, std::string neutral, const CombineQueueOptions& options)
       : table_(std::move(table)),
         combine_(std::move(combine)),
-        options_(std::move(options)),
-        buckets_(std::max<uint32_t>(options_.buckets, 1)),
+        neutral_(std::move(neutral)),
+        batch_(std::max<size_t>(options.batch, 1)),
+        buckets_(std::max<uint32_t>(options.buckets, 1)),
         journal_(table_, kFold) {}
 
   const std::string& table() const { return table_; }
@@ -56,18 +51,19 @@ class CombineQueue::Impl {
 
   uint32_t BucketOf(std::string_view key) const { return static_cast<uint32_t>(StableHash(key) % buckets_); }
 
-  bool IsNeutral(const std::string& value) const { return options_.neutral.has_value() && value == *options_.neutral; }
+  // A value that is equal to the neutral one is deleted.
+  bool IsNeutral(const std::string& value) const { return value == neutral_; }
 
-  absl::Status CombineInto(std::optional<std::string>* value, std::string_view delta) const {
-    // Combined with the neutral one, where there is one, so that the function sees every delta: what is none must not
-    // become a value.
-    if (!value->has_value()) *value = options_.neutral;
-    if (!value->has_value()) {
-      *value = std::string(delta);
-      return absl::OkStatus();
-    }
-    absl::StatusOr<std::string> combined = combine_(**value, delta);
-    if (!combined.ok()) return combined.status();
+  // The error of the user's function for a value, with its name.
+  absl::Status AtKey(std::string_view key, const absl::Status& status) const {
+    return absl::Status(status.code(), StrCat("combine queue ", table_, ", key ", Quoted(key), ": ", status.message()));
+  }
+
+  // Where there is no value, combines with the neutral one, so that the function sees every delta: bytes that it refuses must
+  // not become a value.
+  absl::Status CombineInto(std::string_view key, std::optional<std::string>* value, std::string_view delta) const {
+    absl::StatusOr<std::string> combined = combine_(value->has_value() ? **value : neutral_, delta);
+    if (!combined.ok()) return AtKey(key, combined.status());
     *value = *std::move(combined);
     return absl::OkStatus();
   }
@@ -76,80 +72,98 @@ class CombineQueue::Impl {
   absl::Status Fold(ReadWrite& t, const Notification& notification) const {
     const absl::StatusOr<Journal::Epoch> epoch = journal_.EpochOf(notification.cell.row);
     if (!epoch.ok()) return epoch.status();
-    const absl::StatusOr<JournalPage> page =
-        journal_.Read(t, epoch->shard, epoch->range, std::max<size_t>(options_.batch, 1));
+    const absl::StatusOr<JournalPage> page = journal_.Read(t, epoch->shard, epoch->range, batch_);
     if (!page.ok()) return page.status();
     std::map<std::string, std::optional<std::string>> sums;
     for (const JournalCell& cell : page->cells) {
       for (const JournalEntry& entry : cell.entries) {
-        if (absl::Status s = CombineInto(&sums[entry.key], entry.payload); !s.ok()) return s;
+        if (absl::Status s = CombineInto(entry.key, &sums[entry.key], entry.payload); !s.ok()) return s;
       }
-      if (absl::Status s = journal_.Delete(t, epoch->shard, cell); !s.ok()) return s;
+      journal_.Delete(t, epoch->shard, cell);
     }
     if (absl::Status s = AddToValues(t, sums); !s.ok()) return s;
-    return page->next.has_value() ? journal_.Notify(t, *epoch) : absl::OkStatus();
+    if (page->next.has_value()) journal_.Notify(t, *epoch);
+    return absl::OkStatus();
   }
 
  private:
   absl::Status AddToValues(ReadWrite& t, const std::map<std::string, std::optional<std::string>>& sums) const {
     std::vector<CellName> cells;
-    for (const auto& [key, sum] : sums) cells.push_back({table_, ValueRow(key), std::string(kValueColumn)});
-    absl::StatusOr<std::vector<std::optional<std::string>>> values = t.Get(cells);
+    for (const auto& [key, sum] : sums) cells.push_back({table_, ValueRow(key), kValueColumn});
+    absl::StatusOr<std::vector<std::optional<std::string>>> values = t.GetCells(cells);
     if (!values.ok()) return values.status();
     size_t i = 0;
     for (const auto& [key, sum] : sums) {
       const CellName& cell = cells[i];
       std::optional<std::string>& value = (*values)[i++];
       const bool existed = value.has_value();
-      if (absl::Status s = CombineInto(&value, *sum); !s.ok()) return s;
-      absl::Status written;
+      if (absl::Status s = CombineInto(key, &value, *sum); !s.ok()) return s;
       if (!IsNeutral(*value)) {
-        written = t.Set(cell.table, cell.row, cell.column, *value);
+        t.Set(cell, *value);
       } else if (existed) {
-        written = t.Delete(cell.table, cell.row, cell.column);
+        t.Delete(cell);
       }
-      if (!written.ok()) return written;
     }
     return absl::OkStatus();
   }
 
   const std::string table_;
-  const CombineFunction combine_;
-  const CombineQueueOptions options_;
+  const Combine combine_;
+  const std::string neutral_;
+  const size_t batch_;
   const uint32_t buckets_;
   const Journal journal_;
 };
 
-CombineQueue::CombineQueue(std::string table, CombineFunction combine, CombineQueueOptions options)
-    : impl_(std::make_shared<const Impl>(std::move(table), std::move(combine), std::move(options))) {}
+RawCombineQueue::RawCombineQueue(std::string table, Combine combine, std::string neutral,
+                                 const CombineQueueOptions& options)
+    : impl_(std::make_shared<const Impl>(std::move(table), std::move(combine), std::move(neutral), options)) {}
 
-TableSchema CombineQueue::Schema() { return {.notify_only_columns = {kFold}}; }
-
-ObserverSpec CombineQueue::Observer() const {
-  return {
-      .name = "fold-" + impl_->table(),
-      .table = impl_->table(),
-      .column = kFold,
-      .kind = NotificationKind::kWeak,
-      .run = [impl = impl_](ReadWrite& t, const Notification& notification) { return impl->Fold(t, notification); }};
+absl::Status RawCombineQueue::EnsureTable(const Cluster& cluster) const {
+  return cluster.EnsureTable(impl_->table(), {.notify_only_columns = {kFold}});
 }
 
-absl::Status CombineQueue::Add(ReadWrite& t, std::string_view key, std::string_view delta) const {
-  return impl_->journal().Append(t, {{impl_->BucketOf(key), std::string(key), std::string(delta)}});
+void RawCombineQueue::Attach(Worker& worker) const {
+  worker.Observe({.name = "fold-" + impl_->table(),
+                  .table = impl_->table(),
+                  .column = kFold,
+                  .kind = NotificationKind::kWeak,
+                  .run = [impl = impl_](ReadWrite& t, const Notification& n) { return impl->Fold(t, n); }});
 }
 
-absl::Status CombineQueue::Add(ReadWrite& t, const std::map<std::string, std::string>& deltas) const {
+void RawCombineQueue::Observe(Worker& worker, std::string name, ObserverFunction fn,
+                              const ObserverOptions& options) const {
+  const auto with_key = [fn = std::move(fn)](ReadWrite& t, const Notification& n) {
+    return fn(t, {{n.cell.table, std::string(KeyOf(n.cell.row)), n.cell.column}, n.commit_ts});
+  };
+  worker.Observe({.name = std::move(name),
+                  .table = impl_->table(),
+                  .column = kValueColumn,
+                  .run = with_key,
+                  .max_concurrency = options.max_concurrency,
+                  .max_attempts = options.max_attempts});
+}
+
+void RawCombineQueue::Add(ReadWrite& t, const std::map<std::string, std::string>& deltas) const {
   std::vector<JournalEntry> entries;
   entries.reserve(deltas.size());
   for (const auto& [key, delta] : deltas) entries.push_back({impl_->BucketOf(key), key, delta});
-  return impl_->journal().Append(t, entries);
+  impl_->journal().Append(t, entries);
 }
 
-absl::StatusOr<std::optional<std::string>> CombineQueue::Get(ReadView& view, std::string_view key) const {
-  return view.Get(impl_->table(), ValueRow(key), kValueColumn);
+absl::StatusOr<std::optional<std::string>> RawCombineQueue::Get(const ReadView& view, std::string_view key) const {
+  return view.Get({impl_->table(), ValueRow(key), kValueColumn});
 }
 
-absl::StatusOr<std::optional<std::string>> CombineQueue::GetExact(ReadView& view, std::string_view key) const {
+absl::StatusOr<std::vector<std::optional<std::string>>> RawCombineQueue::Get(const ReadView& view,
+                                                                             absl::Span<const std::string> keys) const {
+  std::vector<CellName> cells;
+  cells.reserve(keys.size());
+  for (const std::string& key : keys) cells.push_back({impl_->table(), ValueRow(key), kValueColumn});
+  return view.GetCells(cells);
+}
+
+absl::StatusOr<std::optional<std::string>> RawCombineQueue::GetExact(const ReadView& view, std::string_view key) const {
   absl::StatusOr<std::optional<std::string>> value = Get(view, key);
   if (!value.ok()) return value.status();
   TimestampRange rest = TimestampRange::All();
@@ -159,7 +173,7 @@ absl::StatusOr<std::optional<std::string>> CombineQueue::GetExact(ReadView& view
     for (const JournalCell& cell : page->cells) {
       for (const JournalEntry& entry : cell.entries) {
         if (entry.key != key) continue;
-        if (absl::Status s = impl_->CombineInto(&*value, entry.payload); !s.ok()) return s;
+        if (absl::Status s = impl_->CombineInto(key, &*value, entry.payload); !s.ok()) return s;
       }
     }
     more = page->next.has_value();
@@ -169,24 +183,21 @@ absl::StatusOr<std::optional<std::string>> CombineQueue::GetExact(ReadView& view
   return value;
 }
 
-absl::Status CombineQueue::ForEach(ReadView& view,
-                                   const std::function<void(std::string_view key, std::string_view value)>& fn) const {
-  const std::unique_ptr<RowIterator> rows = view.Scan(
-      {.table = impl_->table(), .rows = RowRange::Prefix(kValuePrefix), .columns = {std::string(kValueColumn)}});
-  while (rows->Next()) {
-    std::string_view key = rows->row().key;
-    ConsumePrefix(&key, kValuePrefix);
-    fn(key, rows->row().columns[0].value);
+absl::Status RawCombineQueue::ForEach(
+    const ReadView& view, absl::FunctionRef<absl::Status(std::string_view key, std::string_view value)> fn) const {
+  for (const absl::StatusOr<ScannedRow>& row :
+       view.Scan(impl_->table(), {.rows = RowRange::Prefix(kValuePrefix), .columns = {kValueColumn}})) {
+    if (!row.ok()) return row.status();
+    if (absl::Status s = fn(KeyOf(row->key), row->columns[0].value); !s.ok()) return s;
   }
-  return rows->status();
+  return absl::OkStatus();
 }
 
-absl::Status CombineQueue::NotifyAll(ReadWrite& t) const { return impl_->journal().NotifyAll(t); }
+absl::Status RawCombineQueue::NotifyAll(ReadWrite& t) const { return impl_->journal().NotifyAll(t); }
 
-std::string CombineQueue::ValueRow(std::string_view key) { return StrCat(kValuePrefix, key); }
-
-std::string_view CombineQueue::KeyOf(std::string_view value_row) {
-  return value_row.substr(std::string_view(kValuePrefix).size());
+absl::Status RawCombineQueue::NotAValue(std::string_view bytes) {
+  return absl::DataLossError(StrCat("not a value of the queue's type: ", Quoted(bytes)));
 }
 
+}  // namespace internal
 }  // namespace percolator

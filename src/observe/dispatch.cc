@@ -22,10 +22,10 @@ bool IsSame(const ObserverSpec& spec, const ObserverInfo& info) {
 
 Dispatch::Dispatch(Runtime* runtime, const WorkerOptions& options, std::vector<ObserverSpec> own, DispatchSteps steps)
     : runtime_(runtime), options_(options), steps_(std::move(steps)), changed_(runtime->NewWaitQueue()) {
-  const size_t room = std::max<size_t>(options.queue / std::max<size_t>(own.size(), 1), 1);
+  const size_t room = std::max<size_t>(options.max_queued_cells / std::max<size_t>(own.size(), 1), 1);
   for (ObserverSpec& spec : own) {
     auto lane = std::make_unique<Lane>();
-    lane->limit = spec.concurrency > 0 ? spec.concurrency : options.threads;
+    lane->limit = spec.max_concurrency > 0 ? spec.max_concurrency : options.threads;
     lane->most_pending = room;
     lane->spec = std::move(spec);
     lane->counted_run = [counted = lane.get()](ReadWrite& t, const Notification& notification) {
@@ -36,7 +36,7 @@ Dispatch::Dispatch(Runtime* runtime, const WorkerOptions& options, std::vector<O
   }
   auto foreign = std::make_unique<Lane>();
   foreign->limit = options.threads;
-  foreign->most_pending = std::max<size_t>(options.queue, 1);
+  foreign->most_pending = std::max<size_t>(options.max_queued_cells, 1);
   lanes_.push_back(std::move(foreign));
 }
 
@@ -195,7 +195,7 @@ bool Dispatch::IsResting(const CellName& cell) const {
 }
 
 // N11: there is a place for each observer of ours at least, whatever the others do with theirs.
-bool Dispatch::IsFull() const { return entries_.size() >= std::max(options_.queue, lanes_.size() - 1); }
+bool Dispatch::IsFull() const { return entries_.size() >= std::max(options_.max_queued_cells, lanes_.size() - 1); }
 
 bool Dispatch::Has(const CellName& cell) const {
   MutexLock lock(&mutex_);
@@ -383,7 +383,7 @@ Dispatch::Result Dispatch::Execute(const Task& task) const {
   if (outcome.kind == RunOutcome::Kind::kCommitted) TellCommit(task, outcome);
   const bool is_cycle = outcome.kind == RunOutcome::Kind::kCycle;
   const int attempts = task.failures + (is_cycle ? 0 : 1);
-  if (is_cycle || (outcome.kind == RunOutcome::Kind::kFailed && attempts >= task.member->lane->spec.attempts)) {
+  if (is_cycle || (outcome.kind == RunOutcome::Kind::kFailed && attempts >= task.member->lane->spec.max_attempts)) {
     const absl::Status error =
         is_cycle
             ? absl::FailedPreconditionError(StrCat("not run: the notification is at the end of a chain of more than ",
@@ -469,7 +469,7 @@ void Dispatch::Count(const Task& task, const Result& result) {
       ++lane.cycles;
       break;
     case RunOutcome::Kind::kTrouble:
-      ++lane.troubles;
+      ++lane.transient_errors;
       break;
     case RunOutcome::Kind::kNoMark:
     case RunOutcome::Kind::kClean:
@@ -496,16 +496,18 @@ void Dispatch::ApplyOutcome(const Task& task, const Result& result) {
     case RunOutcome::Kind::kDirty:
       return MakeDone(&unit, /*left_out=*/true);
     case RunOutcome::Kind::kConflict:
-      return RetryLater(task.ref, options_.first_retry / kShortRetry, options_.first_retry, ++unit.troubles);
+      return RetryLater(task.ref, options_.min_retry_delay / kShortRetry, options_.min_retry_delay,
+                        ++unit.transient_errors);
     case RunOutcome::Kind::kTrouble:
-      return RetryLater(task.ref, options_.first_retry / kShortRetry, options_.last_retry, ++unit.troubles);
+      return RetryLater(task.ref, options_.min_retry_delay / kShortRetry, options_.max_retry_delay,
+                        ++unit.transient_errors);
     case RunOutcome::Kind::kFailed:
     case RunOutcome::Kind::kCycle:
       if (result.quarantined_at.ok()) return DoneAt(task.ref, *result.quarantined_at);
       if (result.quarantine_tried) {
-        return RetryLater(task.ref, options_.first_retry, options_.last_retry, ++unit.troubles);
+        return RetryLater(task.ref, options_.min_retry_delay, options_.max_retry_delay, ++unit.transient_errors);
       }
-      return RetryLater(task.ref, options_.first_retry, options_.last_retry, ++unit.failures);
+      return RetryLater(task.ref, options_.min_retry_delay, options_.max_retry_delay, ++unit.failures);
   }
 }
 
@@ -520,7 +522,7 @@ void Dispatch::NoMark(const Ref& ref) {
   for (Unit& other : entry.units) {
     if (&other == &unit || other.state == State::kReady || other.state == State::kWaiting) {
       other.failures = 0;
-      other.troubles = 0;
+      other.transient_errors = 0;
       MakeDone(&other, /*left_out=*/false);
     }
   }
@@ -530,7 +532,7 @@ void Dispatch::DoneAt(const Ref& ref, Timestamp start_ts) {
   Unit& unit = ref.entry->units[ref.unit];
   unit.done_at = std::max(unit.done_at.value_or(Timestamp()), start_ts);
   unit.failures = 0;
-  unit.troubles = 0;
+  unit.transient_errors = 0;
   if (unit.again) {
     unit.again = false;
     MakeReady(ref);
@@ -597,7 +599,7 @@ void Dispatch::Rest(const Entry& entry) {
   if (entry.stale || entry.claim == ClaimState::kRefused || paused_ || stopping_) return;
   if (std::none_of(entry.units.begin(), entry.units.end(), [](const Unit& unit) { return unit.left_out; })) return;
   const Duration now = runtime_->Elapsed();
-  const size_t most = std::max(options_.queue, kResting);
+  const size_t most = std::max(options_.max_queued_cells, kResting);
   if (resting_.size() >= most) {
     std::erase_if(resting_, [now](const auto& rests) { return rests.second.until <= now; });
   }
@@ -609,7 +611,7 @@ void Dispatch::Rest(const Entry& entry) {
 
 // --- What is told
 
-std::vector<ObserverMetrics> Dispatch::Metrics() const {
+std::vector<ObserverMetrics> Dispatch::metrics() const {
   MutexLock lock(&mutex_);
   std::map<const Lane*, Duration> since;
   for (const auto& [cell, entry] : entries_) {
@@ -630,7 +632,7 @@ std::vector<ObserverMetrics> Dispatch::Metrics() const {
                             .commits = lane.commits,
                             .conflicts = lane.conflicts,
                             .failures = lane.failures,
-                            .troubles = lane.troubles,
+                            .transient_errors = lane.transient_errors,
                             .cycles = lane.cycles,
                             .quarantined = lane.quarantined,
                             .pending = static_cast<int64_t>(lane.pending),

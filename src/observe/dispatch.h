@@ -14,7 +14,7 @@
 //
 // N11  Each observer has a lane of its own: a queue, a limit of runs at once, a limit of units that wait. Threads take from
 //      the lanes in turn, so an observer that fails, or has a long queue, delays no other by more than one run. One whose
-//      runs are long takes all threads at times: ObserverSpec::concurrency prevents that.
+//      runs are long takes all threads at times: ObserverSpec::max_concurrency prevents that.
 // N10  Hints and claims decide who works where and when, never whether a run may commit.
 //
 // FOREIGN    Observers that the cluster has and this worker has not are only looked at. While one has something to do, the
@@ -46,8 +46,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/observer.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
 #include "src/observe/histogram.h"
 #include "src/observe/registry.h"
 #include "src/observe/run.h"
@@ -108,7 +108,7 @@ class Dispatch {
   // Units that run at this moment, and entries that are being ended.
   size_t running() const;
 
-  std::vector<ObserverMetrics> Metrics() const;
+  std::vector<ObserverMetrics> metrics() const;
   // Table and column of the observed cells that the observers were seen to change, by observer.
   using Triggered = std::map<std::string, std::set<std::pair<std::string, std::string>>>;
   Triggered triggered() const;
@@ -135,7 +135,7 @@ class Dispatch {
     int64_t commits = 0;
     int64_t conflicts = 0;
     int64_t failures = 0;
-    int64_t troubles = 0;
+    int64_t transient_errors = 0;
     int64_t cycles = 0;
     int64_t quarantined = 0;
     Histogram latency;
@@ -158,7 +158,7 @@ class Dispatch {
     bool left_out = false;             // done, but not with the cell
     std::optional<Timestamp> done_at;  // every change up to there is seen
     int failures = 0;
-    int troubles = 0;
+    int transient_errors = 0;
     Duration since{};     // it is not done
     Duration retry_at{};  // kWaiting
   };

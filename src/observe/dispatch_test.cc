@@ -49,8 +49,8 @@ class DispatchTest : public ::testing::Test {
   static WorkerOptions Options() {
     WorkerOptions options;
     options.threads = 2;
-    options.first_retry = milliseconds(2);
-    options.last_retry = milliseconds(8);
+    options.min_retry_delay = milliseconds(2);
+    options.max_retry_delay = milliseconds(8);
     options.scan_period = milliseconds(40);
     return options;
   }
@@ -138,7 +138,7 @@ class DispatchTest : public ::testing::Test {
     for (const auto& [row, count] : claims_) sum += count;
     return sum;
   }
-  ObserverMetrics MetricsOf(size_t i) { return dispatch_->Metrics()[i]; }
+  ObserverMetrics MetricsOf(size_t i) { return dispatch_->metrics()[i]; }
   bool Ends(const CellName& cell) {
     return Eventually([&] { return !dispatch_->Has(cell) && dispatch_->running() == 0; });
   }
@@ -322,7 +322,7 @@ TEST_F(DispatchTest, AHintBeforeItRunsIsNoSecondRun) {
 // N11, on one cell: the other observer sees every change, though this one has not got over the first.
 TEST_F(DispatchTest, AFailingObserverDoesNotHoldUpAnotherOfTheSameCell) {
   WorkerOptions options = Options();
-  options.first_retry = options.last_retry = std::chrono::hours(1);
+  options.min_retry_delay = options.max_retry_delay = std::chrono::hours(1);
   Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
   Make({Spec("bad", "c"), Spec("good", "c")}, {Info("bad", "c"), Info("good", "c")}, options);
   for (size_t i = 1; i <= 3; ++i) {
@@ -338,7 +338,7 @@ TEST_F(DispatchTest, AFailingObserverDoesNotHoldUpAnotherOfTheSameCell) {
 TEST_F(DispatchTest, AfterSoManyFailuresComesQuarantine) {
   Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
   ObserverSpec bad = Spec("bad", "c");
-  bad.attempts = 3;
+  bad.max_attempts = 3;
   Make({bad}, {Info("bad", "c")});
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
@@ -353,7 +353,7 @@ TEST_F(DispatchTest, AQuarantineThatFailsIsTriedAgain) {
   Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
   quarantine_errors_ = 2;
   ObserverSpec bad = Spec("bad", "c");
-  bad.attempts = 1;
+  bad.max_attempts = 1;
   Make({bad}, {Info("bad", "c")});
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
@@ -381,7 +381,7 @@ TEST_F(DispatchTest, ConflictsAndTroubleAreNoFailures) {
     return Answer(left > 0 ? (conflict ? Kind::kConflict : Kind::kTrouble) : Kind::kCommitted);
   });
   ObserverSpec a = Spec("a", "c");
-  a.attempts = 2;
+  a.max_attempts = 2;
   Make({a}, {Info("a", "c")});
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
@@ -389,7 +389,7 @@ TEST_F(DispatchTest, ConflictsAndTroubleAreNoFailures) {
   EXPECT_THAT(InQuarantine(), IsEmpty());
   EXPECT_EQ(MetricsOf(0).failures, 0);
   EXPECT_EQ(MetricsOf(0).conflicts, 19);
-  EXPECT_EQ(MetricsOf(0).troubles, 20);
+  EXPECT_EQ(MetricsOf(0).transient_errors, 20);
 }
 
 TEST_F(DispatchTest, WithoutAMarkNobodyElseLooks) {
@@ -434,7 +434,7 @@ TEST_F(DispatchTest, ConcurrencyIsHeld) {
     return Answer(Kind::kCommitted);
   });
   ObserverSpec a = Spec("a", "c");
-  a.concurrency = 2;
+  a.max_concurrency = 2;
   Make({a, Spec("b", "d")}, {Info("a", "c"), Info("b", "d")}, options);
   for (int i = 0; i < 20; ++i) dispatch_->Hint(Cell(StrCat("r", i), "c"));
   ASSERT_TRUE(Eventually([&] { return gate.inside() == 2; }));
@@ -449,13 +449,13 @@ TEST_F(DispatchTest, ConcurrencyIsHeld) {
 TEST_F(DispatchTest, QueuesAreBounded) {
   Gate gate;
   WorkerOptions options = Options();
-  options.queue = 20;
+  options.max_queued_cells = 20;
   Say("slow", [&](const RunRequest&) {
     gate.Pass();
     return Answer(Kind::kCommitted);
   });
   ObserverSpec slow = Spec("slow", "c");
-  slow.concurrency = 1;
+  slow.max_concurrency = 1;
   Make({slow, Spec("quick", "d")}, {Info("slow", "c"), Info("quick", "d")}, options);
   int taken = 0;
   for (int i = 0; i < 100; ++i) taken += dispatch_->Offer(Cell(StrCat("r", i), "c"), false) ? 1 : 0;
@@ -473,7 +473,7 @@ TEST_F(DispatchTest, QueuesAreBounded) {
 TEST_F(DispatchTest, ACellEndsThoughItsObserversNeverFindRoomTogether) {
   Gate gate;
   WorkerOptions options = Options();
-  options.queue = 2;  // one for each
+  options.max_queued_cells = 2;  // one for each
   options.threads = 3;
   Say("b", [&](const RunRequest& request) {
     if (request.cell.row == "other") gate.Pass();
@@ -573,7 +573,7 @@ TEST_F(DispatchTest, StopFinishesWhatRunsAndDropsTheRest) {
 
 TEST_F(DispatchTest, StopDoesNotWaitForRetries) {
   WorkerOptions options = Options();
-  options.first_retry = options.last_retry = std::chrono::hours(1);
+  options.min_retry_delay = options.max_retry_delay = std::chrono::hours(1);
   Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
   Make({Spec("bad", "c")}, {Info("bad", "c")}, options);
   dispatch_->Hint(Cell("r", "c"));

@@ -28,6 +28,7 @@
 #include <optional>
 #include <utility>
 
+#include "percolator/cluster.h"
 #include "src/base/coding.h"
 #include "src/base/stable_hash.h"
 #include "src/base/strings.h"
@@ -79,11 +80,11 @@ class ExportQueue::Impl {
   uint32_t ShardOf(std::string_view key) const { return static_cast<uint32_t>(StableHash(key) % shards_); }
 
   // Numbers in a shard's row; zero where there is none.
-  absl::StatusOr<std::vector<uint64_t>> Counts(ReadView& view, uint32_t shard,
+  absl::StatusOr<std::vector<uint64_t>> Counts(const ReadView& view, uint32_t shard,
                                                const std::vector<std::string>& columns) const {
     std::vector<CellName> cells;
     for (const std::string& column : columns) cells.push_back({table_, ShardRow(shard), column});
-    const absl::StatusOr<std::vector<std::optional<std::string>>> values = view.Get(cells);
+    const absl::StatusOr<std::vector<std::optional<std::string>>> values = view.GetCells(cells);
     if (!values.ok()) return values.status();
     std::vector<uint64_t> counts(columns.size(), 0);
     for (size_t i = 0; i < columns.size(); ++i) {
@@ -110,16 +111,17 @@ class ExportQueue::Impl {
         std::string value;
         AppendOrderedString(&value, entry.key);
         value.append(entry.payload);
-        if (absl::Status s = t.Set(table_, EntryRow(shard, ++numbered), kEntry, value); !s.ok()) return s;
+        t.Set({table_, EntryRow(shard, ++numbered), kEntry}, value);
       }
-      if (absl::Status s = journal_.Delete(t, shard, cell); !s.ok()) return s;
+      journal_.Delete(t, shard, cell);
     }
-    if (absl::Status s = SetCount(t, shard, kNumbered, numbered); !s.ok()) return s;
+    SetCount(t, shard, kNumbered, numbered);
     const Timestamp new_floor =
         std::max(floor, std::min(found->all_before, Before(t.timestamp(), longest_transaction_)));
-    if (absl::Status s = SetCount(t, shard, kFloor, new_floor.value()); !s.ok()) return s;
-    if (absl::Status s = t.Notify(table_, ShardRow(shard), kDeliverColumn); !s.ok()) return s;
-    return found->all_before == Timestamp::Infinity() ? absl::OkStatus() : journal_.Notify(t, *epoch);
+    SetCount(t, shard, kFloor, new_floor.value());
+    t.Notify({table_, ShardRow(shard), kDeliverColumn});
+    if (found->all_before != Timestamp::Infinity()) journal_.Notify(t, *epoch);
+    return absl::OkStatus();
   }
 
   absl::Status Deliver(ReadWrite& t, const Notification& notification, const DeliverFunction& deliver) const {
@@ -138,17 +140,18 @@ class ExportQueue::Impl {
     const uint64_t last = std::min<uint64_t>(numbered, delivered + batch_);
     const absl::StatusOr<uint64_t> reached = DeliverUpTo(t, shard, delivered, last, deliver);
     if (!reached.ok()) return reached.status();
-    if (absl::Status s = SetCount(t, shard, kDelivered, *reached); !s.ok()) return s;
-    return *reached == numbered ? absl::OkStatus() : t.Notify(table_, ShardRow(shard), kDeliverColumn);
+    SetCount(t, shard, kDelivered, *reached);
+    if (*reached != numbered) t.Notify({table_, ShardRow(shard), kDeliverColumn});
+    return absl::OkStatus();
   }
 
   absl::Status NotifyDelivery(ReadWrite& t) const {
-    const std::unique_ptr<RowIterator> rows =
-        t.Scan({.table = table_, .rows = RowRange::Prefix("q/"), .columns = {kNumbered}});
-    while (rows->Next()) {
-      if (absl::Status s = t.Notify(table_, rows->row().key, kDeliverColumn); !s.ok()) return s;
+    for (const absl::StatusOr<ScannedRow>& row :
+         t.Scan(table_, {.rows = RowRange::Prefix("q/"), .columns = {kNumbered}, .keys_only = true})) {
+      if (!row.ok()) return row.status();
+      t.Notify({table_, row->key, kDeliverColumn});
     }
-    return rows->status();
+    return absl::OkStatus();
   }
 
  private:
@@ -159,7 +162,7 @@ class ExportQueue::Impl {
   };
 
   // What waits in the epoch that was notified, and from the floor on, up to a batch.
-  absl::StatusOr<Found> ReadFrom(ReadView& view, const Journal::Epoch& epoch, Timestamp floor) const {
+  absl::StatusOr<Found> ReadFrom(const ReadView& view, const Journal::Epoch& epoch, Timestamp floor) const {
     Found found;
     size_t entries = 0;
     const auto read = [&](TimestampRange range) -> absl::Status {
@@ -197,7 +200,7 @@ class ExportQueue::Impl {
           if (reached == first) return s;
           return reached;
         }
-        if (absl::Status s = t.Delete(table_, EntryRow(shard, entry.sequence), kEntry); !s.ok()) return s;
+        t.Delete({table_, EntryRow(shard, entry.sequence), kEntry});
         reached = entry.sequence;
       }
     }
@@ -205,12 +208,13 @@ class ExportQueue::Impl {
   }
 
   // Those with the numbers first + 1 to last.
-  absl::StatusOr<std::vector<Export>> ReadEntries(ReadView& view, uint32_t shard, uint64_t first, uint64_t last) const {
+  absl::StatusOr<std::vector<Export>> ReadEntries(const ReadView& view, uint32_t shard, uint64_t first,
+                                                  uint64_t last) const {
     std::vector<CellName> cells;
     for (uint64_t number = first + 1; number <= last; ++number) {
       cells.push_back({table_, EntryRow(shard, number), kEntry});
     }
-    const absl::StatusOr<std::vector<std::optional<std::string>>> values = view.Get(cells);
+    const absl::StatusOr<std::vector<std::optional<std::string>>> values = view.GetCells(cells);
     if (!values.ok()) return values.status();
     std::vector<Export> entries;
     for (const std::optional<std::string>& value : *values) {
@@ -223,8 +227,8 @@ class ExportQueue::Impl {
     return entries;
   }
 
-  absl::Status SetCount(ReadWrite& t, uint32_t shard, std::string_view column, uint64_t count) const {
-    return t.Set(table_, ShardRow(shard), column, std::to_string(count));
+  void SetCount(ReadWrite& t, uint32_t shard, std::string_view column, uint64_t count) const {
+    t.Set({table_, ShardRow(shard), column}, std::to_string(count));
   }
 
   const std::string table_;
@@ -237,42 +241,43 @@ class ExportQueue::Impl {
 ExportQueue::ExportQueue(std::string table, const ExportQueueOptions& options)
     : impl_(std::make_shared<const Impl>(std::move(table), options)) {}
 
-TableSchema ExportQueue::Schema() { return {.notify_only_columns = {kNumberColumn, kDeliverColumn}}; }
-
-std::vector<ObserverSpec> ExportQueue::Observers(DeliverFunction deliver) const {
-  ObserverSpec number{.name = "number-" + impl_->table(),
-                      .table = impl_->table(),
-                      .column = kNumberColumn,
-                      .kind = NotificationKind::kWeak,
-                      .run = [impl = impl_](ReadWrite& t, const Notification& n) { return impl->Number(t, n); }};
-  ObserverSpec send{.name = "deliver-" + impl_->table(),
-                    .table = impl_->table(),
-                    .column = kDeliverColumn,
-                    .kind = NotificationKind::kWeak,
-                    .run = [impl = impl_, deliver = std::move(deliver)](
-                               ReadWrite& t, const Notification& n) { return impl->Deliver(t, n, deliver); },
-                    // The outside system may be away for long: then what waits must not go to quarantine.
-                    .attempts = std::numeric_limits<int>::max()};
-  return {std::move(number), std::move(send)};
+absl::Status ExportQueue::EnsureTable(const Cluster& cluster) const {
+  return cluster.EnsureTable(impl_->table(), {.notify_only_columns = {kNumberColumn, kDeliverColumn}});
 }
 
-absl::Status ExportQueue::Add(ReadWrite& t, std::string_view key, std::string_view payload) const {
-  return impl_->journal().Append(t, {{impl_->ShardOf(key), std::string(key), std::string(payload)}});
+void ExportQueue::Attach(Worker& worker, DeliverFunction deliver) const {
+  worker.Observe({.name = "number-" + impl_->table(),
+                  .table = impl_->table(),
+                  .column = kNumberColumn,
+                  .kind = NotificationKind::kWeak,
+                  .run = [impl = impl_](ReadWrite& t, const Notification& n) { return impl->Number(t, n); }});
+  worker.Observe({.name = "deliver-" + impl_->table(),
+                  .table = impl_->table(),
+                  .column = kDeliverColumn,
+                  .kind = NotificationKind::kWeak,
+                  .run = [impl = impl_, deliver = std::move(deliver)](
+                             ReadWrite& t, const Notification& n) { return impl->Deliver(t, n, deliver); },
+                  // The outside system may be away for long: then what waits must not go to quarantine.
+                  .max_attempts = std::numeric_limits<int>::max()});
 }
 
-absl::Status ExportQueue::Add(ReadWrite& t, std::string_view payload) const {
-  const absl::StatusOr<Timestamp> start_ts = t.Start();
-  if (!start_ts.ok()) return start_ts.status();
-  return impl_->journal().Append(t, {{impl_->ShardOf(start_ts->ToString()), "", std::string(payload)}});
+void ExportQueue::Add(ReadWrite& t, std::string_view key, std::string_view payload) const {
+  impl_->journal().Append(t, {{impl_->ShardOf(key), std::string(key), std::string(payload)}});
 }
 
-absl::StatusOr<ExportQueue::Progress> ExportQueue::ProgressOf(ReadView& view, uint32_t shard) const {
+void ExportQueue::Add(ReadWrite& t, std::string_view payload) const {
+  // If it cannot start, Append keeps the error.
+  const Timestamp start_ts = t.Start().value_or(Timestamp());
+  impl_->journal().Append(t, {{impl_->ShardOf(start_ts.ToString()), "", std::string(payload)}});
+}
+
+absl::StatusOr<ExportQueue::Progress> ExportQueue::GetProgress(const ReadView& view, uint32_t shard) const {
   const absl::StatusOr<std::vector<uint64_t>> counts = impl_->Counts(view, shard, {kNumbered, kDelivered});
   if (!counts.ok()) return counts.status();
   return Progress{(*counts)[0], (*counts)[1]};
 }
 
-uint32_t ExportQueue::ShardOf(std::string_view key) const { return impl_->ShardOf(key); }
+uint32_t ExportQueue::GetShard(std::string_view key) const { return impl_->ShardOf(key); }
 
 absl::Status ExportQueue::NotifyAll(ReadWrite& t) const {
   if (absl::Status s = impl_->journal().NotifyAll(t); !s.ok()) return s;

@@ -60,7 +60,7 @@ absl::Status ForEachPageOfLocks(Environment& env, const std::string& table,
     }
     const absl::StatusOr<bool> more = use(std::move(locks));
     if (!more.ok() || !*more || !page->resume.has_value()) return more.status();
-    request.rows.start = *std::move(page->resume);
+    request.ContinueAt(*std::move(page->resume));
   }
 }
 
@@ -112,7 +112,7 @@ absl::Status Settle(Environment& env, const std::vector<MetLock>& locks, Inspect
 
 }  // namespace
 
-Inspector::Inspector(Cluster* cluster) : engine_(cluster->engine()) {}
+Inspector::Inspector(const Cluster& cluster) : engine_(cluster.engine()) {}
 
 absl::StatusOr<std::vector<TableDescription>> Inspector::ListTables() {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<TableDescription>> {

@@ -71,52 +71,49 @@ bool DecodeEntries(std::string_view in, uint32_t shard, std::vector<JournalEntry
 
 }  // namespace
 
-absl::Status Journal::Append(ReadWrite& t, const std::vector<JournalEntry>& entries) const {
+void Journal::Append(ReadWrite& t, const std::vector<JournalEntry>& entries) const {
+  if (!t.status().ok()) return;
   const absl::StatusOr<Timestamp> start_ts = t.Start();
-  if (!start_ts.ok()) return start_ts.status();
+  if (!start_ts.ok()) return t.Fail(start_ts.status());
   std::map<uint32_t, std::string> added;
   for (const JournalEntry& entry : entries) AppendEntry(&added[entry.shard], entry);
   std::vector<CellName> cells;
   for (const auto& [shard, bytes] : added) cells.push_back({table_, CellRow(shard, *start_ts), kEntries});
   // Nobody else writes these cells: what is there, this transaction has added before.
-  const absl::StatusOr<std::vector<std::optional<std::string>>> before = t.Get(cells);
-  if (!before.ok()) return before.status();
+  const absl::StatusOr<std::vector<std::optional<std::string>>> before = t.GetCells(cells);
+  if (!before.ok()) return t.Fail(before.status());
   auto cell = before->begin();
   for (const auto& [shard, bytes] : added) {
-    const std::string value = (cell++)->value_or(std::string(1, kVersion)) + bytes;
-    if (absl::Status s = t.Set(table_, CellRow(shard, *start_ts), kEntries, value); !s.ok()) return s;
-    if (absl::Status s = Notify(t, EpochAt(shard, *start_ts)); !s.ok()) return s;
+    t.Set({table_, CellRow(shard, *start_ts), kEntries}, (cell++)->value_or(std::string(1, kVersion)) + bytes);
+    Notify(t, EpochAt(shard, *start_ts));
   }
-  return absl::OkStatus();
 }
 
-absl::StatusOr<JournalPage> Journal::Read(ReadView& view, uint32_t shard, TimestampRange range, size_t most) const {
-  const ScanOptions options{
-      .table = table_, .rows = {CellRow(shard, range.from), CellRow(shard, range.until)}, .columns = {kEntries}};
+absl::StatusOr<JournalPage> Journal::Read(const ReadView& view, uint32_t shard, TimestampRange range,
+                                          size_t most) const {
   JournalPage page;
   size_t entries = 0;
   size_t bytes = 0;
-  const std::unique_ptr<RowIterator> rows = view.Scan(options);
-  while (rows->Next()) {
-    const ScannedRow& row = rows->row();
+  const RowRange rows{CellRow(shard, range.from), CellRow(shard, range.until)};
+  for (const absl::StatusOr<ScannedRow>& row : view.Scan(table_, {.rows = rows, .columns = {kEntries}})) {
+    if (!row.ok()) return row.status();
     JournalCell cell;
     uint32_t row_shard = 0;
-    if (!ParseRow(row.key, "j/", &row_shard, &cell.start_ts)) return MalformedJournal(table_, row.key);
+    if (!ParseRow(row->key, "j/", &row_shard, &cell.start_ts)) return MalformedJournal(table_, row->key);
     if (entries >= most || bytes >= kPageBytes) {
       page.next = cell.start_ts;
       return page;
     }
-    if (!DecodeEntries(row.columns[0].value, shard, &cell.entries)) return MalformedJournal(table_, row.key);
+    if (!DecodeEntries(row->columns[0].value, shard, &cell.entries)) return MalformedJournal(table_, row->key);
     entries += cell.entries.size();
-    bytes += row.columns[0].value.size();
+    bytes += row->columns[0].value.size();
     page.cells.push_back(std::move(cell));
   }
-  if (!rows->status().ok()) return rows->status();
   return page;
 }
 
-absl::Status Journal::Delete(ReadWrite& t, uint32_t shard, const JournalCell& cell) const {
-  return t.Delete(table_, CellRow(shard, cell.start_ts), kEntries);
+void Journal::Delete(ReadWrite& t, uint32_t shard, const JournalCell& cell) const {
+  t.Delete({table_, CellRow(shard, cell.start_ts), kEntries});
 }
 
 absl::StatusOr<Journal::Epoch> Journal::EpochOf(std::string_view row) const {
@@ -126,20 +123,20 @@ absl::StatusOr<Journal::Epoch> Journal::EpochOf(std::string_view row) const {
   return EpochAt(shard, ts);
 }
 
-absl::Status Journal::Notify(ReadWrite& t, const Epoch& epoch) const {
-  return t.Notify(table_, StrCat("n/", Hex(epoch.shard), "/", Hex(epoch.range.from.value())), column_);
+void Journal::Notify(ReadWrite& t, const Epoch& epoch) const {
+  t.Notify({table_, StrCat("n/", Hex(epoch.shard), "/", Hex(epoch.range.from.value())), column_});
 }
 
 absl::Status Journal::NotifyAll(ReadWrite& t) const {
-  const std::unique_ptr<RowIterator> rows =
-      t.Scan({.table = table_, .rows = RowRange::Prefix("j/"), .columns = {kEntries}});
-  while (rows->Next()) {
+  for (const absl::StatusOr<ScannedRow>& row :
+       t.Scan(table_, {.rows = RowRange::Prefix("j/"), .columns = {kEntries}, .keys_only = true})) {
+    if (!row.ok()) return row.status();
     uint32_t shard = 0;
     Timestamp ts;
-    if (!ParseRow(rows->row().key, "j/", &shard, &ts)) return MalformedJournal(table_, rows->row().key);
-    if (absl::Status s = Notify(t, EpochAt(shard, ts)); !s.ok()) return s;
+    if (!ParseRow(row->key, "j/", &shard, &ts)) return MalformedJournal(table_, row->key);
+    Notify(t, EpochAt(shard, ts));
   }
-  return rows->status();
+  return absl::OkStatus();
 }
 
 std::string Hex(uint32_t number) { return HexOf(number, kShardDigits); }

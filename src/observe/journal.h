@@ -53,13 +53,13 @@ class Journal {
   // `column`: the notify-only one.
   Journal(std::string table, std::string column) : table_(std::move(table)), column_(std::move(column)) {}
 
-  // Adds the entries, each to its shard, after those that the transaction added before.
-  absl::Status Append(ReadWrite& t, const std::vector<JournalEntry>& entries) const;
+  // Adds the entries, each to its shard, after those that the transaction added before. An error is kept as that of a write.
+  void Append(ReadWrite& t, const std::vector<JournalEntry>& entries) const;
 
   // The cells of a shard, in the order of their timestamps, until there are `most` entries or they are many bytes. A cell
   // is read whole, and at least one.
-  absl::StatusOr<JournalPage> Read(ReadView& view, uint32_t shard, TimestampRange range, size_t most) const;
-  absl::Status Delete(ReadWrite& t, uint32_t shard, const JournalCell& cell) const;
+  absl::StatusOr<JournalPage> Read(const ReadView& view, uint32_t shard, TimestampRange range, size_t most) const;
+  void Delete(ReadWrite& t, uint32_t shard, const JournalCell& cell) const;
 
   // Which part of the journal a notification is of.
   struct Epoch {
@@ -67,7 +67,7 @@ class Journal {
     TimestampRange range;
   };
   absl::StatusOr<Epoch> EpochOf(std::string_view row) const;
-  absl::Status Notify(ReadWrite& t, const Epoch& epoch) const;
+  void Notify(ReadWrite& t, const Epoch& epoch) const;
   // Notifies all that have entries.
   absl::Status NotifyAll(ReadWrite& t) const;
 

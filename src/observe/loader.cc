@@ -33,8 +33,9 @@ constexpr double kLongest = 1e9;  // seconds
 
 absl::Status CheckOptions(const LoaderOptions& options) {
   if (options.threads < 1) return absl::InvalidArgumentError("LoaderOptions::threads must be at least 1");
-  if (options.queue < 1) return absl::InvalidArgumentError("LoaderOptions::queue must be at least 1");
-  if (options.max_age < Duration(0)) return absl::InvalidArgumentError("LoaderOptions::max_age must not be negative");
+  if (options.max_queued < 1) return absl::InvalidArgumentError("LoaderOptions::max_queued must be at least 1");
+  if (options.max_backlog_age < Duration(0))
+    return absl::InvalidArgumentError("LoaderOptions::max_backlog_age must not be negative");
   return absl::OkStatus();
 }
 
@@ -55,7 +56,7 @@ std::string TimeText(Duration duration) {
 
 }  // namespace
 
-std::string ToText(const LoadProgress& progress) {
+std::string ToString(const LoadProgress& progress) {
   std::string text = WithCommas(progress.done);
   if (progress.expected > 0) {
     const auto percent =
@@ -66,7 +67,7 @@ std::string ToText(const LoadProgress& progress) {
   if (progress.remaining > Duration(0)) text.append(StrCat(", ", TimeText(progress.remaining), " left"));
   text.append(StrCat(", backlog ", WithCommas(progress.backlog)));
   if (progress.failed > 0) text.append(StrCat(", ", WithCommas(progress.failed), " failed"));
-  if (progress.held_back) text.append(", waiting for observers");
+  if (progress.throttled) text.append(", waiting for observers");
   return text;
 }
 
@@ -80,10 +81,10 @@ LoaderCore::LoaderCore(LoaderSeams seams, LoaderOptions options, absl::Status er
       first_error_(error.ok() ? CheckOptions(options_) : std::move(error)),
       samples_({{begun_, 0}}),
       usable_(first_error_.ok()),
-      bounded_(options_.max_backlog > 0 || options_.max_age > Duration(0)) {
+      bounded_(options_.max_backlog > 0 || options_.max_backlog_age > Duration(0)) {
   if (!usable_) return;
   for (int i = 0; i < options_.threads; ++i) StartTask(&LoaderCore::Work);
-  if (options_.max_backlog > 0 || options_.max_age > Duration(0)) StartTask(&LoaderCore::Watch);
+  if (options_.max_backlog > 0 || options_.max_backlog_age > Duration(0)) StartTask(&LoaderCore::Watch);
   StartTask(&LoaderCore::Report);
 }
 
@@ -105,7 +106,7 @@ void LoaderCore::StartTask(void (LoaderCore::*task)()) {
 
 void LoaderCore::Add(Function load) {
   MutexLock lock(&mutex_);
-  while (usable_ && !finished_ && waiting_.size() >= options_.queue) room_->Wait(&mutex_);
+  while (usable_ && !finished_ && waiting_.size() >= options_.max_queued) room_->Wait(&mutex_);
   if (closed_) return NoteEnd(seams_.closed(), 0);
   if (!usable_ || finished_) {
     NoteEnd(absl::FailedPreconditionError("the loader can't be added to: Finish was called"), 0);
@@ -181,7 +182,7 @@ void LoaderCore::Work() {
 absl::Status LoaderCore::Run(const Function& load, size_t* marks) {
   if (load == nullptr) return absl::InvalidArgumentError("the load function is empty");
   try {
-    return seams_.transact(load, options_.transact, marks);
+    return seams_.transact(load, options_.transaction, marks);
   } catch (const std::exception& e) {
     return absl::InternalError(StrCat("the load function threw: ", e.what()));
   } catch (...) {
@@ -214,7 +215,8 @@ bool LoaderCore::EstimateIsFull() const {
 bool LoaderCore::MayBegin() const {
   if (!bounded_) return true;
   if (!looked_ || EstimateIsFull()) return false;
-  return options_.max_age == Duration(0) || seen_.oldest <= options_.max_age || seen_.cells <= options_.few;
+  return options_.max_backlog_age == Duration(0) || seen_.oldest <= options_.max_backlog_age ||
+         seen_.cells <= options_.max_stuck_cells;
 }
 
 void LoaderCore::Watch() {
@@ -305,7 +307,7 @@ LoadProgress LoaderCore::ProgressNow() const {
                         .expected = options_.expected,
                         .elapsed = now - begun_,
                         .backlog = seen_.cells,
-                        .held_back = !waiting_.empty() && bounded_ && looked_ && !MayBegin()};
+                        .throttled = !waiting_.empty() && bounded_ && looked_ && !MayBegin()};
   const Sample& from = samples_.front();
   if (now > from.at) progress.per_second = static_cast<double>(done_ - from.done) / Seconds(now - from.at);
   if (options_.expected > done_ && progress.per_second > 0) {
@@ -315,7 +317,7 @@ LoadProgress LoaderCore::ProgressNow() const {
   return progress;
 }
 
-Loader::Loader(Cluster* cluster, LoaderOptions options) : engine_(cluster->engine()) {
+Loader::Loader(const Cluster& cluster, LoaderOptions options) : engine_(cluster.engine()) {
   const std::shared_ptr<internal::Engine>& engine = engine_;
   if (options.on_progress != nullptr) {
     options.on_progress = [engine = engine.get(), tell = std::move(options.on_progress)](const LoadProgress& progress) {
@@ -325,9 +327,9 @@ Loader::Loader(Cluster* cluster, LoaderOptions options) : engine_(cluster->engin
   }
   LoaderSeams seams;
   seams.runtime = engine->env.runtime;
-  seams.transact = [engine](const Function& load, const TransactOptions& how, size_t* marks) {
+  seams.transact = [engine](const Function& load, const TransactionOptions& how, size_t* marks) {
     const Engine::UserTask task(engine.get());
-    return RunTransaction(engine, load, how, marks).status();
+    return RunTransaction(engine, load, how, nullptr, marks);
   };
   seams.backlog = [engine = engine.get()](size_t most) {
     return engine->InCall([&] { return CountBacklog(engine, most); });
@@ -346,7 +348,7 @@ Loader::~Loader() {
     core_->Finish().IgnoreError();
   }
 }
-void Loader::Add(Function load) {
+void Loader::Push(Function load) {
   if (!engine_->forked()) core_->Add(std::move(load));
 }
 absl::Status Loader::Finish() {

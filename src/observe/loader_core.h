@@ -16,10 +16,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "percolator/cluster.h"
 #include "percolator/loader.h"
 #include "percolator/observer.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
 #include "src/txn/engine.h"
 
 namespace percolator {
@@ -27,7 +28,7 @@ namespace percolator {
 struct LoaderSeams {
   Runtime* runtime = nullptr;
   // Runs the function in a transaction, again on a conflict, and commits. `*marks`: how many notifications that made.
-  std::function<absl::Status(const Loader::Function& load, const TransactOptions& options, size_t* marks)> transact;
+  std::function<absl::Status(const Loader::Function& load, const TransactionOptions& options, size_t* marks)> transact;
   // Notifications that wait, counted up to `most`.
   std::function<absl::StatusOr<Backlog>(size_t most)> backlog;
   // The error of functions that are not run because the cluster was closed.

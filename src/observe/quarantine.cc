@@ -154,18 +154,17 @@ absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observe
 
 absl::StatusOr<std::vector<Quarantined>> ListQuarantined(Engine* engine) {
   TransactionCore core(engine, TransactionOptions{});
-  const std::unique_ptr<RowIterator> rows =
-      core.Scan({.table = std::string(kSystemTable), .rows = RowRange::Prefix(kRowPrefix), .columns = {}});
   std::vector<Quarantined> entries;
-  while (rows->Next()) {
-    const std::string_view observer = std::string_view(rows->row().key).substr(kRowPrefix.size());
-    for (const ScannedRow::Column& column : rows->row().columns) {
+  for (const absl::StatusOr<ScannedRow>& row : core.Scan(kSystemTable, {.rows = RowRange::Prefix(kRowPrefix)})) {
+    if (absl::IsNotFound(row.status())) return entries;  // no worker has ever started
+    if (!row.ok()) return row.status();
+    const std::string_view observer = std::string_view(row->key).substr(kRowPrefix.size());
+    for (const ScannedRow::Column& column : row->columns) {
       absl::StatusOr<Quarantined> entry = DecodeQuarantined(observer, column.value);
       if (!entry.ok()) return entry.status();
       entries.push_back(*std::move(entry));
     }
   }
-  if (!rows->status().ok() && !absl::IsNotFound(rows->status())) return rows->status();
   return entries;
 }
 

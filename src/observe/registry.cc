@@ -20,18 +20,16 @@ constexpr std::string_view kChangeColumn = "observers";
 
 // The observers as a transaction sees them.
 absl::StatusOr<std::vector<ObserverInfo>> ReadObservers(TransactionCore* core) {
-  const std::unique_ptr<RowIterator> rows = core->Scan(
-      {.table = std::string(kSystemTable), .rows = RowRange::Single(std::string(kObserversRow)), .columns = {}});
   std::vector<ObserverInfo> infos;
-  while (rows->Next()) {
-    for (const ScannedRow::Column& column : rows->row().columns) {
+  for (const absl::StatusOr<ScannedRow>& row : core->Scan(kSystemTable, {.rows = RowRange::Single(kObserversRow)})) {
+    if (absl::IsNotFound(row.status())) return infos;  // no worker has ever started
+    if (!row.ok()) return row.status();
+    for (const ScannedRow::Column& column : row->columns) {
       absl::StatusOr<ObserverInfo> info = DecodeObserver(column.name, column.value);
       if (!info.ok()) return info.status();
       infos.push_back(*std::move(info));
     }
   }
-  if (absl::IsNotFound(rows->status())) return infos;  // no worker has ever started
-  if (!rows->status().ok()) return rows->status();
   return infos;
 }
 

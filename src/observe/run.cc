@@ -81,7 +81,7 @@ class Run {
     mark_ = **mark;
 
     auto core = std::make_shared<TransactionCore>(engine_.shared_from_this(),
-                                                  TransactionOptions{.kind = request_.observer->name});
+                                                  TransactionOptions{.prefetch_profile = request_.observer->name});
     const absl::StatusOr<bool> dirty = Look(core.get());  // N5: only now is the start timestamp drawn
     if (!dirty.ok()) return Trouble(dirty.status());
     outcome_.start_ts = core->start_ts();
@@ -94,7 +94,8 @@ class Run {
       return Ended(RunOutcome::Kind::kCycle);
     }
     ObserverTransaction t(std::move(core));
-    const absl::Status status = Call(*request_.run, t, {request_.cell, outcome_.change_ts});
+    absl::Status status = Call(*request_.run, t, {request_.cell, outcome_.change_ts});
+    if (status.ok()) status = t.status();
     if (absl::IsAborted(status)) return Ended(RunOutcome::Kind::kConflict, status);
     if (status.ok()) return Commit(&t.core());
     const bool passing = IsPassing(engine_.env, outcome_.start_ts, status);
@@ -210,7 +211,7 @@ absl::Status RemoveMarks(Environment* env, const CellName& cell, Timestamp until
 
 absl::StatusOr<std::vector<FoundMark>> ScanMarks(Environment* env, const std::string& table, RowRange* rows,
                                                  size_t row_limit, bool* done) {
-  const ScanRequest request{table, *rows, {{Family::kNotify, std::nullopt, TimestampRange::All(), 1}}, row_limit};
+  ScanRequest request{table, *rows, {{Family::kNotify, std::nullopt, TimestampRange::All(), 1}}, row_limit};
   absl::StatusOr<ScanPage> page = env->store->Scan(request);
   if (!page.ok()) return page.status();
   std::vector<FoundMark> found;
@@ -222,7 +223,10 @@ absl::StatusOr<std::vector<FoundMark>> ScanMarks(Environment* env, const std::st
     }
   }
   *done = !page->resume.has_value();
-  if (!*done) rows->start = *std::move(page->resume);
+  if (!*done) {
+    request.ContinueAt(*std::move(page->resume));
+    *rows = std::move(request.rows);
+  }
   return found;
 }
 

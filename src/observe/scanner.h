@@ -30,7 +30,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/observer.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 #include "src/observe/dispatch.h"
 #include "src/observe/run.h"
 #include "src/txn/engine.h"

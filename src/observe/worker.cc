@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "percolator/cluster.h"
 #include "src/base/fork.h"
 #include "src/base/strings.h"
@@ -38,10 +37,6 @@ const CellName& ObserversCell() {
   return *cell;
 }
 
-std::string Quoted(std::string_view name) {
-  return StrCat("\"", absl::CHexEscape(absl::string_view(name.data(), name.size())), "\"");
-}
-
 std::string ColumnText(std::string_view table, std::string_view column) { return StrCat(table, ":", Quoted(column)); }
 
 absl::Status Bad(const ObserverSpec& spec, std::string_view why) {
@@ -60,12 +55,13 @@ bool IsGoodName(std::string_view name) {
 absl::Status CheckOptions(const WorkerOptions& options) {
   if (options.threads < 1) return absl::InvalidArgumentError("WorkerOptions::threads must be at least 1");
   if (options.scanners < 0) return absl::InvalidArgumentError("WorkerOptions::scanners must not be negative");
-  if (options.queue < 1) return absl::InvalidArgumentError("WorkerOptions::queue must be at least 1");
+  if (options.max_queued_cells < 1)
+    return absl::InvalidArgumentError("WorkerOptions::max_queued_cells must be at least 1");
   if (options.scan_period <= Duration(0))
     return absl::InvalidArgumentError("WorkerOptions::scan_period must be positive");
-  if (options.first_retry < Duration(0) || options.last_retry < options.first_retry) {
+  if (options.min_retry_delay < Duration(0) || options.max_retry_delay < options.min_retry_delay) {
     return absl::InvalidArgumentError(
-        "WorkerOptions::last_retry must not be shorter than first_retry, nor that negative");
+        "WorkerOptions::max_retry_delay must not be shorter than min_retry_delay, nor that negative");
   }
   return absl::OkStatus();
 }
@@ -74,11 +70,11 @@ absl::Status CheckOptions(const WorkerOptions& options) {
 absl::Status CheckSpec(const ObserverSpec& spec) {
   if (!IsGoodName(spec.name)) return Bad(spec, "its name must be [A-Za-z0-9_-]{1,64}");
   if (spec.run == nullptr) return Bad(spec, "it has no function");
-  if (spec.concurrency < 0) return Bad(spec, "its concurrency is negative");
-  if (spec.attempts < 1) return Bad(spec, "its attempts must be at least 1");
+  if (spec.max_concurrency < 0) return Bad(spec, "its max_concurrency is negative");
+  if (spec.max_attempts < 1) return Bad(spec, "its max_attempts must be at least 1");
   if (IsReservedColumn(spec.column)) return Bad(spec, "its column begins with a zero byte: such names are reserved");
   // Else no run could ever read it.
-  if (AckColumn(spec.column, spec.name).size() > StoreLimits().column_bytes) {
+  if (AckColumn(spec.column, spec.name).size() > StoreLimits().max_column_bytes) {
     return Bad(spec, "its column is too long: there must be room for the name of the acknowledgement's");
   }
   return absl::OkStatus();
@@ -390,22 +386,26 @@ absl::Status Worker::Impl::Backfill(std::string_view observer) {
 
 absl::Status Worker::Impl::MarkExisting(const ObserverInfo& info) {
   const MarkMaking making(&engine_->env);
-  TransactionCore snapshot(engine_, TransactionOptions{.deadline = kForever});
-  const std::unique_ptr<RowIterator> rows = snapshot.Scan({.table = info.table, .rows = {}, .columns = {info.column}});
+  TransactionCore snapshot(engine_, TransactionOptions{.timeout = kForever});
   std::vector<std::string> batch;
-  for (bool more = true; more;) {
-    more = rows->Next();
-    if (more) batch.push_back(rows->row().key);
-    if (batch.size() < kBackfillBatch && (more || batch.empty())) continue;
+  const auto mark = [&]() -> absl::Status {
+    if (batch.empty()) return absl::OkStatus();
     if (absl::Status s = MarkRows(engine_->env, info.table, info.column, batch); !s.ok()) return s;
     batch.clear();
     scanner_->Wake();
+    return absl::OkStatus();
+  };
+  for (absl::StatusOr<ScannedRow>& row : snapshot.Scan(info.table, {.columns = {info.column}, .keys_only = true})) {
+    if (!row.ok()) return row.status();
+    batch.push_back(std::move(row->key));
+    if (batch.size() < kBackfillBatch) continue;
+    if (absl::Status s = mark(); !s.ok()) return s;
   }
-  return rows->status();
+  return mark();
 }
 
-std::vector<ObserverMetrics> Worker::Impl::Metrics() const {
-  return HasParts() ? dispatch_->Metrics() : std::vector<ObserverMetrics>();
+std::vector<ObserverMetrics> Worker::Impl::metrics() const {
+  return HasParts() ? dispatch_->metrics() : std::vector<ObserverMetrics>();
 }
 
 std::string Worker::Impl::DescribeGraph() const {
@@ -482,8 +482,8 @@ absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most) {
 
 // --- The public class
 
-Worker::Worker(Cluster* cluster, const WorkerOptions& options)
-    : impl_(std::make_shared<Impl>(cluster->engine(), options)) {}
+Worker::Worker(const Cluster& cluster, const WorkerOptions& options)
+    : impl_(std::make_shared<Impl>(cluster.engine(), options)) {}
 
 Worker::~Worker() {
   if (impl_->forked()) {
@@ -493,9 +493,16 @@ Worker::~Worker() {
   }
 }
 
-Worker& Worker::Observe(ObserverSpec spec) {
-  impl_->Observe(std::move(spec));
-  return *this;
+void Worker::Observe(ObserverSpec spec) { impl_->Observe(std::move(spec)); }
+void Worker::Add(std::string_view table, std::string_view column, NotificationKind kind, std::string name,
+                 ObserverFunction fn, const ObserverOptions& options) {
+  Observe({.name = std::move(name),
+           .table = std::string(table),
+           .column = std::string(column),
+           .kind = kind,
+           .run = std::move(fn),
+           .max_concurrency = options.max_concurrency,
+           .max_attempts = options.max_attempts});
 }
 absl::Status Worker::Start() { return impl_->Start(); }
 absl::Status Worker::Stop() { return impl_->Stop(); }
@@ -503,7 +510,7 @@ void Worker::Pause() { impl_->Pause(); }
 void Worker::Resume() { impl_->Resume(); }
 absl::Status Worker::WaitUntilIdle(Duration timeout) { return impl_->WaitUntilIdle(timeout); }
 absl::Status Worker::Backfill(std::string_view observer) { return impl_->Backfill(observer); }
-std::vector<ObserverMetrics> Worker::Metrics() const { return impl_->Metrics(); }
+std::vector<ObserverMetrics> Worker::metrics() const { return impl_->metrics(); }
 std::string Worker::DescribeGraph() const { return impl_->DescribeGraph(); }
 absl::StatusOr<std::vector<Quarantined>> Worker::ListQuarantine() { return impl_->ListQuarantine(); }
 absl::Status Worker::Replay(const Quarantined& entry) { return impl_->Replay(entry); }

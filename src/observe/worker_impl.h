@@ -16,8 +16,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "percolator/cluster.h"
 #include "percolator/observer.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 #include "src/observe/dispatch.h"
 #include "src/observe/registry.h"
 #include "src/observe/scanner.h"
@@ -38,7 +39,7 @@ class Worker::Impl final : public Service, public std::enable_shared_from_this<I
   void Resume();
   absl::Status WaitUntilIdle(Duration timeout);
   absl::Status Backfill(std::string_view observer);
-  std::vector<ObserverMetrics> Metrics() const;
+  std::vector<ObserverMetrics> metrics() const;
   std::string DescribeGraph() const;
   bool forked() const { return engine_->forked(); }
   absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
@@ -84,7 +85,7 @@ class Worker::Impl final : public Service, public std::enable_shared_from_this<I
   std::unique_ptr<Periodic> refresher_;                      // last: its task uses the rest
 };
 
-// Cluster::NotificationBacklog.
+// Cluster::CountNotifications.
 absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most);
 
 }  // namespace percolator

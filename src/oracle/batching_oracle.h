@@ -17,9 +17,9 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "percolator/oracle.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/runtime.h"
 
 namespace percolator {
 

@@ -18,9 +18,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/oracle.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/oracle.h"
 #include "src/base/clock.h"
-#include "src/base/mutex.h"
 #include "src/oracle/bound_file.h"
 #include "src/oracle/next_timestamps.h"
 

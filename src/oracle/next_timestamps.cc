@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "percolator/oracle.h"
+#include "percolator/spi/oracle.h"
 #include "src/base/strings.h"
 
 namespace percolator {

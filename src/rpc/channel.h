@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
+#include "percolator/tls.h"
 #include "src/rpc/status.h"
 
 namespace percolator {

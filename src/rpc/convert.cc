@@ -125,6 +125,7 @@ void ToMessage(const ScanRequest& request, v1::ScanRequest* message) {
   if (request.rows.limit.has_value()) message->set_limit(*request.rows.limit);
   for (const Selector& selector : request.selectors) ToMessage(selector, message->add_selectors());
   message->set_row_limit(request.row_limit);
+  message->set_reverse(request.reverse);
 }
 
 absl::StatusOr<ScanRequest> FromMessage(v1::ScanRequest* message) {
@@ -133,7 +134,8 @@ absl::StatusOr<ScanRequest> FromMessage(v1::ScanRequest* message) {
   ScanRequest request{std::move(*message->mutable_table()),
                       {std::move(*message->mutable_start()), {}},
                       *std::move(selectors),
-                      message->row_limit()};
+                      message->row_limit(),
+                      message->reverse()};
   if (message->has_limit()) request.rows.limit = std::move(*message->mutable_limit());
   return request;
 }

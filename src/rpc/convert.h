@@ -1,4 +1,4 @@
-// The types of percolator/store.h as messages, and back. Messages come from strangers: what is no such type is
+// The types of percolator/spi/store.h as messages, and back. Messages come from strangers: what is no such type is
 // kInvalidArgument. What is one, but means nothing (a limit exceeded, an unknown table), is for the store to say.
 
 #ifndef PERCOLATOR_RPC_CONVERT_H_
@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/proto/percolator.pb.h"
 
 namespace percolator {

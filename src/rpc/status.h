@@ -3,7 +3,7 @@
 // What a connection that breaks says (CANCELLED, UNKNOWN, INTERNAL), and ABORTED of a server that is asked to try again, is
 // kUnavailable here: with us, kAborted is a conflict and kUnknown the outcome of a commit.
 //
-// For a mutation it matters which errors say that it was not applied (percolator/store.h): kNotFound, kAlreadyExists,
+// For a mutation it matters which errors say that it was not applied (percolator/spi/store.h): kNotFound, kAlreadyExists,
 // kInvalidArgument, kFailedPrecondition, kOutOfRange and kUnimplemented. gRPC itself never makes one of the first five, so
 // whoever receives one knows that it is the server's word. UNIMPLEMENTED it does make: of a server that does not know the
 // method, which is as certain; and, on this side, of a call that ended well but without an answer, which something between

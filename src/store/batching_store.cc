@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 
 namespace percolator {
 namespace {

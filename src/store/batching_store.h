@@ -26,8 +26,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/store.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/runtime.h"
+#include "percolator/spi/store.h"
 
 namespace percolator {
 

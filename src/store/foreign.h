@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 
 namespace percolator {
 

@@ -1,9 +1,9 @@
-// The value types of percolator/store.h.
+// The value types of percolator/spi/store.h.
 
 #include <cstdlib>
 #include <utility>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/store/validate.h"
 
 namespace percolator {
@@ -22,31 +22,20 @@ std::string_view FamilyName(Family family) {
   std::abort();
 }
 
-RowRange RowRange::Single(std::string key) {
-  std::string limit = key + '\0';
-  return {std::move(key), std::move(limit)};
-}
-
-RowRange RowRange::Prefix(std::string_view prefix) {
-  // The limit is the prefix with its last byte that can grow grown, and what follows it cut off.
-  std::string limit(prefix);
-  while (!limit.empty() && limit.back() == '\xff') limit.pop_back();
-  if (limit.empty()) return {std::string(prefix), std::nullopt};
-  limit.back() = static_cast<char>(limit.back() + 1);
-  return {std::string(prefix), std::move(limit)};
-}
-
-RowRange RowRange::After(std::string key) {
-  key.push_back('\0');
-  return {std::move(key), std::nullopt};
-}
-
 Mutation Mutation::Set(Family family, std::string column, Timestamp ts, std::string value) {
   return {Kind::kSet, family, std::move(column), TimestampRange::Exactly(ts), std::move(value)};
 }
 
 Mutation Mutation::Erase(Family family, std::string column, TimestampRange range) {
   return {Kind::kErase, family, std::move(column), range, {}};
+}
+
+void ScanRequest::ContinueAt(std::string resume) {
+  if (reverse) {
+    rows.limit = std::move(resume);
+  } else {
+    rows.start = std::move(resume);
+  }
 }
 
 std::vector<DrawnResult> Store::MutateThenDraw(const std::vector<RowMutation>& mutations) {
@@ -63,6 +52,20 @@ absl::StatusOr<TableInfo> Store::GetTable(const std::string& name) {
     if (table.name == name) return std::move(table);
   }
   return UnknownTable(name);
+}
+
+bool CertainlyNotApplied(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
 }
 
 absl::StatusOr<JointResult> Store::MutateTogether(const JointMutation& /*mutation*/, Oracle* /*oracle*/) {

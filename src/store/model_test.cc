@@ -5,7 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "percolator/timestamp.h"
 
 namespace percolator {
@@ -106,8 +106,27 @@ TEST(RowRangeTest, EmptyPrefixHoldsEveryKey) {
 TEST(RowRangeTest, AfterHoldsTheGreaterKeysOnly) {
   for (const std::string& one : NastyKeys()) {
     for (const std::string& key : NastyKeys()) {
-      EXPECT_EQ(Contains(RowRange::After(one), key), key > one)
+      EXPECT_EQ(Contains(RowRange::All().After(one), key), key > one)
           << absl::BytesToHexString(one) << " " << absl::BytesToHexString(key);
+    }
+  }
+}
+
+TEST(RowRangeTest, BeforeHoldsTheSmallerKeysOnly) {
+  for (const std::string& one : NastyKeys()) {
+    for (const std::string& key : NastyKeys()) {
+      EXPECT_EQ(Contains(RowRange::All().Before(one), key), key < one)
+          << absl::BytesToHexString(one) << " " << absl::BytesToHexString(key);
+    }
+  }
+}
+
+TEST(RowRangeTest, AfterAndBeforeStayWithinTheRange) {
+  const RowRange range{"b", "d"};
+  for (const std::string one : {"a", "b", "c", "d", "e"}) {
+    for (const std::string key : {"a", "b", "c", "d", "e"}) {
+      EXPECT_EQ(Contains(range.After(one), key), Contains(range, key) && key > one) << one << " " << key;
+      EXPECT_EQ(Contains(range.Before(one), key), Contains(range, key) && key < one) << one << " " << key;
     }
   }
 }

@@ -24,16 +24,16 @@ absl::Status TooMany(std::string_view what, size_t size, size_t limit, std::stri
 
 absl::Status CheckRowKey(const std::string& key, const StoreLimits& limits) {
   if (key.empty()) return absl::InvalidArgumentError("row key is empty");
-  if (key.size() > limits.row_key_bytes) {
-    return TooMany("row key", key.size(), limits.row_key_bytes, "bytes");
+  if (key.size() > limits.max_row_key_bytes) {
+    return TooMany("row key", key.size(), limits.max_row_key_bytes, "bytes");
   }
   return absl::OkStatus();
 }
 
 // The border of a row range may be one byte longer than a row key: RowRange::After and Single make it so.
 absl::Status CheckRowBorder(std::string_view what, const std::string& key, const StoreLimits& limits) {
-  if (key.empty() || key.size() - 1 <= limits.row_key_bytes) return absl::OkStatus();
-  return TooMany(what, key.size(), limits.row_key_bytes + 1, "bytes");
+  if (key.empty() || key.size() - 1 <= limits.max_row_key_bytes) return absl::OkStatus();
+  return TooMany(what, key.size(), limits.max_row_key_bytes + 1, "bytes");
 }
 
 absl::Status CheckFamily(Family family) {
@@ -44,14 +44,14 @@ absl::Status CheckFamily(Family family) {
 
 absl::Status CheckColumn(Family family, const std::string& column, const StoreLimits& limits) {
   if (absl::Status status = CheckFamily(family); !status.ok()) return status;
-  if (column.size() <= limits.column_bytes) return absl::OkStatus();
-  return TooMany(StrCat("name of a column in family ", FamilyName(family)), column.size(), limits.column_bytes,
+  if (column.size() <= limits.max_column_bytes) return absl::OkStatus();
+  return TooMany(StrCat("name of a column in family ", FamilyName(family)), column.size(), limits.max_column_bytes,
                  "bytes");
 }
 
 absl::Status CheckSelectors(const std::vector<Selector>& selectors, const StoreLimits& limits) {
-  if (selectors.size() > limits.row_selectors) {
-    return TooMany("read of a row", selectors.size(), limits.row_selectors, "selectors");
+  if (selectors.size() > limits.max_row_selectors) {
+    return TooMany("read of a row", selectors.size(), limits.max_row_selectors, "selectors");
   }
   for (const Selector& selector : selectors) {
     absl::Status status = selector.column.has_value() ? CheckColumn(selector.family, *selector.column, limits)
@@ -65,8 +65,8 @@ absl::Status CheckCondition(const Condition& condition, const StoreLimits& limit
   if (condition.quantifier > Condition::Quantifier::kAll) {
     return absl::InvalidArgumentError(StrCat("there is no quantifier ", static_cast<int>(condition.quantifier)));
   }
-  if (condition.cells.size() > limits.row_mutations) {
-    return TooMany("condition of a row mutation", condition.cells.size(), limits.row_mutations, "cells");
+  if (condition.cells.size() > limits.max_row_mutations) {
+    return TooMany("condition of a row mutation", condition.cells.size(), limits.max_row_mutations, "cells");
   }
   for (const CellRange& cell : condition.cells) {
     if (absl::Status status = CheckColumn(cell.family, cell.column, limits); !status.ok()) return status;
@@ -86,9 +86,9 @@ absl::Status CheckSet(const Mutation& set, const StoreLimits& limits, AtCommit a
     return absl::InvalidArgumentError(StrCat("a cell is set at exactly one timestamp, not at [",
                                              set.range.from.ToString(), ", ", set.range.until.ToString(), ")"));
   }
-  if (set.value.size() > limits.value_bytes) {
+  if (set.value.size() > limits.max_value_bytes) {
     return TooMany(StrCat("value of column \"", absl::CHexEscape(set.column), "\""), set.value.size(),
-                   limits.value_bytes, "bytes");
+                   limits.max_value_bytes, "bytes");
   }
   return absl::OkStatus();
 }
@@ -117,15 +117,15 @@ size_t BytesOf(const RowMutation& mutation) {
 absl::Status ValidateRowMutation(const RowMutation& mutation, const StoreLimits& limits, AtCommit at_commit) {
   if (absl::Status status = CheckRowKey(mutation.row, limits); !status.ok()) return status;
   if (absl::Status status = CheckCondition(mutation.condition, limits); !status.ok()) return status;
-  if (mutation.mutations.size() > limits.row_mutations) {
-    return TooMany("row mutation", mutation.mutations.size(), limits.row_mutations, "mutations");
+  if (mutation.mutations.size() > limits.max_row_mutations) {
+    return TooMany("row mutation", mutation.mutations.size(), limits.max_row_mutations, "mutations");
   }
   for (const Mutation& m : mutation.mutations) {
     if (absl::Status status = CheckMutation(m, limits, at_commit); !status.ok()) return status;
   }
   const size_t bytes = BytesOf(mutation);
-  if (bytes <= limits.row_mutation_bytes) return absl::OkStatus();
-  return TooMany("row mutation", bytes, limits.row_mutation_bytes, "bytes");
+  if (bytes <= limits.max_row_mutation_bytes) return absl::OkStatus();
+  return TooMany("row mutation", bytes, limits.max_row_mutation_bytes, "bytes");
 }
 
 absl::Status BelowSafePoint(Timestamp ts, Timestamp safe_point) {
@@ -147,8 +147,8 @@ absl::Status ValidateTableName(const std::string& name) {
 
 absl::Status ValidateTable(const TableInfo& info, const StoreLimits& limits) {
   if (absl::Status status = ValidateTableName(info.name); !status.ok()) return status;
-  if (info.schema.size() <= limits.schema_bytes) return absl::OkStatus();
-  return TooMany(StrCat("schema of table ", info.name), info.schema.size(), limits.schema_bytes, "bytes");
+  if (info.schema.size() <= limits.max_schema_bytes) return absl::OkStatus();
+  return TooMany(StrCat("schema of table ", info.name), info.schema.size(), limits.max_schema_bytes, "bytes");
 }
 
 absl::Status RowBytes::CountMore(const std::vector<Cell>& cells) {
@@ -160,7 +160,7 @@ absl::Status RowBytes::CountMore(const std::vector<Cell>& cells) {
 
 absl::Status TooManyTables(const StoreLimits& limits) {
   return absl::ResourceExhaustedError(
-      StrCat("there are ", limits.tables, " tables, which is the limit: drop one first"));
+      StrCat("there are ", limits.max_tables, " tables, which is the limit: drop one first"));
 }
 
 absl::Status ValidateRead(const RowRead& read, const StoreLimits& limits) {
@@ -195,8 +195,8 @@ absl::Status ValidateJointMutation(const JointMutation& mutation, const StoreLim
     }
     bytes += BytesOf(row);
   }
-  if (bytes > limits.row_mutation_bytes) {
-    return TooMany("joint mutation", bytes, limits.row_mutation_bytes, "bytes");
+  if (bytes > limits.max_row_mutation_bytes) {
+    return TooMany("joint mutation", bytes, limits.max_row_mutation_bytes, "bytes");
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// Checks of requests against the rules and limits of percolator/store.h, the same for every store.
+// Checks of requests against the rules and limits of percolator/spi/store.h, the same for every store.
 //
 // Each returns OK, or kInvalidArgument with a text that names what is wrong, its size and the limit.
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 
 namespace percolator {
 
@@ -41,7 +41,7 @@ void SetDrawnTimestamp(Timestamp drawn, Mutation* mutation);
 class RowBytes {
  public:
   RowBytes(size_t selectors, const StoreLimits& limits)
-      : limit_(selectors > limits.few_selectors ? limits.row_read_bytes : 0) {}
+      : limit_(selectors > limits.unlimited_selectors ? limits.max_row_read_bytes : 0) {}
 
   // Counts the cells that came since the last call. kResourceExhausted: they are too many.
   absl::Status Count(const std::vector<Cell>& cells) { return limit_ == 0 ? absl::OkStatus() : CountMore(cells); }

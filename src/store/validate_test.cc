@@ -7,21 +7,21 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 
 namespace percolator {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr StoreLimits kLimits = {.row_key_bytes = 8,
-                                 .column_bytes = 6,
-                                 .value_bytes = 10,
-                                 .row_selectors = 5,
-                                 .row_mutations = 3,
-                                 .row_mutation_bytes = 40,
-                                 .scan_bytes = 100,
-                                 .scan_work = 100};
+constexpr StoreLimits kLimits = {.max_row_key_bytes = 8,
+                                 .max_column_bytes = 6,
+                                 .max_value_bytes = 10,
+                                 .max_row_selectors = 5,
+                                 .max_row_mutations = 3,
+                                 .max_row_mutation_bytes = 40,
+                                 .max_scan_bytes = 100,
+                                 .max_scan_work = 100};
 
 std::string Of(size_t size) { return std::string(size, 'x'); }
 
@@ -63,7 +63,7 @@ TEST(ValidateTableNameTest, OtherNamesAreRefused) {
 
 TEST(ValidateTableTest, ASchemaHasBytesUpToTheLimit) {
   StoreLimits limits = kLimits;
-  limits.schema_bytes = 7;
+  limits.max_schema_bytes = 7;
   EXPECT_TRUE(ValidateTable({"t", Of(7)}, limits).ok());
   ExpectInvalid(ValidateTable({"t", Of(8)}, limits), {"schema of table t", "8", "7"});
   ExpectInvalid(ValidateTable({"", ""}, limits), {"table name"});
@@ -71,11 +71,11 @@ TEST(ValidateTableTest, ASchemaHasBytesUpToTheLimit) {
 
 TEST(RowBytesTest, ManySelectorsGatherBytesUpToTheLimit) {
   StoreLimits limits = kLimits;
-  limits.row_read_bytes = 20;
+  limits.max_row_read_bytes = 20;
   const Cell cell{Family::kData, "c", Timestamp(1), Of(9)};
-  RowBytes few(limits.few_selectors, limits);
+  RowBytes few(limits.unlimited_selectors, limits);
   EXPECT_TRUE(few.Count({cell, cell, cell}).ok()) << "as many as there are";
-  RowBytes many(limits.few_selectors + 1, limits);
+  RowBytes many(limits.unlimited_selectors + 1, limits);
   EXPECT_TRUE(many.Count({cell}).ok());
   EXPECT_TRUE(many.Count({cell, cell}).ok());
   EXPECT_EQ(many.Count({cell, cell, cell}).code(), absl::StatusCode::kResourceExhausted);
@@ -123,7 +123,7 @@ TEST(ValidateScanTest, RowLimitIsAtLeastOne) {
 
 TEST(ValidateScanTest, BordersMayBeOneByteLongerThanARowKey) {
   EXPECT_TRUE(ValidateScan(ScanOf(RowRange::Single(Of(8))), kLimits).ok());
-  EXPECT_TRUE(ValidateScan(ScanOf(RowRange::After(Of(8))), kLimits).ok());
+  EXPECT_TRUE(ValidateScan(ScanOf(RowRange::All().After(Of(8))), kLimits).ok());
   ExpectInvalid(ValidateScan(ScanOf({Of(10), {}}), kLimits), {"start", "10", "9"});
   ExpectInvalid(ValidateScan(ScanOf({"", Of(10)}), kLimits), {"limit", "10", "9"});
 }

@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include "percolator/store.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
+#include "percolator/spi/store.h"
 #include "src/txn/environment.h"
 #include "src/txn/writes.h"
 

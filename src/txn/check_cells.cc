@@ -255,7 +255,7 @@ absl::Status CheckTable(Environment& env, const std::string& table, const std::f
     if (absl::Status s = check.CheckPage(*page); !s.ok()) return s;
     if (progress != nullptr) progress(*counts);
     if (!page->resume.has_value()) return absl::OkStatus();
-    request.rows.start = *std::move(page->resume);
+    request.ContinueAt(*std::move(page->resume));
   }
 }
 

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/inspect.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/txn/environment.h"
 
 namespace percolator {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/cord.h"
 #include "src/base/coding.h"
+#include "src/base/errors.h"
 #include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/txn/apply.h"
@@ -21,7 +22,7 @@ absl::Status RolledBackByOthers(const CellName& primary, Timestamp start_ts) {
 
 // Whether `why`, the answer to a request to commit, proves that no copy of the request was applied and that none ever will be.
 bool IsFinalAbort(Environment& env, Timestamp start_ts, const absl::Status& why) {
-  if (const std::optional<Conflict> conflict = ConflictOf(why)) {
+  if (const std::optional<Conflict> conflict = GetConflict(why)) {
     switch (conflict->kind) {
       case Conflict::Kind::kRolledBack:
         return true;
@@ -83,7 +84,7 @@ CommitResult UnknownBecause(CellName primary, Timestamp start_ts, const absl::St
           .status = std::move(status)};
 }
 
-std::optional<CommitResult> UnknownCommitOf(const absl::Status& status) {
+std::optional<CommitResult> GetUnknownCommit(const absl::Status& status) {
   const absl::optional<absl::Cord> payload = status.GetPayload(kUnknownPayload);
   if (!payload.has_value()) return std::nullopt;
   const std::string bytes(*payload);
@@ -97,20 +98,6 @@ std::optional<CommitResult> UnknownCommitOf(const absl::Status& status) {
   result.start_ts = Timestamp(start_ts);
   result.status = status;
   return result;
-}
-
-bool CertainlyNotApplied(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kOutOfRange:
-    case absl::StatusCode::kUnimplemented:
-      return true;
-    default:
-      return false;
-  }
 }
 
 CommitResult CommitPrimary(Environment& env, const Writes& writes, Timestamp commit_ts, const Deadline& deadline) {

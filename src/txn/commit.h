@@ -42,9 +42,6 @@ CommitResult CommittedAt(CellName primary, Timestamp start_ts, Timestamp commit_
 CommitResult AbortedBy(CellName primary, Timestamp start_ts, absl::Status why);
 CommitResult UnknownBecause(CellName primary, Timestamp start_ts, const absl::Status& why);
 
-// Whether a mutation that was answered with this error was certainly not applied: percolator/store.h, ERRORS.
-bool CertainlyNotApplied(const absl::Status& status);
-
 }  // namespace percolator
 
 #endif  // PERCOLATOR_TXN_COMMIT_H_

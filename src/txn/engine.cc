@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "src/base/runtime.h"
+#include "percolator/spi/runtime.h"
+#include "percolator/status.h"
+#include "src/base/errors.h"
 
 namespace percolator::internal {
 
@@ -31,16 +33,16 @@ Engine::Engine(Parts parts, StoreIs store_is, std::unique_ptr<Session> its_sessi
       changed_(env.runtime->NewWaitQueue()) {
   claims.emplace(env.coordinator, session.get());
   hints.emplace(env.coordinator);
-  secondaries.emplace(&env, options.background_commits);
+  secondaries.emplace(&env, options.max_background_commits);
   keeper.emplace(&env);
 }
 
 Engine::~Engine() { Close().IgnoreError(); }
 
 absl::Status Engine::Closed() const {
-  return absl::FailedPreconditionError(forked() ? "the cluster was opened by the process that forked this one: open it "
-                                                  "again here, or fork before it is opened"
-                                                : "the cluster is closed");
+  return ClosedError(forked() ? "the cluster was opened by the process that forked this one: open it "
+                                "again here, or fork before it is opened"
+                              : "the cluster is closed");
 }
 
 bool Engine::AddService(const std::shared_ptr<Service>& service) {

@@ -10,27 +10,27 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/coordinator.h"
 #include "percolator/options.h"
-#include "percolator/oracle.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/runtime.h"
+#include "percolator/spi/store.h"
 #include "percolator/status.h"
-#include "percolator/store.h"
-#include "src/base/runtime.h"
 #include "src/base/strings.h"
 #include "src/txn/observed.h"
 #include "src/txn/verdict.h"
 
 namespace percolator {
 
-// What was done, for ClusterStats.
+// What was done, for ClusterMetrics.
 struct Counters {
   std::atomic<uint64_t> commits{0};
   std::atomic<uint64_t> conflicts{0};
   std::atomic<uint64_t> unknown_outcomes{0};
   std::atomic<uint64_t> store_reads{0};
-  std::atomic<uint64_t> prefetched{0};
-  std::atomic<uint64_t> prefetches_used{0};
-  std::atomic<uint64_t> locks_met{0};
+  std::atomic<uint64_t> cells_prefetched{0};
+  std::atomic<uint64_t> prefetched_cells_used{0};
+  std::atomic<uint64_t> foreign_locks_found{0};
   std::atomic<uint64_t> rolled_forward{0};
   std::atomic<uint64_t> rolled_back{0};
   std::atomic<uint64_t> versions_collected{0};

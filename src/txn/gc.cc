@@ -39,7 +39,7 @@ absl::Status ForEachPage(Environment& env, ScanRequest request, const std::funct
     if (!page.ok()) return page.status();
     if (absl::Status s = handle(*page); !s.ok()) return s;
     if (!page->resume.has_value()) return absl::OkStatus();
-    request.rows.start = *std::move(page->resume);
+    request.ContinueAt(*std::move(page->resume));
   }
 }
 

@@ -21,7 +21,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "percolator/coordinator.h"
+#include "percolator/spi/coordinator.h"
 #include "percolator/status.h"
 #include "percolator/timestamp.h"
 #include "src/txn/write_record.h"

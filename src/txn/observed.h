@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "percolator/spi/mutex.h"
 #include "percolator/timestamp.h"
-#include "src/base/mutex.h"
 
 namespace percolator {
 

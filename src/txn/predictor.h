@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 
 namespace percolator {
 

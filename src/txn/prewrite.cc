@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "percolator/status.h"
+#include "src/base/errors.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
 #include "src/txn/record_coding.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "percolator/timestamp.h"
 
 namespace percolator {

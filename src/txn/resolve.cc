@@ -214,7 +214,7 @@ absl::StatusOr<Verdict> DecideOwn(Environment& env, const CellName& primary, Tim
 }
 
 absl::StatusOr<bool> ResolveLocks(Environment& env, const std::vector<MetLock>& locks, Patience patience) {
-  Counters::Add(&env.counters.locks_met, locks.size());
+  Counters::Add(&env.counters.foreign_locks_found, locks.size());
   std::map<Timestamp, Verdict> verdicts;
   for (const MetLock& met : locks) {
     if (verdicts.contains(met.start_ts)) continue;

@@ -8,6 +8,8 @@
 namespace percolator {
 namespace {
 
+constexpr size_t kPageGrowth = 8;
+
 // Rows whose long values are in memory at once.
 constexpr size_t kRowsAtOnce = 32;
 
@@ -23,16 +25,20 @@ absl::StatusOr<std::vector<ColumnState>> ParseUserColumns(const std::string& tab
 
 }  // namespace
 
-SnapshotScan::SnapshotScan(Environment* env, Timestamp ts, ScanOptions options)
-    : env_(env), ts_(ts), table_(std::move(options.table)), rest_(std::move(options.rows)) {
+SnapshotScan::SnapshotScan(Environment* env, Timestamp ts, std::string table, ScanOptions options)
+    : env_(env),
+      ts_(ts),
+      keys_only_(options.keys_only),
+      request_{.table = std::move(table), .rows = std::move(options.rows), .reverse = options.reverse} {
+  if (options.limit > 0) request_.row_limit = std::min(request_.row_limit, options.limit);
   std::sort(options.columns.begin(), options.columns.end());
   options.columns.erase(std::unique(options.columns.begin(), options.columns.end()), options.columns.end());
-  for (std::string& column : options.columns) AddSelectors(std::move(column), ts_, &selectors_);
-  if (selectors_.empty()) AddSelectors(std::nullopt, ts_, &selectors_);
+  for (std::string& column : options.columns) AddSelectors(std::move(column), ts_, &request_.selectors);
+  if (request_.selectors.empty()) AddSelectors(std::nullopt, ts_, &request_.selectors);
 }
 
 absl::StatusOr<std::optional<ScannedRow>> SnapshotScan::Next(const Deadline& deadline) {
-  while (ready_.empty() && (!page_.empty() || rest_.has_value())) {
+  while (ready_.empty() && (!page_.empty() || !at_end_)) {
     if (absl::Status s = page_.empty() ? FetchPage(deadline) : FinishSomeRows(deadline); !s.ok()) return s;
   }
   if (ready_.empty()) return std::nullopt;
@@ -42,12 +48,11 @@ absl::StatusOr<std::optional<ScannedRow>> SnapshotScan::Next(const Deadline& dea
 }
 
 absl::StatusOr<ScanPage> SnapshotScan::ReadPage(const Deadline& deadline) {
-  const ScanRequest request{table_, *rest_, selectors_};
   Counters::Add(&env_->counters.store_reads);
-  absl::StatusOr<ScanPage> page = env_->store->Scan(request);
+  absl::StatusOr<ScanPage> page = env_->store->Scan(request_);
   absl::Status status = page.ok() ? CheckAfterRead(*env_, ts_) : page.status();  // G3
   for (Backoff backoff(env_->runtime); WaitAndRetry(status, deadline, &backoff);) {
-    page = env_->store->Scan(request);
+    page = env_->store->Scan(request_);
     status = page.ok() ? CheckAfterRead(*env_, ts_) : page.status();
   }
   if (!status.ok()) return status;
@@ -61,16 +66,18 @@ absl::Status SnapshotScan::FetchPage(const Deadline& deadline) {
   rows.reserve(page->rows.size());
   for (Row& row : page->rows) {
     std::string key = row.key;
-    absl::StatusOr<std::vector<ColumnState>> columns = ParseUserColumns(table_, std::move(row));
+    absl::StatusOr<std::vector<ColumnState>> columns = ParseUserColumns(request_.table, std::move(row));
     if (!columns.ok()) return columns.status();
     rows.push_back({std::move(key), *std::move(columns)});
   }
   if (absl::Status s = ResolveRows(&rows, deadline); !s.ok()) return s;
   for (RowStates& row : rows) page_.push_back(std::move(row));
   if (page->resume.has_value()) {
-    rest_->start = *std::move(page->resume);
+    request_.ContinueAt(*std::move(page->resume));
+    // The rows of a small page may all be deleted ones.
+    request_.row_limit = std::min(request_.row_limit * kPageGrowth, ScanRequest().row_limit);
   } else {
-    rest_.reset();
+    at_end_ = true;
   }
   return absl::OkStatus();
 }
@@ -87,7 +94,7 @@ absl::Status SnapshotScan::ResolveRows(std::vector<RowStates>* rows, const Deadl
     for (RowStates& row : *rows) {
       if (!HasLock(row.columns)) continue;
       locked.push_back(&row);
-      reads.push_back({table_, row.key, selectors_});
+      reads.push_back({request_.table, row.key, request_.selectors});
       for (const ColumnState& column : row.columns) {
         if (column.lock.has_value()) locks.push_back(*column.lock);
       }
@@ -97,7 +104,7 @@ absl::Status SnapshotScan::ResolveRows(std::vector<RowStates>* rows, const Deadl
     absl::StatusOr<std::vector<Row>> again = ReadAt(*env_, ts_, reads, deadline);
     if (!again.ok()) return again.status();
     for (size_t i = 0; i < locked.size(); ++i) {
-      absl::StatusOr<std::vector<ColumnState>> columns = ParseUserColumns(table_, std::move((*again)[i]));
+      absl::StatusOr<std::vector<ColumnState>> columns = ParseUserColumns(request_.table, std::move((*again)[i]));
       if (!columns.ok()) return columns.status();
       locked[i]->columns = *std::move(columns);
     }
@@ -112,7 +119,7 @@ absl::Status SnapshotScan::FinishSomeRows(const Deadline& deadline) {
   for (RowStates& row : rows) {
     for (ColumnState& column : row.columns) {
       if (column.record->kind == WriteKind::kVerify)
-        verified.emplace_back(CellName{table_, row.key, column.column}, &column);
+        verified.emplace_back(CellName{request_.table, row.key, column.column}, &column);
     }
   }
   if (absl::Status s = FollowVerified(*env_, ts_, verified, deadline); !s.ok()) return s;
@@ -123,7 +130,8 @@ absl::Status SnapshotScan::FinishSomeRows(const Deadline& deadline) {
     versions[i].reserve(rows[i].columns.size());
     for (ColumnState& column : rows[i].columns) {
       Version& version = versions[i].emplace_back(VersionOf(&column));
-      if (version.data_ts != Timestamp()) to_load.emplace_back(CellName{table_, rows[i].key, column.column}, &version);
+      if (version.data_ts != Timestamp() && !keys_only_)
+        to_load.emplace_back(CellName{request_.table, rows[i].key, column.column}, &version);
     }
   }
   if (absl::Status s = LoadValues(*env_, ts_, to_load, deadline); !s.ok()) return s;
@@ -131,8 +139,9 @@ absl::Status SnapshotScan::FinishSomeRows(const Deadline& deadline) {
   for (size_t i = 0; i < rows.size(); ++i) {
     ScannedRow row{std::move(rows[i].key), {}};
     for (size_t c = 0; c < versions[i].size(); ++c) {
-      if (!versions[i][c].value.has_value()) continue;
-      row.columns.push_back({std::move(rows[i].columns[c].column), *std::move(versions[i][c].value)});
+      Version& version = versions[i][c];
+      if (!version.value.has_value() && version.data_ts == Timestamp()) continue;  // a deletion
+      row.columns.push_back({std::move(rows[i].columns[c].column), std::move(version.value).value_or("")});
     }
     if (!row.columns.empty()) ready_.push_back(std::move(row));
   }

@@ -1,4 +1,4 @@
-// Scan: the rows of a range as a snapshot sees them, page by page.
+// Scan: the rows of a range as a snapshot sees them, page by page, in ascending or descending order of their keys.
 //
 // A page is what one Store::Scan returns. Rows with locks in them are resolved and read again before any row of the page is
 // handed out: a row that can't be read is never left out. Values that are in the family data are loaded for some
@@ -23,7 +23,7 @@ namespace percolator {
 
 class SnapshotScan {
  public:
-  SnapshotScan(Environment* env, Timestamp ts, ScanOptions options);
+  SnapshotScan(Environment* env, Timestamp ts, std::string table, ScanOptions options);
 
   // The next row, whose columns all have a value; absent: the end.
   absl::StatusOr<std::optional<ScannedRow>> Next(const Deadline& deadline);
@@ -41,9 +41,9 @@ class SnapshotScan {
 
   Environment* const env_;
   const Timestamp ts_;
-  const std::string table_;
-  std::vector<Selector> selectors_;
-  std::optional<RowRange> rest_;  // still to be read; absent: nothing
+  const bool keys_only_;
+  ScanRequest request_;           // for the next page
+  bool at_end_ = false;           // there is none
   std::deque<RowStates> page_;    // read, without locks
   std::deque<ScannedRow> ready_;  // and their values loaded
 };

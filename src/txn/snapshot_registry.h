@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <set>
 
+#include "percolator/spi/mutex.h"
 #include "percolator/timestamp.h"
-#include "src/base/mutex.h"
 
 namespace percolator {
 

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
 #include "src/store/foreign.h"
@@ -14,10 +13,6 @@ namespace percolator {
 namespace {
 
 constexpr uint8_t kSchemaVersion = 1;
-
-std::string Quoted(std::string_view name) {
-  return StrCat("\"", absl::CHexEscape(absl::string_view(name.data(), name.size())), "\"");
-}
 
 }  // namespace
 

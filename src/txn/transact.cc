@@ -15,9 +15,9 @@ constexpr Duration kFirstRetry = std::chrono::microseconds(100);
 constexpr Duration kLastRetry = std::chrono::milliseconds(100);
 
 // One transaction: the function, and its commit. `last` is for a mutant.
-absl::StatusOr<Timestamp> Attempt(const std::shared_ptr<Engine>& engine,
-                                  absl::FunctionRef<absl::Status(ReadWrite& t)> fn, const TransactionOptions& options,
-                                  size_t* marks, std::optional<WriteBuffer>* last) {
+absl::Status Attempt(const std::shared_ptr<Engine>& engine, absl::FunctionRef<absl::Status(ReadWrite& t)> fn,
+                     const TransactionOptions& options, CommitResult* result, size_t* marks,
+                     std::optional<WriteBuffer>* last) {
   Transaction t(engine, options);
   if (MutantOn(Mutant::kRetryKeepsWrites) && last->has_value()) {
     t.core().TakeWrites(**last);
@@ -25,30 +25,31 @@ absl::StatusOr<Timestamp> Attempt(const std::shared_ptr<Engine>& engine,
     if (absl::Status s = fn(t); !s.ok()) return s;
   }
   if (marks != nullptr) *marks = t.core().CountMarks();
-  const CommitResult result = t.Commit();
+  CommitResult committed = t.Commit();
   if (MutantOn(Mutant::kRetryKeepsWrites)) *last = t.core().writes();
-  if (!result.committed()) return result.status;
-  return result.commit_ts;
+  absl::Status status = committed.status;
+  if (result != nullptr) *result = std::move(committed);
+  return status;
 }
 
 }  // namespace
 
-absl::StatusOr<Timestamp> RunTransaction(const std::shared_ptr<Engine>& engine,
-                                         absl::FunctionRef<absl::Status(ReadWrite& t)> fn,
-                                         const TransactOptions& options, size_t* marks) {
-  if (options.attempts < 1) return absl::InvalidArgumentError("attempts must be at least 1");
+absl::Status RunTransaction(const std::shared_ptr<Engine>& engine, absl::FunctionRef<absl::Status(ReadWrite& t)> fn,
+                            const TransactionOptions& options, CommitResult* result, size_t* marks) {
+  if (options.max_attempts < 1) return absl::InvalidArgumentError("max_attempts must be at least 1");
   Runtime* const runtime = engine->env.runtime;
-  const Duration end = runtime->Elapsed() + std::min(options.deadline, kForever);
+  const Duration end = runtime->Elapsed() + std::min(options.timeout, kForever);
   Backoff backoff(runtime, kFirstRetry, kLastRetry);
   std::optional<WriteBuffer> last;
+  TransactionOptions once = options;
   for (int attempt = 1;; ++attempt) {
     if (engine->closed() || engine->forked()) return engine->Closed();
     if (marks != nullptr) *marks = 0;
-    const Duration left = std::max(end - runtime->Elapsed(), Duration(1));
-    absl::StatusOr<Timestamp> committed = Attempt(engine, fn, {.deadline = left, .kind = options.kind}, marks, &last);
+    once.timeout = std::max(end - runtime->Elapsed(), Duration(1));
+    absl::Status status = Attempt(engine, fn, once, result, marks, &last);
     // T12: the function is run again, on a new snapshot; what it wrote is forgotten.
-    if (!absl::IsAborted(committed.status())) return committed;
-    if (attempt >= options.attempts || runtime->Elapsed() >= end) return committed;
+    if (!absl::IsAborted(status)) return status;
+    if (attempt >= options.max_attempts || runtime->Elapsed() >= end) return status;
     backoff.Wait();
   }
 }

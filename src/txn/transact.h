@@ -8,7 +8,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "percolator/options.h"
 #include "percolator/transaction.h"
 #include "src/txn/engine.h"
@@ -16,9 +15,8 @@
 namespace percolator {
 
 // See Cluster::Transact. If `marks` is not null, it receives how many notifications the commit made.
-absl::StatusOr<Timestamp> RunTransaction(const std::shared_ptr<Engine>& engine,
-                                         absl::FunctionRef<absl::Status(ReadWrite& t)> fn,
-                                         const TransactOptions& options, size_t* marks = nullptr);
+absl::Status RunTransaction(const std::shared_ptr<Engine>& engine, absl::FunctionRef<absl::Status(ReadWrite& t)> fn,
+                            const TransactionOptions& options, CommitResult* result, size_t* marks = nullptr);
 
 }  // namespace percolator
 

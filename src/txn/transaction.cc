@@ -1,101 +1,125 @@
-// The public classes of percolator/transaction.h, and the iterator that merges a scan with the transaction's own writes.
+// The public classes of percolator/transaction.h, and the rows of a scan, merged with the transaction's own writes.
 
 #include "percolator/transaction.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "percolator/cluster.h"
 #include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
+#include "src/txn/row_source.h"
 #include "src/txn/scan.h"
 #include "src/txn/transaction_core.h"
 
 namespace percolator {
 namespace {
 
+// Bytes of a cell's name in the text of an error.
+constexpr size_t kMaxNameInText = 200;
+
 // T9: rows of the snapshot, overlaid with what the transaction has written when a row is reached.
-class MergingIterator final : public RowIterator {
+class MergedRows final : public internal::RowSource {
  public:
-  MergingIterator(TransactionCore* core, std::shared_ptr<TransactionCore> owner, ScanOptions options)
-      : owner_(std::move(owner)), core_(core), options_(std::move(options)), started_(core->MayRead()) {
+  MergedRows(TransactionCore* core, std::shared_ptr<TransactionCore> owner, std::string_view table, ScanOptions options)
+      : owner_(std::move(owner)),
+        core_(core),
+        table_(table),
+        options_(std::move(options)),
+        rest_(options_.rows),
+        started_(core->MayRead()) {
     std::sort(options_.columns.begin(), options_.columns.end());
-    if (started_.ok()) scan_.emplace(&core->engine()->env, core->start_ts(), options_);
-  }
-  // Of a cluster that is closed.
-  explicit MergingIterator(absl::Status closed) : core_(nullptr), started_(std::move(closed)) {}
-
-  bool Next() override {
-    if (!started_.ok()) return Fail(started_);
-    if (done_) return false;
-    absl::StatusOr<bool> more = core_->engine()->InCall([this]() -> absl::StatusOr<bool> {
-      const bool found = Advance();
-      if (!status_.ok()) return status_;
-      return found;
-    });
-    return more.ok() ? *more : Fail(more.status());
+    if (started_.ok()) scan_.emplace(&core->engine()->env, core->start_ts(), table_, options_);
   }
 
-  const ScannedRow& row() const override { return row_; }
-  const absl::Status& status() const override { return status_; }
+  std::optional<absl::StatusOr<ScannedRow>> Next() override {
+    if (done_) return std::nullopt;
+    absl::Status status = core_->engine()->InCall([this] { return started_.ok() ? Advance() : started_; });
+    if (!status.ok()) {
+      done_ = true;
+      return status;
+    }
+    if (done_) return std::nullopt;
+    if (++returned_ == options_.limit) done_ = true;
+    if (options_.keys_only) row_.columns.clear();
+    return std::move(row_);
+  }
 
  private:
-  bool Advance() {
+  // Makes `row_` the next row, or sets `done_`.
+  absl::Status Advance() {
     // T9: after the commit the transaction's own writes are not here any more.
-    if (absl::Status s = core_->MayRead(); !s.ok()) return Fail(std::move(s));
-    while (status_.ok() && !done_) {
-      if (!committed_.has_value()) {
+    if (absl::Status s = core_->MayRead(); !s.ok()) return s;
+    for (;;) {
+      if (!committed_.has_value() && !at_end_) {
         absl::StatusOr<std::optional<ScannedRow>> next = scan_->Next(core_->ReadDeadline());
-        if (!next.ok()) return Fail(next.status());
+        if (!next.ok()) return next.status();
         committed_ = *std::move(next);
         at_end_ = !committed_.has_value();
       }
       const std::optional<std::string> own = NextOwnRow();
       if (at_end_ && !own.has_value()) {
         done_ = true;
-      } else if (at_end_ || (own.has_value() && *own < committed_->key)) {
+        return absl::OkStatus();
+      }
+      if (at_end_ || (own.has_value() && ComesBefore(*own, committed_->key))) {
         row_ = {*own, {}};
-        Overlay();
       } else {
         row_ = *std::move(committed_);
         committed_.reset();
-        Overlay();
       }
-      if (!done_) last_ = row_.key;
-      if (!done_ && !row_.columns.empty()) return true;
+      Overlay();
+      LeaveRow();
+      if (!row_.columns.empty()) return absl::OkStatus();
     }
-    return false;
-  }
-
-  bool Fail(absl::Status status) {
-    status_ = std::move(status);
-    done_ = true;
-    return false;
   }
 
   bool WantsColumn(const std::string& column) const {
     return options_.columns.empty() || std::binary_search(options_.columns.begin(), options_.columns.end(), column);
   }
 
-  // The first row after the last one in which the transaction has written something of interest.
+  bool ComesBefore(const std::string& row, const std::string& other) const {
+    return options_.reverse ? row > other : row < other;
+  }
+
+  // Takes the row that was reached out of the rest. In place, because every row of a scan comes here.
+  void LeaveRow() {
+    if (options_.reverse) {
+      rest_.limit = row_.key;
+    } else {
+      rest_.start = row_.key;
+      rest_.start.push_back('\0');
+    }
+  }
+
+  // The next row in which the transaction has written something of interest.
   std::optional<std::string> NextOwnRow() const {
     if (MutantOn(Mutant::kScanIgnoresOwnWrites)) return std::nullopt;
-    const std::string from = last_.has_value() ? *last_ + '\0' : options_.rows.start;
-    for (auto it = core_->writes().lower_bound({options_.table, from, ""}); it != core_->writes().end(); ++it) {
-      const CellName& cell = it->first;
-      if (cell.table != options_.table) break;
-      if (options_.rows.limit.has_value() && cell.row >= *options_.rows.limit) break;
-      if (it->second.kind == WriteKind::kPut && WantsColumn(cell.column)) return cell.row;
+    const WriteBuffer& writes = core_->writes();
+    if (writes.empty() || (rest_.limit.has_value() && *rest_.limit <= rest_.start)) return std::nullopt;
+    const auto begin = writes.lower_bound({table_, rest_.start, ""});
+    const auto end = rest_.limit.has_value() ? writes.lower_bound({table_, *rest_.limit, ""})
+                                             : writes.lower_bound({table_ + '\0', "", ""});
+    if (!options_.reverse) return FirstOwnRow(begin, end);
+    return FirstOwnRow(std::make_reverse_iterator(end), std::make_reverse_iterator(begin));
+  }
+
+  template <typename Iterator>
+  std::optional<std::string> FirstOwnRow(Iterator it, Iterator end) const {
+    for (; it != end; ++it) {
+      const auto& [cell, write] = *it;
+      if (write.kind == WriteKind::kPut && WantsColumn(cell.column)) return cell.row;
     }
     return std::nullopt;
   }
 
   void Overlay() {
     if (MutantOn(Mutant::kScanIgnoresOwnWrites)) return;
-    for (auto it = core_->writes().lower_bound({options_.table, row_.key, ""}); it != core_->writes().end(); ++it) {
+    for (auto it = core_->writes().lower_bound({table_, row_.key, ""}); it != core_->writes().end(); ++it) {
       const auto& [cell, write] = *it;
-      if (cell.table != options_.table || cell.row != row_.key) break;
+      if (cell.table != table_ || cell.row != row_.key) break;
       if (write.kind == WriteKind::kVerify || !WantsColumn(cell.column)) continue;
       const auto place =
           std::lower_bound(row_.columns.begin(), row_.columns.end(), cell.column,
@@ -113,16 +137,39 @@ class MergingIterator final : public RowIterator {
 
   const std::shared_ptr<TransactionCore> owner_;  // null: the core outlives this
   TransactionCore* const core_;
+  const std::string table_;
   ScanOptions options_;
+  RowRange rest_;  // the rows that were not reached yet
   const absl::Status started_;
   std::optional<SnapshotScan> scan_;
   std::optional<ScannedRow> committed_;  // read ahead
   bool at_end_ = false;                  // of the committed rows
   bool done_ = false;
-  std::optional<std::string> last_;  // the row reached last
   ScannedRow row_;
-  absl::Status status_;
+  size_t returned_ = 0;
 };
+
+// The only element of a scan of a closed cluster.
+class FailedRows final : public internal::RowSource {
+ public:
+  explicit FailedRows(absl::Status error) : error_(std::move(error)) {}
+
+  std::optional<absl::StatusOr<ScannedRow>> Next() override {
+    if (std::exchange(told_, true)) return std::nullopt;
+    return error_;
+  }
+
+ private:
+  const absl::Status error_;
+  bool told_ = false;
+};
+
+// The status of a write, with the cell it was to.
+absl::Status AtWrite(CellView cell, const absl::Status& status) {
+  if (IsClosed(status)) return status;
+  return absl::Status(status.code(),
+                      StrCat("write to ", ToString(cell).substr(0, kMaxNameInText), ": ", status.message()));
+}
 
 // The system table is written by Percolator itself only, which does not come this way.
 absl::Status CheckUsers(std::string_view table) {
@@ -130,33 +177,72 @@ absl::Status CheckUsers(std::string_view table) {
   return absl::InvalidArgumentError(StrCat("the table ", kSystemTable, " is Percolator's own: it can't be written"));
 }
 
-absl::Status Buffer(TransactionCore* core, WriteKind kind, std::string_view table, std::string_view row,
-                    std::string_view column, std::string_view value) {
-  if (absl::Status s = CheckUsers(table); !s.ok()) return s;
-  return core->engine()->InCall([&] { return core->Buffer(kind, table, row, column, value); });
+// Keeps the error of `write`, if it is the first of the transaction.
+template <typename Fn>
+void KeepError(TransactionCore& core, CellView cell, const Fn& write) {
+  if (!core.write_error().ok()) return;
+  absl::Status status = core.engine()->InCall([&] { return write(); });
+  if (!status.ok()) core.KeepWriteError(AtWrite(cell, status));
+}
+
+void Buffer(TransactionCore& core, WriteKind kind, CellView cell, std::string_view value) {
+  KeepError(core, cell, [&]() -> absl::Status {
+    if (absl::Status s = CheckUsers(cell.table); !s.ok()) return s;
+    return core.Buffer(kind, cell.table, cell.row, cell.column, value);
+  });
 }
 
 }  // namespace
 
+std::optional<std::string_view> ScannedRow::operator[](std::string_view column) const {
+  const auto place = std::lower_bound(columns.begin(), columns.end(), column,
+                                      [](const Column& c, std::string_view name) { return c.name < name; });
+  if (place == columns.end() || place->name != column) return std::nullopt;
+  return place->value;
+}
+
+RowScan::RowScan(std::unique_ptr<internal::RowSource> source) : source_(std::move(source)) {}
+RowScan::~RowScan() = default;
+
+RowScan::Iterator RowScan::begin() {
+  Next();
+  return Iterator(this);
+}
+
+void RowScan::Next() { current_ = source_->Next(); }
+
 ReadView::ReadView(std::shared_ptr<TransactionCore> core) : core_(std::move(core)) {}
 ReadView::~ReadView() = default;
 
-absl::StatusOr<std::optional<std::string>> ReadView::Get(std::string_view table, std::string_view row,
-                                                         std::string_view column) {
-  return core_->engine()->InCall([&] { return core_->Get(table, row, column); });
+absl::StatusOr<std::optional<std::string>> ReadView::Get(CellView cell) const {
+  return core_->engine()->InCall([&] { return core_->Get(cell.table, cell.row, cell.column); });
 }
 
-absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::Get(const std::vector<CellName>& cells) {
+absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::GetCells(
+    std::initializer_list<CellView> cells) const {
+  return GetCells(absl::Span<const CellView>(cells.begin(), cells.size()));
+}
+
+absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::GetCells(absl::Span<const CellView> cells) const {
+  std::vector<CellName> names;
+  names.reserve(cells.size());
+  for (const CellView& cell : cells) {
+    names.push_back({std::string(cell.table), std::string(cell.row), std::string(cell.column)});
+  }
+  return GetCells(names);
+}
+
+absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::GetCells(absl::Span<const CellName> cells) const {
   return core_->engine()->InCall([&] { return core_->Get(cells); });
 }
 
-std::unique_ptr<RowIterator> ReadView::Scan(const ScanOptions& options) {
-  std::unique_ptr<RowIterator> rows;
-  const absl::Status status = core_->engine()->InCall([&] {
-    rows = std::make_unique<MergingIterator>(core_.get(), core_, options);
+RowScan ReadView::Scan(std::string_view table, ScanOptions options) const {
+  std::unique_ptr<internal::RowSource> rows;
+  absl::Status status = core_->engine()->InCall([&] {
+    rows = std::make_unique<MergedRows>(core_.get(), core_, table, std::move(options));
     return absl::OkStatus();
   });
-  return status.ok() ? std::move(rows) : std::make_unique<MergingIterator>(status);
+  return RowScan(status.ok() ? std::move(rows) : std::make_unique<FailedRows>(std::move(status)));
 }
 
 Timestamp ReadView::timestamp() const { return core_->start_ts(); }
@@ -170,25 +256,24 @@ absl::StatusOr<Timestamp> ReadWrite::Start() {
   });
 }
 
-absl::Status ReadWrite::Set(std::string_view table, std::string_view row, std::string_view column,
-                            std::string_view value) {
-  return Buffer(&core(), WriteKind::kPut, table, row, column, value);
+void ReadWrite::Set(CellView cell, std::string_view value) { Buffer(core(), WriteKind::kPut, cell, value); }
+
+void ReadWrite::Delete(CellView cell) { Buffer(core(), WriteKind::kDelete, cell, {}); }
+
+void ReadWrite::Verify(CellView cell) { Buffer(core(), WriteKind::kVerify, cell, {}); }
+
+void ReadWrite::Notify(CellView cell) {
+  KeepError(core(), cell, [&] { return core().Notify(cell.table, cell.row, cell.column); });
 }
 
-absl::Status ReadWrite::Delete(std::string_view table, std::string_view row, std::string_view column) {
-  return Buffer(&core(), WriteKind::kDelete, table, row, column, {});
+void ReadWrite::Fail(absl::Status status) {
+  if (core().write_error().ok()) core().KeepWriteError(std::move(status));
 }
 
-absl::Status ReadWrite::Verify(std::string_view table, std::string_view row, std::string_view column) {
-  return Buffer(&core(), WriteKind::kVerify, table, row, column, {});
-}
+absl::Status ReadWrite::status() const { return core().write_error(); }
 
-absl::Status ReadWrite::Notify(std::string_view table, std::string_view row, std::string_view column) {
-  return core().engine()->InCall([&] { return core().Notify(table, row, column); });
-}
-
-Transaction::Transaction(Cluster* cluster, const TransactionOptions& options)
-    : Transaction(cluster->engine(), options) {}
+Transaction::Transaction(const Cluster& cluster, const TransactionOptions& options)
+    : Transaction(cluster.engine(), options) {}
 
 Transaction::Transaction(std::shared_ptr<Engine> engine, const TransactionOptions& options)
     : ReadWrite(std::make_shared<TransactionCore>(std::move(engine), options)) {}
@@ -206,8 +291,8 @@ CommitResult Transaction::Commit() {
   return result.has_value() ? *result : core().Abandon();
 }
 
-std::unique_ptr<RowIterator> TransactionCore::Scan(const ScanOptions& options) {
-  return std::make_unique<MergingIterator>(this, nullptr, options);
+RowScan TransactionCore::Scan(std::string_view table, ScanOptions options) {
+  return RowScan(std::make_unique<MergedRows>(this, nullptr, table, std::move(options)));
 }
 
 }  // namespace percolator

@@ -24,11 +24,12 @@ absl::Status TooLarge(std::string_view what, size_t size, size_t limit) {
 absl::Status CheckNames(std::string_view row, std::string_view column, std::string_view value,
                         const TransactionLimits& limits) {
   if (row.empty()) return absl::InvalidArgumentError("the row key is empty");
-  if (row.size() > limits.row_key_bytes) return TooLarge("bytes in a row key", row.size(), limits.row_key_bytes);
-  if (column.size() > limits.column_bytes) {
-    return TooLarge("bytes in the name of a column", column.size(), limits.column_bytes);
+  if (row.size() > limits.max_row_key_bytes)
+    return TooLarge("bytes in a row key", row.size(), limits.max_row_key_bytes);
+  if (column.size() > limits.max_column_bytes) {
+    return TooLarge("bytes in the name of a column", column.size(), limits.max_column_bytes);
   }
-  if (value.size() > limits.value_bytes) return TooLarge("bytes in a value", value.size(), limits.value_bytes);
+  if (value.size() > limits.max_value_bytes) return TooLarge("bytes in a value", value.size(), limits.max_value_bytes);
   return absl::OkStatus();
 }
 
@@ -46,7 +47,7 @@ const CellName& ChoosePrimary(const WriteBuffer& writes) {
 }
 
 // In their order, each once.
-std::vector<WantedCell> WithoutRepeats(const std::vector<CellName>& cells) {
+std::vector<WantedCell> WithoutRepeats(absl::Span<const CellName> cells) {
   std::vector<WantedCell> wanted;
   wanted.reserve(cells.size());
   for (const CellName& cell : cells) wanted.push_back({cell, true});
@@ -77,14 +78,14 @@ TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, const Transacti
     : owner_(std::move(engine)),
       engine_(owner_.get()),
       is_snapshot_(false),
-      kind_(options.kind),
-      deadline_(Deadline(engine_->env.runtime, options.deadline)) {}
+      profile_(options.prefetch_profile),
+      deadline_(Deadline(engine_->env.runtime, options.timeout)) {}
 
 TransactionCore::TransactionCore(Engine* engine, const TransactionOptions& options)
     : engine_(engine),
       is_snapshot_(false),
-      kind_(options.kind),
-      deadline_(Deadline(engine->env.runtime, options.deadline)) {}
+      profile_(options.prefetch_profile),
+      deadline_(Deadline(engine->env.runtime, options.timeout)) {}
 
 TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, Timestamp ts)
     : owner_(std::move(engine)), engine_(owner_.get()), is_snapshot_(true), start_ts_(ts) {
@@ -117,11 +118,11 @@ absl::Status TransactionCore::EnsureStarted() {
 // --- Reading
 
 absl::Status TransactionCore::MayRead() {
-  return result_.has_value() ? absl::FailedPreconditionError("the transaction was committed: begin a new one")
-                             : EnsureStarted();
+  if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
+  return write_error_.ok() ? EnsureStarted() : write_error_;
 }
 
-absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(const std::vector<CellName>& cells) {
+absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(absl::Span<const CellName> cells) {
   if (is_snapshot_) return GetOfSnapshot(cells);
   if (absl::Status s = MayRead(); !s.ok()) return s;
   std::vector<CellName> missing;
@@ -145,7 +146,7 @@ absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(con
       continue;
     }
     CachedRead& read = cache_.at(cell);
-    Counters::Add(&engine_->env.counters.prefetches_used, read.prefetched ? 1 : 0);
+    Counters::Add(&engine_->env.counters.prefetched_cells_used, read.prefetched ? 1 : 0);
     read.prefetched = false;
     values.push_back(read.version.value);
   }
@@ -158,7 +159,7 @@ absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(con
 
 // A snapshot may live long, and be used by many threads: it keeps nothing of what it read.
 absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::GetOfSnapshot(
-    const std::vector<CellName>& cells) const {
+    absl::Span<const CellName> cells) const {
   const std::vector<WantedCell> wanted = WithoutRepeats(cells);
   const absl::StatusOr<std::vector<std::optional<Version>>> versions =
       GetCells(engine_->env, start_ts_, wanted, ReadDeadline());
@@ -181,7 +182,7 @@ absl::StatusOr<std::optional<std::string>> TransactionCore::Get(std::string_view
     if (plain->has_value()) return std::move((*plain)->value);
   }
   absl::StatusOr<std::vector<std::optional<std::string>>> values =
-      Get({{std::string(table), std::string(row), std::string(column)}});
+      Get({CellName{std::string(table), std::string(row), std::string(column)}});
   if (!values.ok()) return values.status();
   return std::move(values->front());
 }
@@ -190,13 +191,13 @@ absl::StatusOr<std::optional<std::string>> TransactionCore::Get(std::string_view
 absl::Status TransactionCore::Fetch(const std::vector<CellName>& cells) {
   std::vector<WantedCell> wanted = WithoutRepeats(cells);
   const size_t asked = wanted.size();
-  if (!kind_.empty()) AddPredicted(std::vector<WantedCell>(wanted), &wanted);
+  if (!profile_.empty()) AddPredicted(std::vector<WantedCell>(wanted), &wanted);
   absl::StatusOr<std::vector<std::optional<Version>>> versions =
       GetCells(engine_->env, start_ts_, wanted, ReadDeadline());
   if (!versions.ok()) return versions.status();
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!(*versions)[i].has_value()) continue;
-    Counters::Add(&engine_->env.counters.prefetched, i >= asked ? 1 : 0);
+    Counters::Add(&engine_->env.counters.cells_prefetched, i >= asked ? 1 : 0);
     cached_bytes_ += sizeof(CachedRead) + wanted[i].cell.row.size() + wanted[i].cell.column.size() +
                      ((*versions)[i]->value.has_value() ? (*versions)[i]->value->size() : 0);
     cache_.insert_or_assign(std::move(wanted[i].cell), CachedRead{*std::move((*versions)[i]), i >= asked});
@@ -209,7 +210,7 @@ void TransactionCore::AddPredicted(const std::vector<WantedCell>& asked, std::ve
   for (const WantedCell& want : asked) chosen[want.cell] = true;
   for (const WantedCell& want : asked) {
     if (row_reads_.contains({want.cell.table, want.cell.row})) continue;  // was predicted with the row's first read
-    for (std::string& column : engine_->predictor.After(kind_, want.cell.table, want.cell.column)) {
+    for (std::string& column : engine_->predictor.After(profile_, want.cell.table, want.cell.column)) {
       CellName cell{want.cell.table, want.cell.row, std::move(column)};
       if (writes_.contains(cell) || cache_.contains(cell) || !chosen.emplace(cell, true).second) continue;
       wanted->push_back({std::move(cell), false});
@@ -218,7 +219,7 @@ void TransactionCore::AddPredicted(const std::vector<WantedCell>& asked, std::ve
 }
 
 void TransactionCore::NoteRead(const CellName& cell) {
-  if (kind_.empty()) return;
+  if (profile_.empty()) return;
   const auto [it, is_first] = row_reads_.try_emplace({cell.table, cell.row});
   if (is_first) {
     it->second.first = cell.column;
@@ -229,7 +230,7 @@ void TransactionCore::NoteRead(const CellName& cell) {
 }
 
 void TransactionCore::Learn() {
-  for (const auto& [row, reads] : row_reads_) engine_->predictor.Learn(kind_, row.first, reads.first, reads.others);
+  for (const auto& [row, reads] : row_reads_) engine_->predictor.Learn(profile_, row.first, reads.first, reads.others);
 }
 
 // --- Writing
@@ -246,9 +247,9 @@ absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std
   BufferedWrite write{kind, std::string(value)};
   const size_t bytes =
       buffered_bytes_ + BytesOf(cell, write) - (old == writes_.end() ? 0 : BytesOf(old->first, old->second));
-  if (bytes > limits.total_bytes) return TooLarge("bytes in a transaction", bytes, limits.total_bytes);
-  if (old == writes_.end() && writes_.size() >= limits.cells) {
-    return TooLarge("cells in a transaction", writes_.size() + 1, limits.cells);
+  if (bytes > limits.max_total_bytes) return TooLarge("bytes in a transaction", bytes, limits.max_total_bytes);
+  if (old == writes_.end() && writes_.size() >= limits.max_cells) {
+    return TooLarge("cells in a transaction", writes_.size() + 1, limits.max_cells);
   }
   buffered_bytes_ = bytes;
   writes_.insert_or_assign(std::move(cell), std::move(write));
@@ -260,8 +261,8 @@ absl::Status TransactionCore::Notify(std::string_view table, std::string_view ro
   if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
   if (absl::Status s = CheckNames(row, column, {}, limits); !s.ok()) return s;
   if (absl::Status s = engine_->tables->CheckNotifiable(table, column); !s.ok()) return s;
-  if (notified_.size() >= limits.cells) {
-    return TooLarge("notifications in a transaction", notified_.size() + 1, limits.cells);
+  if (notified_.size() >= limits.max_cells) {
+    return TooLarge("notifications in a transaction", notified_.size() + 1, limits.max_cells);
   }
   notified_.insert({std::string(table), std::string(row), std::string(column)});
   return absl::OkStatus();
@@ -377,6 +378,7 @@ CommitResult TransactionCore::Abandon() {
 }
 
 CommitResult TransactionCore::CommitOnce() {
+  if (!write_error_.ok()) return AbortedBy({}, start_ts_, write_error_);
   if (writes_.empty() && notified_.empty()) {
     return CommittedAt({}, start_ts_, Timestamp());  // H24: nothing to lock, nothing to decide
   }
@@ -436,7 +438,7 @@ void TransactionCore::MarkLate(const Writes& writes, Timestamp commit_ts) {
 
 CommitResult TransactionCore::CommitWrites(const Writes& writes) {
   if (writes.rows.empty()) return CommitMarksAlone(writes);
-  const bool in_one_step = engine_->env.options.commit_in_one_step && engine_->env.store->CanMutateTogether();
+  const bool in_one_step = engine_->env.options.one_step_commit && engine_->env.store->CanMutateTogether();
   if (!in_one_step) return CommitInTwoPhases(writes);
   if (absl::Status s = CheckAge(); !s.ok()) return AbortedBy(writes.primary(), start_ts_, std::move(s));
   CommitResult result = CommitInOneStep(engine_->env, writes, CallDeadline());

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "percolator/transaction.h"
 #include "src/txn/engine.h"
 #include "src/txn/get.h"
@@ -46,15 +47,18 @@ class TransactionCore {
   TransactionCore(const TransactionCore&) = delete;
   TransactionCore& operator=(const TransactionCore&) = delete;
 
-  absl::StatusOr<std::vector<std::optional<std::string>>> Get(const std::vector<CellName>& cells);
+  absl::StatusOr<std::vector<std::optional<std::string>>> Get(absl::Span<const CellName> cells);
   absl::StatusOr<std::optional<std::string>> Get(std::string_view table, std::string_view row, std::string_view column);
-  std::unique_ptr<RowIterator> Scan(const ScanOptions& options);
+  RowScan Scan(std::string_view table, ScanOptions options);
 
   // Set, Delete or Verify.
   absl::Status Buffer(WriteKind kind, std::string_view table, std::string_view row, std::string_view column,
                       std::string_view value);
   // A weak notification.
   absl::Status Notify(std::string_view table, std::string_view row, std::string_view column);
+  // The first error of a write of the user, or OK. It fails all later reads and the commit.
+  const absl::Status& write_error() const { return write_error_; }
+  void KeepWriteError(absl::Status status) { write_error_ = std::move(status); }
   CommitResult Commit();
 
   // --- For observers (src/observe/run.h).
@@ -112,7 +116,7 @@ class TransactionCore {
     bool prefetched = false;  // and not used yet
   };
 
-  absl::StatusOr<std::vector<std::optional<std::string>>> GetOfSnapshot(const std::vector<CellName>& cells) const;
+  absl::StatusOr<std::vector<std::optional<std::string>>> GetOfSnapshot(absl::Span<const CellName> cells) const;
   absl::Status Fetch(const std::vector<CellName>& cells);
   void AddPredicted(const std::vector<WantedCell>& asked, std::vector<WantedCell>* wanted);
   void NoteRead(const CellName& cell);
@@ -132,7 +136,7 @@ class TransactionCore {
   const std::shared_ptr<Engine> owner_;  // null: not a handle's
   Engine* const engine_;
   const bool is_snapshot_;
-  const std::string kind_;
+  const std::string profile_;
   std::optional<Deadline> deadline_;
   Timestamp start_ts_;
   Duration started_{};  // when, by Runtime::Elapsed
@@ -140,6 +144,7 @@ class TransactionCore {
 
   WriteBuffer writes_;
   size_t buffered_bytes_ = 0;
+  absl::Status write_error_;
   std::map<CellName, CachedRead> cache_;
   size_t cached_bytes_ = 0;
   std::map<std::pair<std::string, std::string>, RowReads> row_reads_;

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "percolator/spi/mutex.h"
 #include "percolator/timestamp.h"
-#include "src/base/mutex.h"
 
 namespace percolator {
 

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/txn/lock.h"
 
 namespace percolator {

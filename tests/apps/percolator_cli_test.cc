@@ -23,6 +23,7 @@
 #include "percolator/cluster.h"
 #include "percolator/inspect.h"
 #include "percolator/observer.h"
+#include "percolator/spi/store.h"
 #include "src/base/strings.h"
 #include "src/txn/lock.h"
 #include "src/txn/write_record.h"
@@ -113,33 +114,33 @@ class CliTest : public ::testing::Test {
     EXPECT_THAT(ran.err, AllOf(StartsWith("percolator: "), HasSubstr(text)));
   }
 
-  std::unique_ptr<Cluster> Open() {
+  Cluster Open() {
     ClusterOptions options;
     options.store.durability = Durability::kNoSync;
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(Address(), options);
+    absl::StatusOr<Cluster> cluster = Cluster::Open(Address(), options);
     EXPECT_THAT(cluster, IsOk());
     return *std::move(cluster);
   }
 
   // The observer "parse" of accounts:bal, which fails for all rows, has given up so many cells; `waiting` others wait.
   void FailObserver(int quarantined, int waiting) {
-    const std::unique_ptr<Cluster> cluster = Open();
-    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
-    Worker worker(cluster.get());
+    const Cluster cluster = Open();
+    ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
+    Worker worker(cluster);
     worker.Observe({.name = "parse",
                     .table = "accounts",
                     .column = "bal",
                     .run = [](ReadWrite&, const Notification&) { return absl::InternalError("does not parse"); },
-                    .attempts = 1});
+                    .max_attempts = 1});
     ASSERT_THAT(worker.Start(), IsOk());
     const auto set = [&](const std::string& row) {
-      ASSERT_THAT(cluster->Transact([&](ReadWrite& t) { return t.Set("accounts", row, "bal", "3"); }), IsOk());
+      ASSERT_THAT(cluster.Transact([&](ReadWrite& t) { t.Set({"accounts", row, "bal"}, "3"); }), IsOk());
     };
     for (int i = 0; i < quarantined; ++i) set(StrCat("bad", i));
     ASSERT_THAT(worker.WaitUntilIdle(std::chrono::seconds(120)), IsOk());
     EXPECT_THAT(worker.Stop(), IsOk());
     for (int i = 0; i < waiting; ++i) set(StrCat("waits", i));
-    ASSERT_THAT(cluster->Close(), IsOk());
+    ASSERT_THAT(cluster.Close(), IsOk());
   }
 
   TempDir dir_;
@@ -172,7 +173,7 @@ TEST_F(CliTest, BytesThatAreNotPrintable) {
   Must({"set", "t", "a\\x00\\\\b", "c\\xff", "x\\ny"});
   EXPECT_EQ(Must({"get", "t", "a\\x00\\\\b", "c\\xff"}), "x\\ny\n");
   EXPECT_EQ(Must({"get", "t", "a\\x00\\\\b", "c\\xff", "--raw"}), "x\ny");
-  EXPECT_EQ(Open()->Now()->Get("t", std::string_view("a\0\\b", 4), "c\xff").value(), "x\ny");
+  EXPECT_EQ(Open().GetSnapshot()->Get({"t", std::string_view("a\0\\b", 4), "c\xff"}).value(), "x\ny");
   EXPECT_THAT(Must({"scan", "t"}), HasSubstr("a\\x00\\\\b  c\\xff   x\\ny"));
   EXPECT_THAT(Must({"scan", "t", "--prefix", "a\\x00"}), HasSubstr("x\\ny"));
 
@@ -364,8 +365,8 @@ TEST_F(CliTest, Quarantine) {
 TEST_F(CliTest, AnEntryOfAnObserverThatIsGoneCanOnlyBeDropped) {
   FailObserver(1, 0);
   {
-    const std::unique_ptr<Cluster> cluster = Open();
-    Worker worker(cluster.get());
+    const Cluster cluster = Open();
+    Worker worker(cluster);
     ASSERT_THAT(worker.Start(), IsOk());
   }
   ExpectError({"quarantine", "replay", "parse", "accounts", "bad0", "bal"}, 4, "start a worker that has it");
@@ -432,13 +433,13 @@ TEST_F(CliTest, CheckFindsBadCellsAndRepairRemovesThem) {
 TEST_F(CliTest, RepairOfTheObserversThemselves) {
   Must({"tables", "create", "t"});
   {
-    const std::unique_ptr<Cluster> cluster = Cluster::Open("rocksdb:" + Folder()).value();
-    Worker worker(cluster.get());
+    const Cluster cluster = Cluster::Open("rocksdb:" + Folder()).value();
+    Worker worker(cluster);
     worker.Observe({.name = "o", .table = "t", .column = "c", .run = [](ReadWrite&, const Notification&) {
                       return absl::OkStatus();
                     }});
     ASSERT_THAT(worker.Start(), IsOk());
-    ASSERT_THAT(cluster->Close(), IsOk());
+    ASSERT_THAT(cluster.Close(), IsOk());
   }
   {
     const std::unique_ptr<Store> store = OpenRocksStore(Folder()).value();
@@ -451,7 +452,9 @@ TEST_F(CliTest, RepairOfTheObserversThemselves) {
               AllOf(ContainsRegex("_percolator +observers +lock +o +7 +damaged "), HasSubstr("1 problem")));
   {
     const auto cluster = Cluster::Open("rocksdb:" + Folder(), {.for_repair = true}).value();
-    EXPECT_THAT(cluster->Transact([](ReadWrite& t) { return t.Set("t", "r", "c", "1"); }),
+    EXPECT_THAT(cluster.Transact([](ReadWrite& t) {
+      t.Set({"t", "r", "c"}, "1");
+    }),
                 StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("opened for repair")));
   }
   EXPECT_EQ(Run({"repair", "--yes", "--save", dir_.path() + "/saved.jsonl"}).exit, 0);
@@ -632,7 +635,7 @@ TEST_F(CliTest, AnAddressThatIsWrongMakesNothing) {
 
 TEST_F(CliTest, AFolderThatAnotherProcessHasOpen) {
   Must({"tables", "create", "t"});
-  const std::unique_ptr<Cluster> cluster = Open();
+  const Cluster cluster = Open();
   for (const Words& words : std::vector<Words>{{"tables"}, {"get", "t", "r", "c"}, {"stats"}, {"gc"}, {"bench"}}) {
     ExpectError(words, 3, "is open already");
   }

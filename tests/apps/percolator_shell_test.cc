@@ -24,7 +24,10 @@ class ShellCommitTest : public ClusterTest {
   }
 
   absl::StatusOr<Timestamp> SetBob() {
-    return Commit(*process_.get(), [](ReadWrite& t) { return t.Set(kTable, "Bob", kColumn, "3"); });
+    return Commit(*process_, [](ReadWrite& t) {
+      t.Set({kTable, "Bob", kColumn}, "3");
+      return absl::OkStatus();
+    });
   }
 
   Process process_;
@@ -42,7 +45,7 @@ TEST_F(ShellCommitTest, IfNobodyCanTellTheErrorSaysThatTheOutcomeIsUnknown) {
   process_.wire().After(kCommitsTogether, [&] { process_.wire().FailFrom(1, {.kind = FaultKind::kLoseRequest}); });
   const absl::StatusOr<Timestamp> committed = SetBob();
   EXPECT_THAT(committed, StatusIs(absl::StatusCode::kUnknown));
-  EXPECT_TRUE(UnknownCommitOf(committed.status()).has_value());
+  EXPECT_TRUE(GetUnknownCommit(committed.status()).has_value());
   EXPECT_EQ(ExitOf(committed.status()), Exit::kFailed);
   EXPECT_EQ(Now("Bob"), "3");
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "percolator/cluster.h"
+#include "percolator/spi/store.h"
 #include "src/base/strings.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -27,6 +28,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+constexpr Column<int64_t> kBalance("accounts", "bal");
+
 class EmbeddedTest : public ::testing::Test {
  protected:
   std::string Folder() const { return dir_.path() + "/store"; }
@@ -35,22 +38,18 @@ class EmbeddedTest : public ::testing::Test {
   static ClusterOptions Options(bool one_step = true) {
     ClusterOptions options;
     options.store.durability = Durability::kNoSync;  // a process dies here, no machine
-    options.commit_in_one_step = one_step;
+    options.one_step_commit = one_step;
     return options;
   }
 
-  std::unique_ptr<Cluster> Open(const ClusterOptions& options = Options()) {
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(Address(), options);
-    EXPECT_THAT(cluster, IsOk());
-    return cluster.ok() ? *std::move(cluster) : nullptr;
+  Cluster Open(const ClusterOptions& options = Options()) { return Cluster::Open(Address(), options).value(); }
+  static void MustSet(const Cluster& cluster, const std::string& row, const std::string& value) {
+    ASSERT_THAT(cluster.Transact([&](ReadWrite& t) { t.Set({"accounts", row, "bal"}, value); }), IsOk());
   }
-  static void MustSet(Cluster& cluster, const std::string& row, const std::string& value) {
-    ASSERT_THAT(cluster.Transact([&](ReadWrite& t) { return t.Set("accounts", row, "bal", value); }), IsOk());
-  }
-  static std::optional<std::string> Get(Cluster& cluster, const std::string& row) {
-    absl::StatusOr<Snapshot> snapshot = cluster.Now();
+  static std::optional<std::string> Get(const Cluster& cluster, const std::string& row) {
+    absl::StatusOr<Snapshot> snapshot = cluster.GetSnapshot();
     EXPECT_THAT(snapshot, IsOk());
-    const auto value = snapshot->Get("accounts", row, "bal");
+    const auto value = snapshot->Get({"accounts", row, "bal"});
     EXPECT_THAT(value, IsOk());
     return value.ok() ? *value : std::nullopt;
   }
@@ -74,31 +73,34 @@ class EmbeddedTest : public ::testing::Test {
 TEST_F(EmbeddedTest, WhatWasCommittedIsThereAgain) {
   Timestamp committed;
   {
-    const auto cluster = Open();
-    ASSERT_THAT(cluster->CreateTable("accounts", {.notify_only_columns = {"hot"}}), IsOk());
-    MustSet(*cluster, "Bob", "10");
-    committed = cluster->Now()->timestamp();
-    MustSet(*cluster, "Bob", "3");
-    MustSet(*cluster, "Joe", std::string(100'000, 'j'));
-    EXPECT_THAT(cluster->Close(), IsOk());
+    const Cluster cluster = Open();
+    ASSERT_THAT(cluster.CreateTable("accounts", {.notify_only_columns = {"hot"}}), IsOk());
+    MustSet(cluster, "Bob", "10");
+    committed = cluster.GetSnapshot()->timestamp();
+    MustSet(cluster, "Bob", "3");
+    MustSet(cluster, "Joe", std::string(100'000, 'j'));
+    EXPECT_THAT(cluster.Close(), IsOk());
   }
-  const auto cluster = Open();
-  EXPECT_THAT(cluster->ListTables().value(), ElementsAre("accounts"));
-  EXPECT_EQ(Get(*cluster, "Bob"), "3");
-  EXPECT_EQ(Get(*cluster, "Joe"), std::string(100'000, 'j'));
-  EXPECT_EQ(cluster->AsOf(committed)->Get("accounts", "Bob", "bal").value(), "10");
-  Transaction t(cluster.get());
-  EXPECT_THAT(t.Set("accounts", "Bob", "hot", "x"), StatusIs(absl::StatusCode::kInvalidArgument));
+  const Cluster cluster = Open();
+  EXPECT_THAT(cluster.ListTables().value(), ElementsAre("accounts"));
+  EXPECT_EQ(Get(cluster, "Bob"), "3");
+  EXPECT_EQ(Get(cluster, "Joe"), std::string(100'000, 'j'));
+  EXPECT_EQ(cluster.GetSnapshotAt(committed)->Get({"accounts", "Bob", "bal"}).value(), "10");
+  Transaction t(cluster);
+  t.Set({"accounts", "Bob", "hot"}, "x");
+  EXPECT_THAT(t.status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(t.Get({"accounts", "Bob", "bal"}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(t.Commit().status, StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 // O1, O3: no restart goes back in time, however quick.
 TEST_F(EmbeddedTest, TimestampsGrowOverRestarts) {
   Timestamp last;
   for (int i = 0; i < 5; ++i) {
-    const auto cluster = Open();
-    const Timestamp now = cluster->Now()->timestamp();
+    const Cluster cluster = Open();
+    const Timestamp now = cluster.GetSnapshot()->timestamp();
     EXPECT_GT(now, last);
-    last = cluster->Now()->timestamp();
+    last = cluster.GetSnapshot()->timestamp();
   }
 }
 
@@ -106,9 +108,9 @@ TEST_F(EmbeddedTest, TimestampsGrowOverRestarts) {
 TEST_F(EmbeddedTest, AShortOracleWindowKeepsToTheClock) {
   ClusterOptions options = Options();
   const auto skipped = [&] {
-    const Timestamp first = Open(options)->Now()->timestamp();
+    const Timestamp first = Open(options).GetSnapshot()->timestamp();
     Timestamp last;
-    for (int i = 0; i < 3; ++i) last = Open(options)->Now()->timestamp();
+    for (int i = 0; i < 3; ++i) last = Open(options).GetSnapshot()->timestamp();
     return Duration(last.value() - first.value());
   };
   options.oracle_window = std::chrono::seconds(100);
@@ -125,35 +127,35 @@ TEST_F(EmbeddedTest, AStoreIsNotMadeIfThatIsNotWanted) {
   std::filesystem::create_directories(Folder());
   EXPECT_THAT(Cluster::Open(Address(), options), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_TRUE(std::filesystem::is_empty(Folder()));
-  EXPECT_THAT(Open()->Close(), IsOk());
+  EXPECT_THAT(Open().Close(), IsOk());
   EXPECT_THAT(Cluster::Open(Address(), options), IsOk());
 }
 
 TEST_F(EmbeddedTest, WithoutCloseTheDestructorCloses) {
   {
-    const auto cluster = Open();
-    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
-    MustSet(*cluster, "Bob", "3");
+    const Cluster cluster = Open();
+    ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
+    MustSet(cluster, "Bob", "3");
   }
-  const auto cluster = Open();
-  EXPECT_EQ(Get(*cluster, "Bob"), "3");
+  const Cluster cluster = Open();
+  EXPECT_EQ(Get(cluster, "Bob"), "3");
 }
 
 TEST_F(EmbeddedTest, CloseTwice) {
-  const auto cluster = Open();
-  ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
-  EXPECT_THAT(cluster->Close(), IsOk());
-  EXPECT_THAT(cluster->Close(), IsOk());
-  EXPECT_EQ(Get(*Open(), "Bob"), std::nullopt);
+  const Cluster cluster = Open();
+  ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
+  EXPECT_THAT(cluster.Close(), IsOk());
+  EXPECT_THAT(cluster.Close(), IsOk());
+  EXPECT_EQ(Get(Open(), "Bob"), std::nullopt);
 }
 
 TEST_F(EmbeddedTest, ASecondOneInTheSameFolderIsRefused) {
-  const auto cluster = Open();
+  const Cluster cluster = Open();
   const absl::Status status = Cluster::Open(Address(), Options()).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition));
-  ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
-  MustSet(*cluster, "Bob", "3");  // and the first goes on
-  EXPECT_EQ(Get(*cluster, "Bob"), "3");
+  ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
+  MustSet(cluster, "Bob", "3");  // and the first goes on
+  EXPECT_EQ(Get(cluster, "Bob"), "3");
 }
 
 TEST_F(EmbeddedTest, AFolderOfSomethingElseIsRefused) {
@@ -166,15 +168,15 @@ TEST_F(EmbeddedTest, AFolderOfSomethingElseIsRefused) {
 // A small cluster lives in the log alone until it is closed.
 TEST_F(EmbeddedTest, DamageAfterACloseIsNeverSilent) {
   {
-    const auto cluster = Open();
-    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
-    MustSet(*cluster, "Bob", "3");
-    EXPECT_THAT(cluster->Close(), IsOk());
+    const Cluster cluster = Open();
+    ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
+    MustSet(cluster, "Bob", "3");
+    EXPECT_THAT(cluster.Close(), IsOk());
   }
   for (const auto& entry : std::filesystem::directory_iterator(Folder() + "/rocksdb")) {
     if (entry.path().extension() == ".log") std::filesystem::remove(entry);
   }
-  EXPECT_EQ(Get(*Open(), "Bob"), "3");
+  EXPECT_EQ(Get(Open(), "Bob"), "3");
   for (const auto& entry : std::filesystem::directory_iterator(Folder() + "/rocksdb")) std::filesystem::remove(entry);
   const absl::Status status = Cluster::Open(Address(), Options()).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss));
@@ -183,10 +185,10 @@ TEST_F(EmbeddedTest, DamageAfterACloseIsNeverSilent) {
 
 TEST_F(EmbeddedTest, FilesAreTheOwnersAlone) {
   using std::filesystem::perms;
-  const auto cluster = Open();
-  ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
-  MustSet(*cluster, "Bob", "3");
-  EXPECT_THAT(cluster->Close(), IsOk());
+  const Cluster cluster = Open();
+  ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
+  MustSet(cluster, "Bob", "3");
+  EXPECT_THAT(cluster.Close(), IsOk());
   EXPECT_EQ(std::filesystem::status(Folder()).permissions(), perms(0700));
   for (const auto& entry : std::filesystem::recursive_directory_iterator(Folder())) {
     EXPECT_EQ(entry.status().permissions(), entry.is_directory() ? perms(0700) : perms(0600)) << entry;
@@ -196,9 +198,9 @@ TEST_F(EmbeddedTest, FilesAreTheOwnersAlone) {
 // Without the oracle's file timestamps could be handed out twice.
 TEST_F(EmbeddedTest, AMissingOracleFileIsRefusedWhereThereIsData) {
   {
-    const auto cluster = Open();
-    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
-    MustSet(*cluster, "Bob", "3");
+    const Cluster cluster = Open();
+    ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
+    MustSet(cluster, "Bob", "3");
   }
   ASSERT_TRUE(std::filesystem::exists(Folder() + "/oracle"));
   std::filesystem::rename(Folder() + "/oracle", dir_.path() + "/taken-away");
@@ -208,13 +210,13 @@ TEST_F(EmbeddedTest, AMissingOracleFileIsRefusedWhereThereIsData) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("missing"));
   EXPECT_FALSE(std::filesystem::exists(Folder() + "/oracle"));  // and nobody made a new one
   std::filesystem::rename(dir_.path() + "/taken-away", Folder() + "/oracle");
-  EXPECT_EQ(Get(*Open(), "Bob"), "3");
+  EXPECT_EQ(Get(Open(), "Bob"), "3");
 }
 
 TEST_F(EmbeddedTest, ADamagedOracleFileIsRefused) {
   {
-    const auto cluster = Open();
-    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+    const Cluster cluster = Open();
+    ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
   }
   std::ofstream(Folder() + "/oracle", std::ios::trunc) << "garbage";
   EXPECT_THAT(Cluster::Open(Address(), Options()), StatusIs(absl::StatusCode::kDataLoss));
@@ -223,29 +225,26 @@ TEST_F(EmbeddedTest, ADamagedOracleFileIsRefused) {
 // Whoever dies between making the store and making the oracle's file has lost nothing.
 TEST_F(EmbeddedTest, AMissingOracleFileIsMadeWhereThereIsNoData) {
   { ASSERT_THAT(OpenRocksStore(Folder()).value()->Close(), IsOk()); }
-  const auto cluster = Open();
-  ASSERT_NE(cluster, nullptr);
+  const absl::StatusOr<Cluster> cluster = Cluster::Open(Address(), Options());
+  ASSERT_THAT(cluster, IsOk());
   EXPECT_THAT(cluster->CreateTable("accounts"), IsOk());
 }
 
 TEST_F(EmbeddedTest, CloseFinishesTheSecondaries) {
   {
-    const auto cluster = Open(Options(false));
-    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+    const Cluster cluster = Open(Options(false));
+    ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
     for (int i = 0; i < 50; ++i) {
-      ASSERT_THAT(cluster->Transact([&](ReadWrite& t) {
-        for (int row = 0; row < 20; ++row) {
-          if (absl::Status s = t.Set("accounts", StrCat("row", row), "bal", std::to_string(i)); !s.ok()) return s;
-        }
-        return absl::OkStatus();
+      ASSERT_THAT(cluster.Transact([&](ReadWrite& t) {
+        for (int row = 0; row < 20; ++row) t.Set(kBalance, StrCat("row", row), i);
       }),
                   IsOk());
     }
-    EXPECT_THAT(cluster->Close(), IsOk());
+    EXPECT_THAT(cluster.Close(), IsOk());
   }
   EXPECT_EQ(LocksLeft(), 0u);
-  const auto cluster = Open();
-  for (int row = 0; row < 20; ++row) EXPECT_EQ(Get(*cluster, StrCat("row", row)), "49");
+  const Cluster cluster = Open();
+  for (int row = 0; row < 20; ++row) EXPECT_EQ(Get(cluster, StrCat("row", row)), "49");
 }
 
 TEST_F(EmbeddedTest, TheSafePointSurvives) {
@@ -256,27 +255,27 @@ TEST_F(EmbeddedTest, TheSafePointSurvives) {
   Timestamp before;
   Timestamp safe_point;
   {
-    const auto cluster = Open(options);
-    ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
-    MustSet(*cluster, "Bob", "1");
-    before = cluster->Now()->timestamp();
-    MustSet(*cluster, "Bob", "2");
+    const Cluster cluster = Open(options);
+    ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
+    MustSet(cluster, "Bob", "1");
+    before = cluster.GetSnapshot()->timestamp();
+    MustSet(cluster, "Bob", "2");
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    safe_point = cluster->CollectGarbage().value();
+    safe_point = cluster.CollectGarbage().value();
     ASSERT_GT(safe_point, before);
-    EXPECT_EQ(cluster->stats().versions_collected, 1u);
+    EXPECT_EQ(cluster.metrics().versions_collected, 1u);
   }
-  const auto cluster = Open(options);
-  EXPECT_THAT(cluster->AsOf(before), StatusIs(absl::StatusCode::kOutOfRange));
-  EXPECT_EQ(Get(*cluster, "Bob"), "2");
+  const Cluster cluster = Open(options);
+  EXPECT_THAT(cluster.GetSnapshotAt(before), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_EQ(Get(cluster, "Bob"), "2");
 }
 
 // Threads in both ways of committing at once, on the same rows: money is neither made nor lost.
 TEST_F(EmbeddedTest, TransfersKeepTheSum) {
   constexpr int kAccounts = 5;
-  const auto cluster = Open(Options());
-  ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
-  for (int i = 0; i < kAccounts; ++i) MustSet(*cluster, StrCat("a", i), "100");
+  const Cluster cluster = Open(Options());
+  ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
+  for (int i = 0; i < kAccounts; ++i) MustSet(cluster, StrCat("a", i), "100");
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 3; ++thread) {
     threads.emplace_back([&, thread] {
@@ -284,28 +283,27 @@ TEST_F(EmbeddedTest, TransfersKeepTheSum) {
         const std::string from = StrCat("a", (thread + i) % kAccounts);
         const std::string to = StrCat("a", (thread + 2 * i + 1) % kAccounts);
         if (from == to) continue;
-        const absl::StatusOr<Timestamp> committed = cluster->Transact(
+        const absl::Status committed = cluster.Transact(
             [&](ReadWrite& t) -> absl::Status {
-              const auto values = t.Get({{"accounts", from, "bal"}, {"accounts", to, "bal"}});
-              if (!values.ok()) return values.status();
-              if (absl::Status s = t.Set("accounts", from, "bal", std::to_string(std::stoi(*(*values)[0]) - 1));
-                  !s.ok()) {
-                return s;
-              }
-              return t.Set("accounts", to, "bal", std::to_string(std::stoi(*(*values)[1]) + 1));
+              const auto balances = t.GetRows(kBalance, {from, to});
+              if (!balances.ok()) return balances.status();
+              t.Set(kBalance, from, *(*balances)[0] - 1);
+              t.Set(kBalance, to, *(*balances)[1] + 1);
+              return absl::OkStatus();
             },
-            {.attempts = 100'000});
+            {.max_attempts = 100'000});
         EXPECT_THAT(committed, IsOk());
       }
     });
   }
   for (int i = 0; i < 50; ++i) {
-    absl::StatusOr<Snapshot> snapshot = cluster->Now();
+    absl::StatusOr<Snapshot> snapshot = cluster.GetSnapshot();
     ASSERT_THAT(snapshot, IsOk());
-    int sum = 0;
-    const auto rows = snapshot->Scan({.table = "accounts"});
-    while (rows->Next()) sum += std::stoi(rows->row().columns[0].value);
-    EXPECT_THAT(rows->status(), IsOk());
+    int64_t sum = 0;
+    for (const auto& account : snapshot->Scan(kBalance)) {
+      EXPECT_THAT(account.status(), IsOk());
+      if (account.ok()) sum += account->value;
+    }
     EXPECT_EQ(sum, 100 * kAccounts);
   }
   for (std::thread& thread : threads) thread.join();
@@ -345,19 +343,19 @@ TEST_F(EmbeddedTest, NothingIsLostWhenTheProcessIsKilled) {
     SCOPED_TRACE(one_step);
     std::filesystem::remove_all(Folder());
     {
-      const auto cluster = Open(Options(one_step));
-      ASSERT_THAT(cluster->CreateTable("accounts"), IsOk());
+      const Cluster cluster = Open(Options(one_step));
+      ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
     }
     for (uint64_t cycle = 0; cycle < 3; ++cycle) {
       const uint64_t acknowledged = RunAndKill(Address(), one_step, 20 + 13 * cycle);
       ASSERT_GE(acknowledged, 20u);
-      const auto cluster = Open(Options(one_step));
-      const std::optional<std::string> bob = Get(*cluster, "Bob");
+      const Cluster cluster = Open(Options(one_step));
+      const std::optional<std::string> bob = Get(cluster, "Bob");
       ASSERT_TRUE(bob.has_value());
-      EXPECT_EQ(Get(*cluster, "Joe"), bob);
+      EXPECT_EQ(Get(cluster, "Joe"), bob);
       EXPECT_GE(std::stoull(*bob), acknowledged);
-      MustSet(*cluster, "Bob", *bob);  // at once: the session of a dead process is dead
-      EXPECT_THAT(cluster->Close(), IsOk());
+      MustSet(cluster, "Bob", *bob);  // at once: the session of a dead process is dead
+      EXPECT_THAT(cluster.Close(), IsOk());
     }
     EXPECT_EQ(LocksLeft(), 0u);
   }

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "percolator/cluster.h"
@@ -14,18 +13,15 @@ int main(int argc, char** argv) {
   if (argc != 3) return 1;
   percolator::ClusterOptions options;
   options.store.durability = percolator::Durability::kNoSync;
-  options.commit_in_one_step = std::string(argv[2]) == "one-step";
+  options.one_step_commit = std::string(argv[2]) == "one-step";
   const auto cluster = percolator::Cluster::Open(argv[1], options);
   if (!cluster.ok()) {
     std::fprintf(stderr, "%s\n", cluster.status().ToString().c_str());
     return 2;
   }
   for (uint64_t i = 1;; ++i) {
-    const auto committed = (*cluster)->Transact([&](percolator::ReadWrite& t) {
-      for (const char* row : {"Bob", "Joe"}) {
-        if (absl::Status s = t.Set("accounts", row, "bal", std::to_string(i)); !s.ok()) return s;
-      }
-      return absl::OkStatus();
+    const absl::Status committed = cluster->Transact([&](percolator::ReadWrite& t) {
+      for (const char* row : {"Bob", "Joe"}) t.Set({"accounts", row, "bal"}, std::to_string(i));
     });
     if (!committed.ok()) return 3;
     if (write(STDOUT_FILENO, &i, sizeof(i)) != sizeof(i)) return 4;

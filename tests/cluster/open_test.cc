@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "percolator/cluster.h"
+#include "percolator/spi/assemble.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -76,33 +78,33 @@ TEST(OpenTest, OptionsThatCannotBe) {
   expect(with([](ClusterOptions& o) { o.gc_period = Duration(-1); }), "gc_period");
   expect(with([](ClusterOptions& o) { o.gc_retention = o.lock_lease; }), "gc_retention");
   EXPECT_THAT(with([](ClusterOptions& o) { o.gc_period = Duration(0); }), IsOk());
-  EXPECT_THAT(with([](ClusterOptions& o) { o.background_commits = 0; }), IsOk());
+  EXPECT_THAT(with([](ClusterOptions& o) { o.max_background_commits = 0; }), IsOk());
 }
 
 class MemoryClusterTest : public ::testing::Test {
  protected:
   MemoryClusterTest() : cluster_(Cluster::Open("memory:").value()) {
-    EXPECT_THAT(cluster_->CreateTable("accounts"), IsOk());
+    EXPECT_THAT(cluster_.CreateTable("accounts"), IsOk());
   }
 
-  std::unique_ptr<Cluster> cluster_;
+  const Cluster cluster_;
 };
 
 TEST_F(MemoryClusterTest, WorksAsAnyOther) {
-  ASSERT_THAT(cluster_->Transact([](ReadWrite& t) { return t.Set("accounts", "Bob", "bal", "3"); }), IsOk());
-  EXPECT_EQ(cluster_->Now()->Get("accounts", "Bob", "bal").value(), "3");
-  EXPECT_EQ(cluster_->stats().commits, 1u);
+  ASSERT_THAT(cluster_.Transact([](ReadWrite& t) { t.Set({"accounts", "Bob", "bal"}, "3"); }), IsOk());
+  EXPECT_EQ(cluster_.GetSnapshot()->Get({"accounts", "Bob", "bal"}).value(), "3");
+  EXPECT_EQ(cluster_.metrics().commits, 1u);
 }
 
 TEST_F(MemoryClusterTest, EachIsAWorldOfItsOwn) {
-  const std::unique_ptr<Cluster> other = Cluster::Open("memory:").value();
-  EXPECT_THAT(other->ListTables().value(), IsEmpty());
-  EXPECT_THAT(cluster_->ListTables().value(), ElementsAre("accounts"));
+  const Cluster other = Cluster::Open("memory:").value();
+  EXPECT_THAT(other.ListTables().value(), IsEmpty());
+  EXPECT_THAT(cluster_.ListTables().value(), ElementsAre("accounts"));
 }
 
 TEST_F(MemoryClusterTest, ClosesTwice) {
-  EXPECT_THAT(cluster_->Close(), IsOk());
-  EXPECT_THAT(cluster_->Close(), IsOk());
+  EXPECT_THAT(cluster_.Close(), IsOk());
+  EXPECT_THAT(cluster_.Close(), IsOk());
 }
 
 // Threads of this machine, all on one row: every increment counts.
@@ -113,24 +115,24 @@ TEST_F(MemoryClusterTest, ThreadsCountTogether) {
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([this] {
       for (int n = 0; n < kEach; ++n) {
-        const absl::StatusOr<Timestamp> committed = cluster_->Transact(
+        const absl::Status committed = cluster_.Transact(
             [](ReadWrite& t) -> absl::Status {
-              const auto value = t.Get("accounts", "counter", "n");
+              const auto value = t.Get({"accounts", "counter", "n"});
               if (!value.ok()) return value.status();
-              return t.Set("accounts", "counter", "n", std::to_string(std::stoi(value->value_or("0")) + 1));
+              t.Set({"accounts", "counter", "n"}, std::to_string(std::stoi(value->value_or("0")) + 1));
+              return absl::OkStatus();
             },
-            {.attempts = 100'000});
+            {.max_attempts = 100'000});
         EXPECT_THAT(committed, IsOk());
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(cluster_->Now()->Get("accounts", "counter", "n").value(), std::to_string(kThreads * kEach));
+  EXPECT_EQ(cluster_.GetSnapshot()->Get({"accounts", "counter", "n"}).value(), std::to_string(kThreads * kEach));
 }
 
 // The parts of a cluster may be the caller's own.
 TEST(AssembleTest, TwoClustersShareOneStore) {
-  const std::unique_ptr<Store> store = NewMemoryStore();
   class Counter final : public Oracle {
    public:
     absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return Timestamp(next_.fetch_add(count)); }
@@ -139,25 +141,26 @@ TEST(AssembleTest, TwoClustersShareOneStore) {
     std::atomic<uint64_t> next_{1};
   } oracle;
   const std::unique_ptr<Coordinator> coordinator = NewLocalCoordinator(&oracle);
-  const ClusterParts parts{.store = store.get(), .oracle = &oracle, .coordinator = coordinator.get()};
-  const auto one = Cluster::Assemble(parts).value();
-  const auto two = Cluster::Assemble(parts).value();
-  ASSERT_THAT(one->CreateTable("accounts"), IsOk());
-  ASSERT_THAT(one->Transact([](ReadWrite& t) { return t.Set("accounts", "Bob", "bal", "3"); }), IsOk());
-  EXPECT_EQ(two->Now()->Get("accounts", "Bob", "bal").value(), "3");
-  EXPECT_THAT(Cluster::Assemble(parts, {.lock_lease = Duration(0)}), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(one->Close(), IsOk());
-  EXPECT_EQ(two->Now()->Get("accounts", "Bob", "bal").value(), "3");  // the store is not the cluster's to close
+  const Parts parts{.store = NewMemoryStore(), .oracle = Borrow(&oracle), .coordinator = Borrow(coordinator.get())};
+  const Cluster one = Assemble(parts).value();
+  const Cluster two = Assemble(parts).value();
+  ASSERT_THAT(one.CreateTable("accounts"), IsOk());
+  ASSERT_THAT(one.Transact([](ReadWrite& t) { t.Set({"accounts", "Bob", "bal"}, "3"); }), IsOk());
+  EXPECT_EQ(two.GetSnapshot()->Get({"accounts", "Bob", "bal"}).value(), "3");
+  EXPECT_THAT(Assemble(parts, {.lock_lease = Duration(0)}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(one.Close(), IsOk());
+  // The store is not the cluster's to close.
+  EXPECT_EQ(two.GetSnapshot()->Get({"accounts", "Bob", "bal"}).value(), "3");
 }
 
 TEST(OpenTest, ATableThatIsEnsuredTwiceIsTheSame) {
-  const auto cluster = Cluster::Open("memory:").value();
-  EXPECT_THAT(cluster->EnsureTable("t", {.notify_only_columns = {"a", "b"}}), IsOk());
-  EXPECT_THAT(cluster->EnsureTable("t", {.notify_only_columns = {"b", "a"}}), IsOk());
-  EXPECT_THAT(cluster->EnsureTable("t"),
+  const Cluster cluster = Cluster::Open("memory:").value();
+  EXPECT_THAT(cluster.EnsureTable("t", {.notify_only_columns = {"a", "b"}}), IsOk());
+  EXPECT_THAT(cluster.EnsureTable("t", {.notify_only_columns = {"b", "a"}}), IsOk());
+  EXPECT_THAT(cluster.EnsureTable("t"),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("other notify-only columns")));
-  EXPECT_THAT(cluster->EnsureTable("no name"), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(cluster->CreateTable("t"), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(cluster.EnsureTable("no name"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(cluster.CreateTable("t"), StatusIs(absl::StatusCode::kAlreadyExists));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The conformance suite: what percolator/coordinator.h promises, tested on every kind of coordinator.
+// The conformance suite: what percolator/spi/coordinator.h promises, tested on every kind of coordinator.
 //
 // The suite is the object library coord_conformance_suite. A test program links it and registers the coordinators to
 // test:
@@ -28,7 +28,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "percolator/coordinator.h"
+#include "percolator/spi/coordinator.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {

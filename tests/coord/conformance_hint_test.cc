@@ -4,7 +4,7 @@
 #include <set>
 #include <thread>
 
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 #include "tests/coord/conformance.h"
 
 namespace percolator {

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "percolator/cluster.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/assemble.h"
 #include "src/txn/background.h"
 #include "src/txn/tables.h"
 #include "src/txn/writes.h"
@@ -22,41 +22,33 @@ namespace {
 
 class FoundBugsTest : public ::testing::Test {
  protected:
-  FoundBugsTest() : memory_(NewMemoryStore()), store_(memory_.get()), coordinator_(NewLocalCoordinator(&oracle_)) {
-    options_.gc_period = Duration(0);
-    cluster_ = Assemble(options_);
-    EXPECT_THAT(cluster_->CreateTable("t"), IsOk());
-  }
+  FoundBugsTest() { EXPECT_THAT(cluster_.CreateTable("t"), IsOk()); }
 
-  std::unique_ptr<Cluster> Assemble(const ClusterOptions& options) {
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster =
-        Cluster::Assemble({&store_, &oracle_, coordinator_.get()}, options);
-    EXPECT_THAT(cluster, IsOk());
-    return *std::move(cluster);
+  Cluster NewCluster(const ClusterOptions& options) {
+    return Assemble({Borrow(&store_), Borrow(&oracle_), Borrow(coordinator_.get())}, options).value();
   }
-  std::unique_ptr<Cluster> TwoPhase() {
+  Cluster TwoPhase() {
     ClusterOptions options = options_;
-    options.commit_in_one_step = false;
-    return Assemble(options);
+    options.one_step_commit = false;
+    return NewCluster(options);
   }
 
-  absl::StatusOr<Timestamp> Put(Cluster* cluster, const std::string& row, const std::string& value,
-                                const std::string& table = "t") {
-    return cluster->Transact([&](ReadWrite& t) { return t.Set(table, row, "c", value); });
+  static absl::Status Put(const Cluster& cluster, const std::string& row, const std::string& value) {
+    return cluster.Transact([&](ReadWrite& t) { t.Set({"t", row, "c"}, value); });
   }
   std::string Value(const std::string& row, const std::string& table = "t") {
-    absl::StatusOr<Snapshot> now = cluster_->Now();
+    absl::StatusOr<Snapshot> now = cluster_.GetSnapshot();
     EXPECT_THAT(now, IsOk());
-    const auto value = now->Get(table, row, "c");
+    const auto value = now->Get({table, row, "c"});
     return value.ok() ? value->value_or("(absent)") : std::string(value.status().message());
   }
 
-  std::unique_ptr<Store> memory_;
-  HookedStore store_;
+  const std::unique_ptr<Store> memory_ = NewMemoryStore();
+  HookedStore store_{memory_.get()};
   StepOracle oracle_;
-  std::unique_ptr<Coordinator> coordinator_;
-  ClusterOptions options_;
-  std::unique_ptr<Cluster> cluster_;
+  const std::unique_ptr<Coordinator> coordinator_ = NewLocalCoordinator(&oracle_);
+  ClusterOptions options_{.gc_period = Duration(0)};
+  const Cluster cluster_ = NewCluster(options_);
 };
 
 // T10. A one-step commit is delivered twice; between the two, somebody overwrites the cell. The second answer is "refused",
@@ -65,11 +57,12 @@ TEST_F(FoundBugsTest, CommitDeliveredTwiceAndOverwrittenBetween) {
   store_.together = [&](const JointMutation& mutation, Oracle* oracle) {
     store_.together = nullptr;
     EXPECT_TRUE(memory_->MutateTogether(mutation, oracle)->applied);
-    EXPECT_THAT(Put(cluster_.get(), "r", "another's"), IsOk());
+    EXPECT_THAT(Put(cluster_, "r", "another's"), IsOk());
     return memory_->MutateTogether(mutation, oracle);
   };
-  Transaction t(cluster_.get());
-  ASSERT_THAT(t.Set("t", "r", "c", "mine"), IsOk());
+  Transaction t(cluster_);
+  t.Set({"t", "r", "c"}, "mine");
+  ASSERT_THAT(t.status(), IsOk());
   EXPECT_TRUE(t.Commit().committed());
   EXPECT_EQ(Value("r"), "another's");
 }
@@ -82,8 +75,9 @@ TEST_F(FoundBugsTest, LateDuplicateOfACommitThatGotNoTimestamp) {
     oracle_.failures = 1;
     return memory_->MutateTogether(mutation, oracle);
   };
-  Transaction t(cluster_.get());
-  ASSERT_THAT(t.Set("t", "r", "c", "mine"), IsOk());
+  Transaction t(cluster_);
+  t.Set({"t", "r", "c"}, "mine");
+  ASSERT_THAT(t.status(), IsOk());
   EXPECT_EQ(t.Commit().outcome, CommitResult::Outcome::kAborted);
   store_.together = nullptr;
   EXPECT_FALSE(memory_->MutateTogether(sent, &oracle_)->applied);
@@ -93,10 +87,11 @@ TEST_F(FoundBugsTest, LateDuplicateOfACommitThatGotNoTimestamp) {
 // And Transact does not end because of one timestamp that was not to be had.
 TEST_F(FoundBugsTest, TransactGoesOnAfterAMissingTimestamp) {
   int runs = 0;
-  const auto done = cluster_->Transact([&](ReadWrite& t) {
-    if (absl::Status s = t.Get("t", "r", "c").status(); !s.ok()) return s;
+  const absl::Status done = cluster_.Transact([&](ReadWrite& t) {
+    if (absl::Status s = t.Get({"t", "r", "c"}).status(); !s.ok()) return s;
     oracle_.failures = runs++ == 0 ? 1 : 0;
-    return t.Set("t", "r", "c", "v");
+    t.Set({"t", "r", "c"}, "v");
+    return absl::OkStatus();
   });
   EXPECT_THAT(done, IsOk());
   EXPECT_EQ(runs, 2);
@@ -105,24 +100,25 @@ TEST_F(FoundBugsTest, TransactGoesOnAfterAMissingTimestamp) {
 // G3. The Get of a snapshot asked a distant store for its safe point, in a request of its own, although the answer to the
 // read had told it: half of what a Get took.
 TEST_F(FoundBugsTest, AGetOfASnapshotIsOneRequest) {
-  ASSERT_THAT(Put(cluster_.get(), "r", "v"), IsOk());
-  absl::StatusOr<Snapshot> now = cluster_->Now();
+  ASSERT_THAT(Put(cluster_, "r", "v"), IsOk());
+  absl::StatusOr<Snapshot> now = cluster_.GetSnapshot();
   ASSERT_THAT(now, IsOk());
   store_.asked_for_safe_point = 0;
-  EXPECT_EQ(now->Get("t", "r", "c").value(), "v");
+  EXPECT_EQ(now->Get({"t", "r", "c"}).value(), "v");
   EXPECT_EQ(store_.asked_for_safe_point, 0);
   ASSERT_THAT(store_.RaiseSafePoint(now->timestamp().Next()), IsOk());
-  EXPECT_THAT(now->Get("t", "r", "c"), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(now->Get({"t", "r", "c"}), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
 // T1, found by the simulator (seed 229). A resolver that met a lock is slow; meanwhile the transaction is rolled forward,
 // overwritten, and its verdict collected. The resolver must not take "nothing there" for "rolled back" and say so for good:
 // whoever asks for the outcome later would believe it.
 TEST_F(FoundBugsTest, SlowResolverDoesNotMarkACollectedCommit) {
-  const std::unique_ptr<Cluster> writer = TwoPhase();
-  Transaction t(writer.get());
-  ASSERT_THAT(t.Set("t", "a", "c", "1"), IsOk());
-  ASSERT_THAT(t.Set("t", "b", "c", "1"), IsOk());
+  const Cluster writer = TwoPhase();
+  Transaction t(writer);
+  t.Set({"t", "a", "c"}, "1");
+  t.Set({"t", "b", "c"}, "1");
+  ASSERT_THAT(t.status(), IsOk());
   bool primary_done = false;
   store_.before_mutate = [&](const std::vector<RowMutation>& mutations) {
     if (mutations[0].row == "a" && mutations[0].condition.quantifier == Condition::Quantifier::kAll)
@@ -133,34 +129,35 @@ TEST_F(FoundBugsTest, SlowResolverDoesNotMarkACollectedCommit) {
   ASSERT_TRUE(result.committed());
   store_.before_mutate = nullptr;
   store_.down = false;
-  ASSERT_THAT(Put(cluster_.get(), "a", "2"), IsOk());
+  ASSERT_THAT(Put(cluster_, "a", "2"), IsOk());
   oracle_.next += 2 * kHour;
   // What the slow resolver knew of: the lock of b. Garbage collection comes first.
-  const absl::StatusOr<Timestamp> safe_point = cluster_->CollectGarbage();
+  const absl::StatusOr<Timestamp> safe_point = cluster_.CollectGarbage();
   ASSERT_THAT(safe_point, IsOk());
   EXPECT_EQ(Value("b"), "1");
   result.outcome = CommitResult::Outcome::kUnknown;
-  EXPECT_THAT(cluster_->Resolve(result), StatusIs(absl::StatusCode::kOutOfRange)) << "and not: aborted";
+  EXPECT_THAT(cluster_.Resolve(result), StatusIs(absl::StatusCode::kOutOfRange)) << "and not: aborted";
 }
 
 // G2. While garbage collection resolves the locks of one table, another table is dropped: its kNotFound must not be taken
 // for this one's, whose locks would stay, and lose their verdicts.
 TEST_F(FoundBugsTest, GarbageCollectionWhileAnotherTableIsDropped) {
-  ASSERT_THAT(cluster_->CreateTable("a"), IsOk());
-  ASSERT_THAT(cluster_->CreateTable("b"), IsOk());
-  ASSERT_THAT(cluster_->CreateTable("d"), IsOk());
+  ASSERT_THAT(cluster_.CreateTable("a"), IsOk());
+  ASSERT_THAT(cluster_.CreateTable("b"), IsOk());
+  ASSERT_THAT(cluster_.CreateTable("d"), IsOk());
   // A lock in d whose primary, in a, was never locked.
   const Timestamp start = oracle_.GetTimestamp().value();
   const Lock orphan{.primary = CellName{"a", "r", "c"}, .refreshed = start, .value = "orphan"};
   ASSERT_THAT(memory_->Mutate({PrewriteRow({"d", "1", {{"c", orphan, ""}}}, start)})[0], IsOk());
   // And one after it of a transaction that is committed, whose secondary nobody has committed yet.
-  const std::unique_ptr<Cluster> writer = TwoPhase();
+  const Cluster writer = TwoPhase();
   store_.before_mutate = [&](const std::vector<RowMutation>& mutations) {
     if (mutations[0].table == "d") store_.down = mutations[0].condition.quantifier == Condition::Quantifier::kAll;
   };
-  Transaction committed(writer.get());
-  ASSERT_THAT(committed.Set("d", "2", "c", "1"), IsOk());
-  ASSERT_THAT(committed.Set("b", "2", "c", "1"), IsOk());
+  Transaction committed(writer);
+  committed.Set({"d", "2", "c"}, "1");
+  committed.Set({"b", "2", "c"}, "1");
+  ASSERT_THAT(committed.status(), IsOk());
   ASSERT_TRUE(committed.Commit().committed());
   store_.before_mutate = nullptr;
   store_.down = false;
@@ -169,7 +166,7 @@ TEST_F(FoundBugsTest, GarbageCollectionWhileAnotherTableIsDropped) {
   store_.before_mutate = [&](const std::vector<RowMutation>& mutations) {
     if (mutations[0].table == "a") memory_->DropTable("a").IgnoreError();
   };
-  EXPECT_THAT(cluster_->CollectGarbage(), IsOk());
+  EXPECT_THAT(cluster_.CollectGarbage(), IsOk());
   EXPECT_EQ(Value("1", "d"), "(absent)");
   EXPECT_EQ(Value("2", "d"), "1");
   EXPECT_EQ(Value("2", "b"), "1");
@@ -178,21 +175,22 @@ TEST_F(FoundBugsTest, GarbageCollectionWhileAnotherTableIsDropped) {
 // One row with more old versions than fit into one mutation.
 TEST_F(FoundBugsTest, GarbageOfAHotRowIsErasedInSteps) {
   constexpr int kVersions = 25'000;
-  for (int i = 0; i < kVersions; ++i) ASSERT_THAT(Put(cluster_.get(), "hot", std::to_string(i)), IsOk());
-  ASSERT_THAT(cluster_->Transact([](ReadWrite& t) { return t.Delete("t", "hot", "c"); }), IsOk());
+  for (int i = 0; i < kVersions; ++i) ASSERT_THAT(Put(cluster_, "hot", std::to_string(i)), IsOk());
+  ASSERT_THAT(cluster_.Transact([](ReadWrite& t) { t.Delete({"t", "hot", "c"}); }), IsOk());
   oracle_.next += 2 * kHour;
-  EXPECT_THAT(cluster_->CollectGarbage(), IsOk());
-  EXPECT_EQ(cluster_->stats().versions_collected, kVersions + 1u);
+  EXPECT_THAT(cluster_.CollectGarbage(), IsOk());
+  EXPECT_EQ(cluster_.metrics().versions_collected, kVersions + 1u);
   EXPECT_THAT(memory_->Scan({"t", RowRange::All(), {{Family::kWrite}}})->rows, ::testing::IsEmpty());
 }
 
 // A transaction that is older than the retention holds the safe point below its start: it can still write.
 TEST_F(FoundBugsTest, LongTransactionCanCommit) {
-  Transaction t(cluster_.get());
-  ASSERT_THAT(t.Get("t", "r", "c"), IsOk());
+  Transaction t(cluster_);
+  ASSERT_THAT(t.Get({"t", "r", "c"}), IsOk());
   oracle_.next += 2 * kHour;
-  ASSERT_THAT(cluster_->CollectGarbage(), IsOk());
-  ASSERT_THAT(t.Set("t", "r", "c", "late"), IsOk());
+  ASSERT_THAT(cluster_.CollectGarbage(), IsOk());
+  t.Set({"t", "r", "c"}, "late");
+  ASSERT_THAT(t.status(), IsOk());
   EXPECT_TRUE(t.Commit().committed());
 }
 
@@ -208,27 +206,28 @@ TEST_F(FoundBugsTest, SchemaThatChangedWhileItWasLoaded) {
 }
 
 TEST_F(FoundBugsTest, ClosedClusterRefusesEverything) {
-  EXPECT_THAT(cluster_->Close(), IsOk());
-  EXPECT_THAT(cluster_->Close(), IsOk());
-  EXPECT_THAT(Put(cluster_.get(), "r", "v"), StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(cluster_->Now().status(), StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(cluster_->CollectGarbage(), StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(cluster_->CreateTable("u"), StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_EQ(cluster_->stats().commits, 0u);
-  Transaction t(cluster_.get());
-  EXPECT_THAT(t.Get("t", "r", "c"), StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(t.Set("t", "r", "c", "v"), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(cluster_.Close(), IsOk());
+  EXPECT_THAT(cluster_.Close(), IsOk());
+  EXPECT_TRUE(IsClosed(Put(cluster_, "r", "v")));
+  EXPECT_TRUE(IsClosed(cluster_.GetSnapshot().status()));
+  EXPECT_TRUE(IsClosed(cluster_.CollectGarbage().status()));
+  EXPECT_TRUE(IsClosed(cluster_.CreateTable("u")));
+  EXPECT_EQ(cluster_.metrics().commits, 0u);
+  Transaction t(cluster_);
+  EXPECT_TRUE(IsClosed(t.Get({"t", "r", "c"}).status()));
+  t.Set({"t", "r", "c"}, "v");
+  EXPECT_TRUE(IsClosed(t.status()));
   EXPECT_EQ(t.Commit().outcome, CommitResult::Outcome::kAborted);
 }
 
 TEST_F(FoundBugsTest, CloseWaitsForGarbageCollection) {
-  for (int i = 0; i < 2000; ++i) ASSERT_THAT(Put(cluster_.get(), "r" + std::to_string(i % 50), "v"), IsOk());
+  for (int i = 0; i < 2000; ++i) ASSERT_THAT(Put(cluster_, "r" + std::to_string(i % 50), "v"), IsOk());
   oracle_.next += 2 * kHour;
   std::atomic<bool> began{false};
   store_.before_mutate = [&](const std::vector<RowMutation>& /*mutations*/) { began = true; };
-  std::thread collector([&] { cluster_->CollectGarbage().IgnoreError(); });
+  std::thread collector([&] { cluster_.CollectGarbage().IgnoreError(); });
   while (!began) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_THAT(cluster_->Close(), IsOk());
+  EXPECT_THAT(cluster_.Close(), IsOk());
   collector.join();
 }
 
@@ -237,48 +236,50 @@ TEST_F(FoundBugsTest, EndlessDurationsDoNotOverflow) {
   options.gc_period = Duration::max();
   options.gc_retention = Duration::max();
   options.call_timeout = Duration::max();
-  const std::unique_ptr<Cluster> cluster = Assemble(options);
+  const Cluster cluster = NewCluster(options);
   int runs = 0;
-  const auto done = cluster->Transact(
+  const absl::Status done = cluster.Transact(
       [&](ReadWrite& t) -> absl::Status {
         if (++runs < 3) return absl::AbortedError("again");
-        return t.Set("t", "r", "c", "v");
+        t.Set({"t", "r", "c"}, "v");
+        return absl::OkStatus();
       },
-      {.deadline = Duration::max()});
+      {.timeout = Duration::max()});
   EXPECT_THAT(done, IsOk());
   EXPECT_EQ(runs, 3);
 }
 
 TEST_F(FoundBugsTest, SecondCommitGivesTheSameAnswerAndNothingCanBeReadAfterIt) {
-  Transaction t(cluster_.get());
-  ASSERT_THAT(t.Set("t", "r", "c", "v"), IsOk());
+  Transaction t(cluster_);
+  t.Set({"t", "r", "c"}, "v");
+  ASSERT_THAT(t.status(), IsOk());
   const CommitResult first = t.Commit();
   const CommitResult second = t.Commit();
   EXPECT_TRUE(first.committed());
   EXPECT_TRUE(second.committed());
   EXPECT_EQ(first.commit_ts, second.commit_ts);
-  EXPECT_THAT(t.Get("t", "r", "c"), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(t.Get({"t", "r", "c"}), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 // What Transact says of an unknown outcome is enough to ask again.
 TEST_F(FoundBugsTest, UnknownOutcomeOfTransactCanBeResolved) {
   options_.call_timeout = std::chrono::milliseconds(500);
   ClusterOptions options = options_;
-  options.commit_in_one_step = false;
-  const std::unique_ptr<Cluster> cluster = Assemble(options);
+  options.one_step_commit = false;
+  const Cluster cluster = NewCluster(options);
   store_.before_mutate = [&](const std::vector<RowMutation>& mutations) {
     if (mutations[0].condition.quantifier != Condition::Quantifier::kAll) return;
     ASSERT_THAT(memory_->Mutate(mutations)[0], IsOk());  // applied, and the answer is lost
     store_.down = true;
   };
   // The answer to this one is "refused": its record is found. From then on nobody can be reached.
-  const auto done = Put(cluster.get(), "r", "v");
+  const absl::Status done = Put(cluster, "r", "v");
   store_.before_mutate = nullptr;
   store_.down = false;
   if (done.ok()) return;  // reads still worked, so the outcome was found out at once
-  const std::optional<CommitResult> unknown = UnknownCommitOf(done.status());
-  ASSERT_TRUE(unknown.has_value()) << done.status();
-  const absl::StatusOr<CommitResult> resolved = cluster->Resolve(*unknown);
+  const std::optional<CommitResult> unknown = GetUnknownCommit(done);
+  ASSERT_TRUE(unknown.has_value()) << done;
+  const absl::StatusOr<CommitResult> resolved = cluster.Resolve(*unknown);
   ASSERT_THAT(resolved, IsOk());
   EXPECT_TRUE(resolved->committed());
 }

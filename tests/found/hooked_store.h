@@ -6,12 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "percolator/oracle.h"
-#include "percolator/store.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/forwarding.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/store.h"
 
 namespace percolator {
 
@@ -27,10 +28,11 @@ class StepOracle : public Oracle {
   std::atomic<int> failures{0};
 };
 
-// Passes everything on, but for what a test wants done otherwise.
-class HookedStore : public Store {
+// Forwards every call, except what a test wants to be different.
+class HookedStore : public ForwardingStore {
  public:
-  explicit HookedStore(Store* store) : store_(store) {}
+  // `store` must outlive this.
+  explicit HookedStore(Store* store) : ForwardingStore(Borrow(store)) {}
 
   std::function<absl::StatusOr<JointResult>(const JointMutation&, Oracle*)> together;
   std::function<void(const std::vector<RowMutation>&)> before_mutate;
@@ -38,38 +40,28 @@ class HookedStore : public Store {
   std::atomic<bool> down{false};
   std::atomic<int> asked_for_safe_point{0};
 
-  absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override { return store_->Read(reads); }
-  absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override { return store_->Scan(request); }
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override {
     if (down) return std::vector<absl::StatusOr<MutateResult>>(mutations.size(), absl::UnavailableError("down"));
     if (before_mutate) before_mutate(mutations);
-    return store_->Mutate(mutations);
+    return ForwardingStore::Mutate(mutations);
+  }
+  std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override {
+    return Store::MutateThenDraw(mutations);  // which calls Mutate
   }
   bool CanMutateTogether() const override { return true; }
   absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override {
     const auto hook = together;  // which may be replaced by itself
-    return hook ? hook(mutation, oracle) : store_->MutateTogether(mutation, oracle);
+    return hook ? hook(mutation, oracle) : ForwardingStore::MutateTogether(mutation, oracle);
   }
-  absl::Status RaiseSafePoint(Timestamp ts) override { return store_->RaiseSafePoint(ts); }
   absl::StatusOr<Timestamp> SafePoint() override {
     ++asked_for_safe_point;
-    return store_->SafePoint();
+    return ForwardingStore::SafePoint();
   }
-  absl::StatusOr<Timestamp> SafePointOfReads() override { return store_->SafePointOfReads(); }
-  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override {
-    return store_->SampleRowKeys(name);
-  }
-  absl::Status CreateTable(const TableInfo& info) override { return store_->CreateTable(info); }
-  absl::Status DropTable(const std::string& name) override { return store_->DropTable(name); }
   absl::StatusOr<std::vector<TableInfo>> ListTables() override {
-    auto tables = store_->ListTables();
+    auto tables = ForwardingStore::ListTables();
     if (after_list) std::exchange(after_list, nullptr)();
     return tables;
   }
-  absl::Status Close() override { return store_->Close(); }
-
- private:
-  Store* const store_;
 };
 
 }  // namespace percolator

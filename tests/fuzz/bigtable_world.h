@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/base/strings.h"
 #include "src/rpc/server/bigtable_mutate.h"
 #include "src/rpc/server/bigtable_read.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "percolator/oracle.h"
-#include "percolator/store.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/convert.h"
 #include "tests/fuzz/check.h"
 
@@ -37,6 +37,7 @@ class Requests {
   ScanRequest Scan() {
     ScanRequest scan{Table(), {Name(), {}}, Selectors(), bytes_.ConsumeIntegralInRange<size_t>(0, 3)};
     if (bytes_.ConsumeBool()) scan.rows.limit = Name();
+    scan.reverse = bytes_.ConsumeBool();
     return scan;
   }
   RowMutation Change(bool together) {

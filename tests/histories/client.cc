@@ -36,15 +36,15 @@ CellWrite WriteOf(const CellName& cell, const BufferedWrite& write, const CellNa
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Client>> Client::Start(std::string name, const ClusterParts& parts, Network* network,
+absl::StatusOr<std::unique_ptr<Client>> Client::Start(std::string name, const Parts& parts, Network* network,
                                                       const ClusterOptions& options) {
   std::unique_ptr<Client> client(new Client(std::move(name), parts, network));
-  ClusterParts own = parts;
-  own.store = &client->store_;
-  absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Assemble(own, options);
+  Parts own = parts;
+  own.store = Borrow(&client->store_);
+  absl::StatusOr<Cluster> cluster = Assemble(std::move(own), options);
   if (!cluster.ok()) return cluster.status();
-  client->cluster_ = *std::move(cluster);
-  client->transaction_ = std::make_unique<Transaction>(client->cluster_.get(), TransactionOptions{.deadline = kLong});
+  client->cluster_ = *cluster;
+  client->transaction_ = std::make_unique<Transaction>(*cluster, TransactionOptions{.timeout = kLong});
   return client;
 }
 
@@ -57,7 +57,7 @@ absl::Status Client::Begin() {
 
 absl::Status Client::OpenSnapshot(std::optional<Timestamp> ts) {
   transaction_.reset();
-  absl::StatusOr<Snapshot> snapshot = ts.has_value() ? cluster_->AsOf(*ts) : cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = ts.has_value() ? cluster_->GetSnapshotAt(*ts) : cluster_->GetSnapshot();
   if (!snapshot.ok()) return snapshot.status();
   snapshot_.emplace(*std::move(snapshot));
   start_ts_ = snapshot_->timestamp();
@@ -86,6 +86,7 @@ absl::Status Client::BuildWrites() {
   if (transaction_ == nullptr || transaction_->core().writes().empty()) {
     return absl::InvalidArgumentError("the transaction has written nothing");
   }
+  if (absl::Status s = transaction_->status(); !s.ok()) return s;
   writes_.start_ts = start_ts_;
   const Duration age = env().runtime->Elapsed() - begun_;
   const CellName* primary = nullptr;

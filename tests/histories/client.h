@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/cluster.h"
+#include "percolator/spi/assemble.h"
 #include "percolator/transaction.h"
 #include "src/txn/background.h"
 #include "src/txn/engine.h"
@@ -27,8 +28,8 @@ namespace percolator {
 
 class Client {
  public:
-  // `parts.store` is what `store` reaches.
-  static absl::StatusOr<std::unique_ptr<Client>> Start(std::string name, const ClusterParts& parts, Network* network,
+  // `parts.store` is what `store` reaches. The parts must outlive the client.
+  static absl::StatusOr<std::unique_ptr<Client>> Start(std::string name, const Parts& parts, Network* network,
                                                        const ClusterOptions& options);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -88,8 +89,8 @@ class Client {
   bool holds = false;
 
  private:
-  Client(std::string name, const ClusterParts& parts, Network* network)
-      : name_(std::move(name)), store_(parts.store, network, parts.runtime) {}
+  Client(std::string name, const Parts& parts, Network* network)
+      : name_(std::move(name)), store_(parts.store.get(), network, parts.runtime.get()) {}
 
   Deadline CallDeadline() { return {env().runtime, env().options.call_timeout}; }
   absl::Status BuildWrites();
@@ -97,7 +98,7 @@ class Client {
 
   const std::string name_;
   ClientStore store_;
-  std::unique_ptr<Cluster> cluster_;
+  std::optional<Cluster> cluster_;
   std::unique_ptr<Transaction> transaction_;
   std::optional<Snapshot> snapshot_;
   Timestamp start_ts_;

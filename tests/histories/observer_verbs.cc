@@ -80,8 +80,8 @@ Player::Answer Player::Notify(const Words& words) {
   const absl::StatusOr<Client*> client = FindWriter(words[0]);
   const absl::StatusOr<CellName> cell = FindCell(words[1]);
   if (!client.ok() || !cell.ok()) return client.ok() ? cell.status() : client.status();
-  const absl::Status notified = (*client)->transaction()->Notify(cell->table, cell->row, cell->column);
-  return notified.ok() ? "" : StrCat(words[0], ": ", ErrorText(notified));
+  (*client)->transaction()->Notify(*cell);
+  return WriteErrorText(*client);
 }
 
 // --- Runs
@@ -121,16 +121,21 @@ absl::Status Player::RunScripted(Client* worker, const ScriptedObserver& observe
   const CellName& target = observer.target;
   if (observer.action == "nothing") return absl::OkStatus();
   if (observer.action == "fail") return absl::InternalError("broken");
-  if (observer.action == "notify") return t.Notify(target.table, target.row, target.column);
-  const CellName& source = observer.action == "copy" ? cell : target;
-  const absl::StatusOr<std::optional<std::string>> value = t.Get(source.table, source.row, source.column);
+  if (observer.action == "notify") {
+    t.Notify(target);
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<std::optional<std::string>> value = t.Get(observer.action == "copy" ? cell : target);
   if (!value.ok()) return value.status();
   if (observer.action == "count") {
     const int number = value->has_value() ? ParseNumber(**value).value_or(0) : 0;
-    return t.Set(target.table, target.row, target.column, std::to_string(number + 1));
+    t.Set(target, std::to_string(number + 1));
+  } else if (value->has_value()) {
+    t.Set(target, **value);
+  } else {
+    t.Delete(target);
   }
-  if (!value->has_value()) return t.Delete(target.table, target.row, target.column);
-  return t.Set(target.table, target.row, target.column, **value);
+  return absl::OkStatus();
 }
 
 Player::Answer Player::OutcomeText(const RunOutcome& outcome) {

@@ -16,10 +16,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/oracle.h"
-#include "percolator/store.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/runtime.h"
+#include "percolator/spi/store.h"
 #include "src/coord/local_coordinator.h"
 #include "src/txn/verdict.h"
 

@@ -17,7 +17,7 @@ constexpr Duration kShort = std::chrono::milliseconds(50);
 
 ClusterOptions OptionsOf(const Variant& variant) {
   ClusterOptions options;
-  options.commit_in_one_step = variant.in_one_step;
+  options.one_step_commit = variant.in_one_step;
   options.lock_lease = Player::kLease;
   options.call_timeout = Player::kCallTimeout;
   options.gc_retention = Player::kRetention;
@@ -133,7 +133,7 @@ absl::Status Player::OpenStore() {
 
 absl::StatusOr<std::unique_ptr<Store>> Player::OpenOnDisk() {
   if (!folder_.has_value()) folder_.emplace();
-  RocksStoreOptions options;
+  RocksOptions options;
   options.durability = Durability::kNoSync;
   options.block_cache_bytes = 1 << 20;
   options.write_buffer_bytes = 1 << 20;
@@ -189,10 +189,12 @@ absl::Status Player::CheckRules() {
 
 // --- Who and what is meant
 
-ClusterParts Player::Parts() { return {store_.get(), &oracle_, &coordinator_, &runtime_}; }
+Parts Player::SharedParts() {
+  return {Borrow(store_.get()), Borrow(&oracle_), Borrow(&coordinator_), Borrow(&runtime_)};
+}
 
 absl::StatusOr<Client*> Player::StartClient(const std::string& name) {
-  absl::StatusOr<std::unique_ptr<Client>> client = Client::Start(name, Parts(), &network_, OptionsOf(variant_));
+  absl::StatusOr<std::unique_ptr<Client>> client = Client::Start(name, SharedParts(), &network_, OptionsOf(variant_));
   if (!client.ok()) return client.status();
   return clients_.emplace_back(*std::move(client)).get();
 }
@@ -262,7 +264,7 @@ std::string Player::NoteOf(Client* client, Duration waited) {
 }
 
 std::string Player::ErrorText(const absl::Status& status) {
-  if (const std::optional<Conflict> conflict = ConflictOf(status)) {
+  if (const std::optional<Conflict> conflict = GetConflict(status)) {
     const std::string other = stamps_.TransactionName(conflict->other_start_ts);
     switch (conflict->kind) {
       case Conflict::Kind::kNewerWrite:
@@ -274,7 +276,7 @@ std::string Player::ErrorText(const absl::Status& status) {
         return "rolled back";
     }
   }
-  if (UnknownCommitOf(status).has_value()) return "unknown";
+  if (GetUnknownCommit(status).has_value()) return "unknown";
   if (IsSnapshotTooOld(status)) return "older than the safe point";
   if (absl::IsDeadlineExceeded(status)) return "locked, waited in vain";
   if (absl::IsUnavailable(status)) return "the store does not answer";
@@ -294,6 +296,11 @@ Player::Answer Player::ResultText(const CommitResult& result, std::optional<int>
       return "unknown";
   }
   return "";
+}
+
+std::string Player::WriteErrorText(Client* client) {
+  const absl::Status status = client->transaction()->status();
+  return status.ok() ? "" : StrCat(client->name(), ": ", ErrorText(status));
 }
 
 std::string Player::ValuesText(const Words& names, const std::vector<std::optional<std::string>>& values) {

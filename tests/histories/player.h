@@ -19,7 +19,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/cluster.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/mutex.h"
 #include "src/observe/quarantine.h"
 #include "src/observe/registry.h"
 #include "src/observe/run.h"
@@ -82,7 +83,8 @@ class Player {
   absl::Status CheckRules();
 
   // --- Who and what is meant.
-  ClusterParts Parts();
+  // Returns the parts that the clusters of all clients share.
+  Parts SharedParts();
   absl::StatusOr<Client*> StartClient(const std::string& name);
   // One that was begun; that lives; whose transaction or snapshot has not ended; whose transaction has not.
   absl::StatusOr<Client*> FindClient(const std::string& name);
@@ -99,6 +101,8 @@ class Player {
   std::string NoteOf(Client* client, Duration waited);
   std::string ErrorText(const absl::Status& status);
   Answer ResultText(const CommitResult& result, std::optional<int> number);
+  // Returns the text of the first failed write of the transaction, or an empty string if all succeeded.
+  std::string WriteErrorText(Client* client);
   std::string ValuesText(const Words& names, const std::vector<std::optional<std::string>>& values);
 
   // --- The verbs: those of transactions, in transaction_verbs.cc.

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/txn/lock.h"
 #include "src/txn/mark.h"
 #include "src/txn/write_record.h"

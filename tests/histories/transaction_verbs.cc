@@ -58,7 +58,7 @@ Player::Answer Player::Get(const Words& words) {
   const absl::StatusOr<std::vector<CellName>> cells = FindCells(words, 1);
   if (!cells.ok()) return cells.status();
   return Act(*client, [&]() -> Answer {
-    const absl::StatusOr<std::vector<std::optional<std::string>>> values = (*client)->view()->Get(*cells);
+    const absl::StatusOr<std::vector<std::optional<std::string>>> values = (*client)->view()->GetCells(*cells);
     if (!values.ok()) return ErrorText(values.status());
     return ValuesText({words.begin() + 1, words.end()}, *values);
   });
@@ -76,15 +76,13 @@ Player::Answer Player::Scan(const Words& words) {
   return Act(*client, [&]() -> Answer {
     std::vector<std::string> found;
     for (const std::string& table : cells_.tables()) {
-      const std::unique_ptr<RowIterator> rows = (*client)->view()->Scan({.table = table});
-      while (rows->Next()) {
-        for (const ScannedRow::Column& column : rows->row().columns) {
+      for (const absl::StatusOr<ScannedRow>& row : (*client)->view()->Scan(table)) {
+        if (!row.ok()) return ErrorText(row.status());
+        for (const ScannedRow::Column& column : row->columns) {
           if (predicate.has_value() && !predicate->Holds(column.value)) continue;
-          const std::string name = cells_.NameOf({table, rows->row().key, column.name});
-          found.push_back(StrCat(name, " = ", ValueText(column.value)));
+          found.push_back(StrCat(cells_.NameOf({table, row->key, column.name}), " = ", ValueText(column.value)));
         }
       }
-      if (!rows->status().ok()) return ErrorText(rows->status());
     }
     return found.empty() ? "nothing" : Joined(found, ", ");
   });
@@ -94,24 +92,24 @@ Player::Answer Player::Set(const Words& words) {
   const absl::StatusOr<Client*> client = FindWriter(words[0]);
   const absl::StatusOr<CellName> cell = FindCell(words[1]);
   if (!client.ok() || !cell.ok()) return client.ok() ? cell.status() : client.status();
-  const absl::Status set = (*client)->transaction()->Set(cell->table, cell->row, cell->column, ParseValue(words[2]));
-  return set.ok() ? "" : StrCat(words[0], ": ", ErrorText(set));
+  (*client)->transaction()->Set(*cell, ParseValue(words[2]));
+  return WriteErrorText(*client);
 }
 
 Player::Answer Player::Delete(const Words& words) {
   const absl::StatusOr<Client*> client = FindWriter(words[0]);
   const absl::StatusOr<CellName> cell = FindCell(words[1]);
   if (!client.ok() || !cell.ok()) return client.ok() ? cell.status() : client.status();
-  const absl::Status deleted = (*client)->transaction()->Delete(cell->table, cell->row, cell->column);
-  return deleted.ok() ? "" : StrCat(words[0], ": ", ErrorText(deleted));
+  (*client)->transaction()->Delete(*cell);
+  return WriteErrorText(*client);
 }
 
 Player::Answer Player::Verify(const Words& words) {
   const absl::StatusOr<Client*> client = FindWriter(words[0]);
   const absl::StatusOr<CellName> cell = FindCell(words[1]);
   if (!client.ok() || !cell.ok()) return client.ok() ? cell.status() : client.status();
-  const absl::Status verified = (*client)->transaction()->Verify(cell->table, cell->row, cell->column);
-  return verified.ok() ? "" : StrCat(words[0], ": ", ErrorText(verified));
+  (*client)->transaction()->Verify(*cell);
+  return WriteErrorText(*client);
 }
 
 Player::Answer Player::Commit(const Words& words) {
@@ -134,16 +132,19 @@ Player::Answer Player::Increment(const Words& words) {
   if (!client.ok() || !cell.ok()) return client.ok() ? cell.status() : client.status();
   return Act(*client, [&]() -> Answer {
     int runs = 0;
-    const absl::StatusOr<Timestamp> committed = (*client)->cluster().Transact([&](ReadWrite& t) -> absl::Status {
+    const auto increment = [&](ReadWrite& t) -> absl::Status {
       ++runs;
-      const absl::StatusOr<std::optional<std::string>> value = t.Get(cell->table, cell->row, cell->column);
+      const absl::StatusOr<std::optional<std::string>> value = t.Get(*cell);
       if (!value.ok()) return value.status();
       const int number = value->has_value() ? ParseNumber(**value).value_or(0) : 0;
-      return t.Set(cell->table, cell->row, cell->column, std::to_string(number + 1));
-    });
-    if (!committed.ok()) return ErrorText(committed.status());
-    if (absl::Status s = stamps_.Number(*committed); !s.ok()) return s;
-    return StrCat("committed ", stamps_.Text(*committed), " in run ", runs);
+      t.Set(*cell, std::to_string(number + 1));
+      return absl::OkStatus();
+    };
+    CommitResult result;
+    const absl::Status status = (*client)->cluster().Transact(increment, {}, &result);
+    if (!status.ok()) return ErrorText(status);
+    if (absl::Status s = stamps_.Number(result.commit_ts); !s.ok()) return s;
+    return StrCat("committed ", stamps_.Text(result.commit_ts), " in run ", runs);
   });
 }
 

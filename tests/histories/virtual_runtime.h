@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
 
 namespace percolator {
 

@@ -234,7 +234,7 @@ Player::Answer Player::History(const Words& words) {
     const absl::Status opened = (*client)->OpenSnapshot(ts);
     std::string text = opened.ok() ? "" : ErrorText(opened);
     if (opened.ok()) {
-      const absl::StatusOr<std::vector<std::optional<std::string>>> values = (*client)->view()->Get(*cells);
+      const absl::StatusOr<std::vector<std::optional<std::string>>> values = (*client)->view()->GetCells(*cells);
       text = values.ok() ? ValuesText(words, *values) : ErrorText(values.status());
     }
     if (text != last) lines.push_back(StrCat("@", number, ": ", text));

@@ -7,15 +7,23 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/store.h"
 #include "src/base/strings.h"
-#include "src/coord/local_coordinator.h"
 #include "src/oracle/local_oracle.h"
 #include "src/txn/columns.h"
 #include "tests/testing/status_matchers.h"
@@ -42,7 +50,7 @@ class AtMostOnce : public ::testing::TestWithParam<Mode> {
  protected:
   void SetUp() override {
     if (GetParam().on_disk) {
-      RocksStoreOptions options;
+      RocksOptions options;
       options.durability = Durability::kNoSync;
       absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir_.path() + "/store", options);
       ASSERT_THAT(store, IsOk());
@@ -55,21 +63,21 @@ class AtMostOnce : public ::testing::TestWithParam<Mode> {
     oracle_ = *std::move(oracle);
     coordinator_ = NewLocalCoordinator(oracle_.get());
     ClusterOptions options;
-    options.commit_in_one_step = GetParam().one_step;
+    options.one_step_commit = GetParam().one_step;
     options.gc_period = Duration(0);
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster =
-        Cluster::Assemble({store_.get(), oracle_.get(), coordinator_.get()}, options);
+    absl::StatusOr<Cluster> cluster = Assemble({store_, oracle_, coordinator_}, options);
     ASSERT_THAT(cluster, IsOk());
-    cluster_ = *std::move(cluster);
+    cluster_ = *cluster;
     ASSERT_THAT(cluster_->CreateTable("docs"), IsOk());
   }
 
   // Counts in `column` of the changed cell's row how often it committed.
   static ObserverFunction CountIn(const std::string& column) {
     return [column](ReadWrite& t, const Notification& n) -> absl::Status {
-      const auto old = t.Get(n.cell.table, n.cell.row, column);
+      const auto old = t.Get({n.cell.table, n.cell.row, column});
       if (!old.ok()) return old.status();
-      return t.Set(n.cell.table, n.cell.row, column, std::to_string(old->has_value() ? std::stoi(**old) + 1 : 1));
+      t.Set({n.cell.table, n.cell.row, column}, std::to_string(old->has_value() ? std::stoi(**old) + 1 : 1));
+      return absl::OkStatus();
     };
   }
 
@@ -77,10 +85,10 @@ class AtMostOnce : public ::testing::TestWithParam<Mode> {
     WorkerOptions options;
     options.threads = 2;
     options.scan_period = std::chrono::milliseconds(20);
-    options.first_retry = std::chrono::milliseconds(1);
+    options.min_retry_delay = std::chrono::milliseconds(1);
     options.claims = false;
     for (int i = 0; i < kWorkers; ++i) {
-      workers_.push_back(std::make_unique<Worker>(cluster_.get(), options));
+      workers_.push_back(std::make_unique<Worker>(*cluster_, options));
       for (const char* name : {"first", "second"}) {
         workers_.back()->Observe(
             {.name = name, .table = "docs", .column = "contents", .run = CountIn(StrCat("by_", name))});
@@ -97,7 +105,7 @@ class AtMostOnce : public ::testing::TestWithParam<Mode> {
         for (int i = 0; i < kWrites; ++i) {
           const std::string row = StrCat("d", (w + i) % kRows);
           EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) {
-            return i % 7 == 0 ? t.Delete("docs", row, "contents") : t.Set("docs", row, "contents", StrCat(w, " ", i));
+            i % 7 == 0 ? t.Delete({"docs", row, "contents"}) : t.Set({"docs", row, "contents"}, StrCat(w, " ", i));
           }),
                       IsOk());
         }
@@ -114,10 +122,10 @@ class AtMostOnce : public ::testing::TestWithParam<Mode> {
   }
 
   TempDir dir_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<Oracle> oracle_;
-  std::unique_ptr<Coordinator> coordinator_;
-  std::unique_ptr<Cluster> cluster_;
+  std::shared_ptr<Store> store_;
+  std::shared_ptr<Oracle> oracle_;
+  std::shared_ptr<Coordinator> coordinator_;
+  std::optional<Cluster> cluster_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 
@@ -131,7 +139,7 @@ TEST_P(AtMostOnce, EightWorkersWithoutClaims) {
   Write();
   ASSERT_THAT(workers_[0]->WaitUntilIdle(std::chrono::seconds(120)), IsOk());
   for (const auto& worker : workers_) EXPECT_THAT(worker->Stop(), IsOk());
-  absl::StatusOr<Snapshot> view = cluster_->Now();
+  absl::StatusOr<Snapshot> view = cluster_->GetSnapshot();
   ASSERT_THAT(view, IsOk());
   for (const std::string name : {"first", "second"}) {
     size_t acks = 0;
@@ -140,19 +148,19 @@ TEST_P(AtMostOnce, EightWorkersWithoutClaims) {
       const size_t changes = Records(row, "contents");
       const size_t of_row = Records(row, AckColumn("contents", name));
       EXPECT_LE(of_row, changes);
-      EXPECT_EQ(view->Get("docs", row, "by_" + name).value(), std::to_string(of_row));
+      EXPECT_EQ(view->Get({"docs", row, "by_" + name}).value(), std::to_string(of_row));
       acks += of_row;
     }
     int64_t commits = 0;
     for (const auto& worker : workers_) {
-      for (const ObserverMetrics& metrics : worker->Metrics()) {
+      for (const ObserverMetrics& metrics : worker->metrics()) {
         if (metrics.name == name) commits += metrics.commits;
       }
     }
     EXPECT_EQ(static_cast<size_t>(commits), acks);
   }
   EXPECT_THAT(Audit(store_.get()), IsEmpty());
-  EXPECT_EQ(cluster_->NotificationBacklog().value().cells, 0U);
+  EXPECT_EQ(cluster_->CountNotifications().value().cells, 0U);
 }
 
 }  // namespace

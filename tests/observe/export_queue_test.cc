@@ -5,16 +5,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/cluster.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/forwarding.h"
+#include "percolator/spi/store.h"
 #include "src/observe/journal.h"
+#include "tests/observe/eventually.h"
 #include "tests/observe/queue_fixture.h"
 #include "tests/testing/status_matchers.h"
 
@@ -76,42 +86,72 @@ class Outside {
   std::vector<Export> received_;
 };
 
+// Holds the first commit that numbers entries until LetGo is called. Its transaction has read the entries by then.
+class HoldingStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+
+  bool holds() const { return holds_; }
+  void LetGo() { let_go_ = true; }
+
+  std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override {
+    MaybeHold(mutations);
+    return ForwardingStore::MutateThenDraw(mutations);
+  }
+  absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override {
+    MaybeHold(mutation.rows);
+    return ForwardingStore::MutateTogether(mutation, oracle);
+  }
+
+ private:
+  void MaybeHold(const std::vector<RowMutation>& rows) {
+    const bool numbers =
+        std::any_of(rows.begin(), rows.end(), [](const RowMutation& row) { return row.row.starts_with("s/"); });
+    if (!numbers || holds_.exchange(true)) return;
+    EXPECT_TRUE(Eventually([this] { return let_go_.load(); }));
+  }
+
+  std::atomic<bool> holds_ = false;
+  std::atomic<bool> let_go_ = false;
+};
+
 class ExportQueueTest : public QueueTest {
  protected:
   ExportQueueTest() {
-    EXPECT_THAT(cluster_->CreateTable("exports", ExportQueue::Schema()), IsOk());
-    EXPECT_THAT(cluster_->CreateTable("accounts"), IsOk());
+    EXPECT_THAT(ExportQueue("exports").EnsureTable(cluster_), IsOk());
+    EXPECT_THAT(cluster_.CreateTable("accounts"), IsOk());
   }
 
-  std::unique_ptr<Worker> NewWorker(const ExportQueue& queue) {
-    return StartWorker(queue.Observers(outside_.function()));
+  std::unique_ptr<Worker> NewWorker(const ExportQueue& queue, const WorkerOptions& options = Quick()) {
+    return StartWorker([&](Worker& worker) { queue.Attach(worker, outside_.function()); }, options);
   }
   // Adds one to an account, and exports what it is then.
   absl::Status Deposit(const ExportQueue& queue, const std::string& account) {
-    return cluster_
-        ->Transact([&](ReadWrite& t) -> absl::Status {
-          const auto balance = t.Get("accounts", account, "balance");
-          if (!balance.ok()) return balance.status();
-          const std::string next = std::to_string(std::stoi(balance->value_or("0")) + 1);
-          if (absl::Status s = t.Set("accounts", account, "balance", next); !s.ok()) return s;
-          return queue.Add(t, account, next);
-        })
-        .status();
+    return cluster_.Transact([&](ReadWrite& t) -> absl::Status {
+      const auto balance = t.Get({"accounts", account, "balance"});
+      if (!balance.ok()) return balance.status();
+      const std::string next = std::to_string(std::stoi(balance->value_or("0")) + 1);
+      t.Set({"accounts", account, "balance"}, next);
+      queue.Add(t, account, next);
+      return absl::OkStatus();
+    });
   }
   absl::StatusOr<ExportQueue::Progress> ProgressOf(const ExportQueue& queue, uint32_t shard) {
-    Snapshot now = *cluster_->Now();
-    return queue.ProgressOf(now, shard);
+    return queue.GetProgress(*cluster_.GetSnapshot(), shard);
   }
   // Rows of the queue that begin with it.
   size_t Rows(const std::string& prefix) {
-    absl::StatusOr<Snapshot> now = cluster_->Now();
-    const auto rows = now->Scan({.table = "exports", .rows = RowRange::Prefix(prefix)});
     size_t count = 0;
-    while (rows->Next()) ++count;
+    for (const absl::StatusOr<ScannedRow>& row :
+         cluster_.GetSnapshot()->Scan("exports", {.rows = RowRange::Prefix(prefix)})) {
+      EXPECT_THAT(row, IsOk());
+      ++count;
+    }
     return count;
   }
-  static Notification NumberAt(Timestamp ts) { return EpochOf(ts, "exports", "number"); }
-  static Notification DeliverShard0() { return {{"exports", "q/00000000", "deliver"}, {}}; }
+  std::optional<std::string> Get(const std::string& row, const std::string& column) {
+    return cluster_.GetSnapshot()->Get({"exports", row, column}).value();
+  }
 
   Outside outside_;
 };
@@ -156,10 +196,10 @@ TEST_P(ExportQueueTest, ArrivesInOrder) {
 TEST_P(ExportQueueTest, WithinATransactionAsAdded) {
   const ExportQueue queue("exports", {.batch = 2});
   const auto worker = NewWorker(queue);
-  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) -> absl::Status {
-    for (const std::string& number : UpTo(7)) EXPECT_THAT(queue.Add(t, "key", number), IsOk());
-    for (const std::string& number : UpTo(5)) EXPECT_THAT(queue.Add(t, number), IsOk());
-    return absl::OkStatus();
+  ASSERT_THAT(cluster_.Transact([&](ReadWrite& t) {
+    for (const std::string& number : UpTo(7)) queue.Add(t, "key", number);
+    for (const std::string& number : UpTo(5)) queue.Add(t, number);
+    EXPECT_THAT(t.status(), IsOk());
   }),
               IsOk());
   ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
@@ -170,8 +210,9 @@ TEST_P(ExportQueueTest, WithinATransactionAsAdded) {
 TEST_P(ExportQueueTest, WhatIsNotCommittedIsNotDelivered) {
   const ExportQueue queue("exports");
   const auto worker = NewWorker(queue);
-  EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) -> absl::Status {
-    EXPECT_THAT(queue.Add(t, "a", "1"), IsOk());
+  EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) -> absl::Status {
+    queue.Add(t, "a", "1");
+    EXPECT_THAT(t.status(), IsOk());
     return absl::CancelledError("changed my mind");
   }),
               StatusIs(absl::StatusCode::kCancelled));
@@ -184,13 +225,14 @@ TEST_P(ExportQueueTest, Bytes) {
   const ExportQueue queue("exports", {.shards = 1});
   const Timestamp ts = Add(queue, std::string("k\0", 2), "payload");
   const std::string row = "j/00000000/" + Hex(ts.value());
-  EXPECT_EQ(cluster_->Now()->Get("exports", row, "entries").value(), std::string("\1k\0\xff\0\1payload\0\1", 15));
-  const ObserverFunction number = queue.Observers(outside_.function())[0].run;
-  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return number(t, NumberAt(ts)); }), IsOk());
-  EXPECT_EQ(cluster_->Now()->Get("exports", row, "entries").value(), std::nullopt);
-  EXPECT_EQ(cluster_->Now()->Get("exports", "s/00000000/0000000000000001", "entry").value(),
-            std::string("k\0\xff\0\1payload", 12));
-  EXPECT_EQ(cluster_->Now()->Get("exports", "q/00000000", "numbered").value(), "1");
+  EXPECT_EQ(Get(row, "entries"), std::string("\1k\0\xff\0\1payload\0\1", 15));
+  outside_.FailEvery(1);  // what is numbered stays
+  const auto worker = NewWorker(queue);
+  ASSERT_THAT(cluster_.Transact([&](ReadWrite& t) { return queue.NotifyAll(t); }), IsOk());
+  ASSERT_TRUE(Eventually([&] { return outside_.calls() > 0; }));
+  EXPECT_EQ(Get(row, "entries"), std::nullopt);
+  EXPECT_EQ(Get("s/00000000/0000000000000001", "entry"), std::string("k\0\xff\0\1payload", 12));
+  EXPECT_EQ(Get("q/00000000", "numbered"), "1");
 }
 
 TEST(JournalTest, NumbersInRowKeysHaveAllTheirDigits) {
@@ -199,54 +241,69 @@ TEST(JournalTest, NumbersInRowKeysHaveAllTheirDigits) {
 }
 
 TEST_P(ExportQueueTest, TwoThatNumberTheSame) {
+  absl::StatusOr<Parts> parts = OpenParts("memory:");
+  ASSERT_THAT(parts, IsOk());
+  const auto store = std::make_shared<HoldingStore>(parts->store);
+  parts->store = store;
+  cluster_ = Assemble(*parts, Options()).value();
   const ExportQueue queue("exports", {.shards = 1});
-  const Timestamp ts = Add(queue, "a", "1");
-  const ObserverFunction number = queue.Observers(outside_.function())[0].run;
-  Transaction one(cluster_.get());
-  Transaction two(cluster_.get());
-  ASSERT_THAT(number(one, NumberAt(ts)), IsOk());
-  ASSERT_THAT(number(two, NumberAt(ts)), IsOk());
-  EXPECT_TRUE(one.Commit().committed());
-  EXPECT_TRUE(IsConflict(two.Commit().status));
+  ASSERT_THAT(queue.EnsureTable(cluster_), IsOk());
+  const auto one = NewWorker(queue, WithoutClaims());
+  Add(queue, "a", "1");
+  ASSERT_TRUE(Eventually([&] { return store->holds(); }));
+  one->Pause();  // takes up nothing after this run
+  const auto two = NewWorker(queue, WithoutClaims());
+  ASSERT_TRUE(Eventually([&] { return outside_.size() == 1; }));
   EXPECT_EQ(ProgressOf(queue, 0)->numbered, 1U);
+  store->LetGo();
+  ASSERT_TRUE(Eventually([&] { return MetricsOf(*one, "number-exports").conflicts == 1; }));
+  one->Resume();
+  ASSERT_THAT(one->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(ProgressOf(queue, 0)->numbered, 1U);
+  EXPECT_EQ(outside_.size(), 1U);
 }
 
-// The first is notified in an epoch of its own; whoever comes for the second must not overtake it.
+// The first message is in an epoch that is not notified. A run for the epoch of the second must not overtake it.
 TEST_P(ExportQueueTest, AcrossEpochs) {
   const ExportQueue queue("exports", {.shards = 1});
   Add(queue, "a", "1");
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  const Timestamp second = Add(queue, "a", "2");
-  const std::vector<ObserverSpec> observers = queue.Observers(outside_.function());
-  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return observers[0].run(t, NumberAt(second)); }), IsOk());
-  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return observers[1].run(t, DeliverShard0()); }), IsOk());
+  const auto worker = NewWorker(queue);
+  Add(queue, "a", "2");
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
   EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1", "2"));
 }
 
-// As by a worker that dies between the delivery and its commit.
+// A worker may die between a delivery and its commit. Here the commit fails because of another write.
 TEST_P(ExportQueueTest, ADeliveryThatIsNotAcknowledgedComesAgain) {
   const ExportQueue queue("exports", {.shards = 1});
-  const Timestamp ts = Add(queue, "a", "1");
-  const std::vector<ObserverSpec> observers = queue.Observers(outside_.function());
-  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return observers[0].run(t, NumberAt(ts)); }), IsOk());
-  {
-    Transaction dies(cluster_.get());
-    ASSERT_THAT(observers[1].run(dies, DeliverShard0()), IsOk());
-  }
-  EXPECT_EQ(outside_.calls(), 1);
-  EXPECT_EQ(ProgressOf(queue, 0)->delivered, 0U);
-  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return observers[1].run(t, DeliverShard0()); }), IsOk());
+  const auto deliver = [&](const Export& entry) {
+    EXPECT_EQ(ProgressOf(queue, 0)->delivered, 0U);
+    absl::Status delivered = outside_.Deliver(entry);
+    if (outside_.calls() == 1) {
+      EXPECT_THAT(cluster_.Transact([](ReadWrite& t) { t.Set({"exports", "q/00000000", "delivered"}, "0"); }), IsOk());
+    }
+    return delivered;
+  };
+  const auto worker = StartWorker([&](Worker& w) { queue.Attach(w, deliver); });
+  Add(queue, "a", "1");
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(MetricsOf(*worker, "deliver-exports").conflicts, 1);
   EXPECT_EQ(outside_.calls(), 2);
   EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
-  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return observers[1].run(t, DeliverShard0()); }), IsOk());
+  EXPECT_EQ(ProgressOf(queue, 0)->delivered, 1U);
+  // Nothing is left for another run.
+  ASSERT_THAT(cluster_.Transact([](ReadWrite& t) { t.Notify({"exports", "q/00000000", "deliver"}); }), IsOk());
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
   EXPECT_EQ(outside_.calls(), 2);
 }
 
 TEST_P(ExportQueueTest, OneThatCommitsLateArrives) {
   const ExportQueue queue("exports", {.shards = 1, .batch = 2, .longest_transaction = Duration(0)});
   const auto worker = NewWorker(queue);
-  Transaction late(cluster_.get());
-  for (const std::string& number : UpTo(5)) ASSERT_THAT(queue.Add(late, "late", number), IsOk());
+  Transaction late(cluster_);
+  for (const std::string& number : UpTo(5)) queue.Add(late, "late", number);
+  ASSERT_THAT(late.status(), IsOk());
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   Add(queue, "a", "1");
   ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
@@ -286,8 +343,7 @@ TEST_P(ExportQueueTest, AnOutsideSystemThatIsAwayForLong) {
   outside_.FailEvery(1);
   const auto worker = NewWorker(queue);
   Add(queue, "a", "1");
-  for (int i = 0; i < 60'000 && outside_.calls() < 40; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_GE(outside_.calls(), 40);
+  EXPECT_TRUE(Eventually([&] { return outside_.calls() >= 40; }));
   const auto quarantined = worker->ListQuarantine();
   ASSERT_THAT(quarantined, IsOk());
   EXPECT_THAT(*quarantined, IsEmpty());
@@ -302,7 +358,7 @@ TEST_P(ExportQueueTest, AddedBeforeThereWasAWorker) {
   const auto worker = NewWorker(queue);
   ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
   EXPECT_EQ(outside_.size(), 0U);
-  ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return queue.NotifyAll(t); }), IsOk());
+  ASSERT_THAT(cluster_.Transact([&](ReadWrite& t) { return queue.NotifyAll(t); }), IsOk());
   ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
   EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
 }

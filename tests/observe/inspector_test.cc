@@ -1,10 +1,17 @@
 // Inspector: what people who operate a cluster look at. percolator/inspect.h.
 
 #include <atomic>
-#include <memory>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "percolator/inspect.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/store.h"
 #include "tests/observe/worker_fixture.h"
 
 namespace percolator {
@@ -19,7 +26,7 @@ using ::testing::SizeIs;
 class InspectorTest : public WorkerFixture {
  protected:
   void StartAndStop(ObserverSpec spec) {
-    Worker worker(cluster_.get(), Options());
+    Worker worker(*cluster_, Options());
     worker.Observe(std::move(spec));
     ASSERT_THAT(worker.Start(), IsOk());
     EXPECT_THAT(worker.Stop(), IsOk());
@@ -29,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, InspectorTest, kClusterKinds, KindName);
 
 TEST_P(InspectorTest, TablesAndObservers) {
   ASSERT_THAT(cluster_->CreateTable("plain"), IsOk());
-  Inspector inspector(cluster_.get());
+  Inspector inspector(*cluster_);
   EXPECT_THAT(inspector.ListObservers().value(), IsEmpty());
   StartAndStop(Spec("parse", "contents", Nothing));
   EXPECT_THAT(inspector.ListObservers().value(),
@@ -43,7 +50,7 @@ TEST_P(InspectorTest, TablesAndObservers) {
 
 TEST_P(InspectorTest, CellsOfARowInWords) {
   {
-    Worker worker(cluster_.get(), Options());
+    Worker worker(*cluster_, Options());
     worker.Observe(Spec("parse", "contents", Nothing));
     ASSERT_THAT(worker.Start(), IsOk());
     Set("d", "contents", "v");
@@ -51,7 +58,7 @@ TEST_P(InspectorTest, CellsOfARowInWords) {
   }
   Set("d", "contents", "w");
   std::string text;
-  const std::vector<Cell> cells = Inspector(cluster_.get()).ReadCells("docs", "d").value();
+  const std::vector<Cell> cells = Inspector(*cluster_).ReadCells("docs", "d").value();
   for (const Cell& cell : cells) {
     text += StrCat(DescribeColumn(cell.column), " ", FamilyName(cell.family), ": ", DescribeCell(cell), "\n");
   }
@@ -66,7 +73,7 @@ TEST_P(InspectorTest, NotificationsWait) {
   Set("a", "contents", "v");
   Set("b", "contents", "v");
   Set("b", "other", "v");
-  Inspector inspector(cluster_.get());
+  Inspector inspector(*cluster_);
   const std::vector<WaitingNotification> waiting = inspector.ListNotifications().value();
   ASSERT_THAT(waiting, SizeIs(2));
   EXPECT_EQ(waiting[0].cell, (CellName{"docs", "a", "contents"}));
@@ -80,17 +87,17 @@ TEST_P(InspectorTest, NotificationsWait) {
 
 TEST_P(InspectorTest, QuarantineWithoutAWorker) {
   {
-    Worker worker(cluster_.get(), Options());
+    Worker worker(*cluster_, Options());
     ObserverSpec fails =
         Spec("parse", "contents", [](ReadWrite&, const Notification&) { return absl::InternalError("no"); });
-    fails.attempts = 1;
+    fails.max_attempts = 1;
     worker.Observe(fails);
     ASSERT_THAT(worker.Start(), IsOk());
     Set("a", "contents", "v");
     Set("b", "contents", "v");
     ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   }
-  Inspector inspector(cluster_.get());
+  Inspector inspector(*cluster_);
   const std::vector<Quarantined> entries = inspector.ListQuarantine().value();
   ASSERT_THAT(entries, SizeIs(2));
   EXPECT_THAT(inspector.Replay(entries[0]), IsOk());
@@ -105,7 +112,7 @@ TEST_P(InspectorTest, QuarantineWithoutAWorker) {
 }
 
 TEST_P(InspectorTest, TheSafePoint) {
-  Inspector inspector(cluster_.get());
+  Inspector inspector(*cluster_);
   EXPECT_EQ(inspector.SafePoint().value(), Timestamp());
   const Timestamp collected = cluster_->CollectGarbage().value();
   EXPECT_EQ(inspector.SafePoint().value(), collected);
@@ -113,7 +120,7 @@ TEST_P(InspectorTest, TheSafePoint) {
 
 TEST_P(InspectorTest, OfAClosedCluster) {
   ASSERT_THAT(cluster_->Close(), IsOk());
-  Inspector inspector(cluster_.get());
+  Inspector inspector(*cluster_);
   EXPECT_THAT(inspector.ListLocks(), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(inspector.ListTables(), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(inspector.ReadCells("docs", "d"), StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -138,15 +145,13 @@ class FalteringOracle final : public Oracle {
 };
 
 TEST(InspectorOracleTest, AnOracleThatIsAwayForAMomentIsAskedAgain) {
-  const std::unique_ptr<Store> store = NewMemoryStore();
   FalteringOracle oracle;
-  const std::unique_ptr<Coordinator> coordinator = NewLocalCoordinator(&oracle);
   ClusterOptions options;
   options.gc_period = Duration(0);
   options.lock_lease = std::chrono::minutes(10);  // nothing but this test draws timestamps
-  const auto cluster = Cluster::Assemble({store.get(), &oracle, coordinator.get()}, options).value();
-  ASSERT_THAT(cluster->CreateTable("t"), IsOk());
-  Inspector inspector(cluster.get());
+  const Cluster cluster = Assemble({NewMemoryStore(), Borrow(&oracle), NewLocalCoordinator(&oracle)}, options).value();
+  ASSERT_THAT(cluster.CreateTable("t"), IsOk());
+  Inspector inspector(cluster);
   oracle.failures = 2;
   EXPECT_THAT(inspector.ListLocks(), IsOk());
   EXPECT_EQ(oracle.failures, 0);

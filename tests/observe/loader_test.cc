@@ -7,15 +7,23 @@
 
 #include <atomic>
 #include <chrono>
-#include <memory>
+#include <cstddef>
+#include <functional>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "percolator/cluster.h"
+#include "percolator/observer.h"
+#include "percolator/spi/runtime.h"
+#include "percolator/transaction.h"
 #include "src/observe/loader_core.h"
+#include "tests/observe/eventually.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -24,45 +32,37 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 60'000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  return false;
-}
-
 class LoaderTest : public ::testing::Test {
  protected:
-  LoaderTest() : cluster_(Cluster::Open("memory:").value()) { EXPECT_THAT(cluster_->CreateTable("documents"), IsOk()); }
+  LoaderTest() : cluster_(Cluster::Open("memory:").value()) { EXPECT_THAT(cluster_.CreateTable("documents"), IsOk()); }
 
   static Loader::Function Put(int i) {
-    return [i](ReadWrite& t) { return t.Set("documents", "row" + std::to_string(i), "contents", "x"); };
-  }
-  // Three cells.
-  static Loader::Function PutThree(int i) {
-    return [i](ReadWrite& t) -> absl::Status {
-      for (const char* end : {"a", "b", "c"}) {
-        if (absl::Status s = t.Set("documents", std::to_string(i) + end, "contents", "x"); !s.ok()) return s;
-      }
+    return [i](ReadWrite& t) {
+      t.Set({"documents", "row" + std::to_string(i), "contents"}, "x");
       return absl::OkStatus();
     };
   }
+  // Three cells.
+  static auto PutThree(int i) {
+    return [i](ReadWrite& t) {
+      for (const char* end : {"a", "b", "c"}) t.Set({"documents", std::to_string(i) + end, "contents"}, "x");
+    };
+  }
   size_t Rows() {
-    absl::StatusOr<Snapshot> now = cluster_->Now();
-    const auto rows = now->Scan({.table = "documents"});
     size_t count = 0;
-    while (rows->Next()) ++count;
-    EXPECT_THAT(rows->status(), IsOk());
+    for (const absl::StatusOr<ScannedRow>& row : cluster_.GetSnapshot()->Scan("documents")) {
+      EXPECT_THAT(row, IsOk());
+      ++count;
+    }
     return count;
   }
-  size_t Waiting() { return cluster_->NotificationBacklog().value().cells; }
+  size_t Waiting() { return cluster_.CountNotifications().value().cells; }
 
-  const std::unique_ptr<Cluster> cluster_;
+  const Cluster cluster_;
 };
 
 TEST_F(LoaderTest, RunsAll) {
-  Loader loader(cluster_.get(), {.threads = 4, .queue = 10, .expected = 500});
+  Loader loader(cluster_, {.threads = 4, .max_queued = 10, .expected = 500});
   for (int i = 0; i < 500; ++i) loader.Add(Put(i));
   EXPECT_THAT(loader.Finish(), IsOk());
   EXPECT_EQ(Rows(), 500U);
@@ -72,31 +72,32 @@ TEST_F(LoaderTest, RunsAll) {
 }
 
 TEST_F(LoaderTest, NothingToRun) {
-  Loader loader(cluster_.get());
+  Loader loader(cluster_);
   EXPECT_THAT(loader.Finish(), IsOk());
   EXPECT_EQ(loader.progress().done, 0U);
 }
 
 TEST_F(LoaderTest, RunsAgainOnAConflict) {
-  Loader loader(cluster_.get());
+  Loader loader(cluster_);
   for (int i = 0; i < 200; ++i) {
     loader.Add([](ReadWrite& t) -> absl::Status {
-      const auto count = t.Get("documents", "counter", "n");
+      const auto count = t.Get({"documents", "counter", "n"});
       if (!count.ok()) return count.status();
-      return t.Set("documents", "counter", "n", std::to_string(std::stoi(count->value_or("0")) + 1));
+      t.Set({"documents", "counter", "n"}, std::to_string(std::stoi(count->value_or("0")) + 1));
+      return absl::OkStatus();
     });
   }
   ASSERT_THAT(loader.Finish(), IsOk());
-  EXPECT_EQ(cluster_->Now()->Get("documents", "counter", "n").value(), "200");
+  EXPECT_EQ(cluster_.GetSnapshot()->Get({"documents", "counter", "n"}).value(), "200");
 }
 
 TEST_F(LoaderTest, AnErrorDoesNotStopTheOthers) {
-  Loader loader(cluster_.get(), {.threads = 1});  // one thread: in order
+  Loader loader(cluster_, {.threads = 1});  // one thread: in order
   loader.Add(Put(1));
   loader.Add([](ReadWrite&) { return absl::NotFoundError("the file is gone"); });
   loader.Add([](ReadWrite&) { return absl::InternalError("another"); });
   loader.Add([](ReadWrite&) -> absl::Status { throw std::runtime_error("thrown"); });
-  loader.Add(nullptr);
+  loader.Add(Loader::Function(nullptr));
   loader.Add(Put(2));
   const absl::Status status = loader.Finish();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound));
@@ -108,7 +109,7 @@ TEST_F(LoaderTest, AnErrorDoesNotStopTheOthers) {
 
 TEST_F(LoaderTest, WhatIsThrownIsAnError) {
   for (const bool is_exception : {true, false}) {
-    Loader loader(cluster_.get());
+    Loader loader(cluster_);
     loader.Add([=](ReadWrite&) -> absl::Status {
       if (is_exception) throw std::runtime_error("thrown");
       throw 7;
@@ -119,7 +120,7 @@ TEST_F(LoaderTest, WhatIsThrownIsAnError) {
 
 TEST_F(LoaderTest, TheDestructorFinishes) {
   {
-    Loader loader(cluster_.get(), {.threads = 2});
+    Loader loader(cluster_, {.threads = 2});
     for (int i = 0; i < 100; ++i) loader.Add(Put(i));
   }
   EXPECT_EQ(Rows(), 100U);
@@ -127,7 +128,7 @@ TEST_F(LoaderTest, TheDestructorFinishes) {
 
 TEST_F(LoaderTest, OptionsThatCannotBe) {
   const auto expect = [&](const LoaderOptions& options, const std::string& name) {
-    Loader loader(cluster_.get(), options);
+    Loader loader(cluster_, options);
     loader.Add(Put(1));
     const absl::Status status = loader.Finish();
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
@@ -135,58 +136,57 @@ TEST_F(LoaderTest, OptionsThatCannotBe) {
     EXPECT_EQ(loader.progress().failed, 1U);
   };
   expect({.threads = 0}, "threads");
-  expect({.queue = 0}, "queue");
-  expect({.max_age = Duration(-1)}, "max_age");
-  expect({.transact = {.attempts = 0}}, "attempts");
+  expect({.max_queued = 0}, "queue");
+  expect({.max_backlog_age = Duration(-1)}, "max_backlog_age");
+  expect({.transaction = {.max_attempts = 0}}, "max_attempts");
   EXPECT_EQ(Rows(), 0U);
 }
 
 TEST_F(LoaderTest, OfAClosedCluster) {
-  ASSERT_THAT(cluster_->Close(), IsOk());
-  Loader loader(cluster_.get());
+  ASSERT_THAT(cluster_.Close(), IsOk());
+  Loader loader(cluster_);
   loader.Add(Put(1));
   EXPECT_THAT(loader.Finish(), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 // The bound holds at every moment, but for what is under way: a transaction of three cells in each thread.
 TEST_F(LoaderTest, ObserversThatFallBehindHoldItBack) {
-  Worker worker(cluster_.get());
-  worker.Observe({.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const auto&) {
-                    return absl::OkStatus();
-                  }});
+  Worker worker(cluster_);
+  worker.Observe(
+      {.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const Notification&) {}});
   ASSERT_THAT(worker.Start(), IsOk());
   worker.Pause();
   constexpr int kThreads = 4;
   constexpr size_t kMost = 60;
-  Loader loader(cluster_.get(), {.threads = kThreads, .queue = 1000, .max_backlog = kMost, .max_age = Duration(0)});
+  Loader loader(cluster_,
+                {.threads = kThreads, .max_queued = 1000, .max_backlog = kMost, .max_backlog_age = Duration(0)});
   for (int i = 0; i < 300; ++i) loader.Add(PutThree(i));
-  ASSERT_TRUE(Eventually([&] { return loader.progress().held_back; }));
+  ASSERT_TRUE(Eventually([&] { return loader.progress().throttled; }));
   for (int i = 0; i < 40; ++i) {
     ASSERT_LE(Waiting(), kMost + kThreads * 3);
     std::this_thread::sleep_for(milliseconds(5));
   }
   EXPECT_GT(Waiting(), kMost);
   EXPECT_LT(loader.progress().done, 300U);
-  EXPECT_THAT(ToText(loader.progress()), HasSubstr("waiting for observers"));
+  EXPECT_THAT(ToString(loader.progress()), HasSubstr("waiting for observers"));
   worker.Resume();
   EXPECT_THAT(loader.Finish(), IsOk());
   EXPECT_EQ(Rows(), 900U);
-  EXPECT_FALSE(loader.progress().held_back);
+  EXPECT_FALSE(loader.progress().throttled);
   EXPECT_THAT(worker.WaitUntilIdle(std::chrono::seconds(120)), IsOk());
 }
 
 TEST_F(LoaderTest, AnOldNotificationHoldsItBack) {
-  Worker worker(cluster_.get());
-  worker.Observe({.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const auto&) {
-                    return absl::OkStatus();
-                  }});
+  Worker worker(cluster_);
+  worker.Observe(
+      {.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const Notification&) {}});
   ASSERT_THAT(worker.Start(), IsOk());
   worker.Pause();
-  ASSERT_THAT(cluster_->Transact(Put(0)), IsOk());
+  ASSERT_THAT(cluster_.Transact(Put(0)), IsOk());
   std::this_thread::sleep_for(milliseconds(30));
-  Loader loader(cluster_.get(), {.max_backlog = 0, .max_age = milliseconds(20), .few = 0});
+  Loader loader(cluster_, {.max_backlog = 0, .max_backlog_age = milliseconds(20), .max_stuck_cells = 0});
   loader.Add(Put(1));
-  ASSERT_TRUE(Eventually([&] { return loader.progress().held_back; }));
+  ASSERT_TRUE(Eventually([&] { return loader.progress().throttled; }));
   EXPECT_EQ(loader.progress().done, 0U);
   worker.Resume();
   EXPECT_THAT(loader.Finish(), IsOk());
@@ -195,14 +195,15 @@ TEST_F(LoaderTest, AnOldNotificationHoldsItBack) {
 
 // N11: an observer that keeps failing for a cell, or an outside system that is away, does not stop loading.
 TEST_F(LoaderTest, AFewOldNotificationsDoNot) {
-  Worker worker(cluster_.get());
-  worker.Observe({.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const auto&) {
-                    return absl::UnavailableError("away");
-                  }});
+  Worker worker(cluster_);
+  worker.Observe(
+      {.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const Notification&) {
+         return absl::UnavailableError("away");
+       }});
   ASSERT_THAT(worker.Start(), IsOk());
-  ASSERT_THAT(cluster_->Transact(Put(0)), IsOk());
+  ASSERT_THAT(cluster_.Transact(Put(0)), IsOk());
   std::this_thread::sleep_for(milliseconds(30));
-  Loader loader(cluster_.get(), {.max_backlog = 0, .max_age = milliseconds(20), .few = 2});
+  Loader loader(cluster_, {.max_backlog = 0, .max_backlog_age = milliseconds(20), .max_stuck_cells = 2});
   loader.Add(Put(1));
   EXPECT_THAT(loader.Finish(), IsOk());
 }
@@ -215,7 +216,7 @@ Loader::Function Any() {
 
 LoaderSeams SeamsOf(std::function<absl::Status()> transact, std::function<absl::StatusOr<Backlog>(size_t)> backlog) {
   return {Runtime::Real(),
-          [transact](const Loader::Function&, const TransactOptions&, size_t* marks) {
+          [transact](const Loader::Function&, const TransactionOptions&, size_t* marks) {
             *marks = 1;
             return transact();
           },
@@ -230,7 +231,7 @@ TEST(LoaderSeamsTest, AddWaitsForRoom) {
                           return absl::OkStatus();
                         },
                         [](size_t) { return Backlog{}; }),
-                    {.threads = 1, .queue = 1});
+                    {.threads = 1, .max_queued = 1});
   std::atomic<int> added{0};
   std::thread adder([&] {
     for (int i = 0; i < 3; ++i) {
@@ -276,7 +277,7 @@ TEST(LoaderSeamsTest, WithoutBoundsNobodyLooks) {
                               ++looks;
                               return Backlog{};
                             }),
-                    {.max_backlog = 0, .max_age = Duration(0)});
+                    {.max_backlog = 0, .max_backlog_age = Duration(0)});
   for (int i = 0; i < 10; ++i) loader.Add(Any());
   EXPECT_THAT(loader.Finish(), IsOk());
   EXPECT_EQ(looks, 0);
@@ -338,15 +339,15 @@ TEST(LoadProgressTest, AsText) {
                         .per_second = 3400.4,
                         .remaining = std::chrono::milliseconds(10'500),
                         .backlog = 250};
-  EXPECT_EQ(ToText(progress), "12,000 of 50,000 (24 %), 3,400/s, 11 s left, backlog 250");
+  EXPECT_EQ(ToString(progress), "12,000 of 50,000 (24 %), 3,400/s, 11 s left, backlog 250");
   progress.failed = 3;
-  progress.held_back = true;
+  progress.throttled = true;
   progress.remaining = std::chrono::minutes(5);
-  EXPECT_EQ(ToText(progress),
+  EXPECT_EQ(ToString(progress),
             "12,000 of 50,000 (24 %), 3,400/s, 5 min left, backlog 250, 3 failed, waiting for observers");
   progress.remaining = std::chrono::hours(30);
-  EXPECT_THAT(ToText(progress), HasSubstr(", 30 h left"));
-  EXPECT_EQ(ToText(LoadProgress{.done = 1'234'567}), "1,234,567, 0/s, backlog 0");
+  EXPECT_THAT(ToString(progress), HasSubstr(", 30 h left"));
+  EXPECT_EQ(ToString(LoadProgress{.done = 1'234'567}), "1,234,567, 0/s, backlog 0");
 }
 
 }  // namespace

@@ -3,15 +3,17 @@
 #ifndef PERCOLATOR_TESTS_OBSERVE_QUEUE_FIXTURE_H_
 #define PERCOLATOR_TESTS_OBSERVE_QUEUE_FIXTURE_H_
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "percolator/cluster.h"
+#include "percolator/observer.h"
 #include "src/observe/journal.h"
 #include "tests/testing/status_matchers.h"
 
@@ -22,44 +24,62 @@ class QueueTest : public ::testing::TestWithParam<bool> {
  protected:
   static constexpr Duration kLong = std::chrono::seconds(300);
 
-  QueueTest() {
+  QueueTest() : cluster_(Cluster::Open("memory:", Options()).value()) {}
+
+  static ClusterOptions Options() {
     ClusterOptions options;
-    options.commit_in_one_step = GetParam();
+    options.one_step_commit = GetParam();
     options.gc_period = Duration(0);
-    cluster_ = Cluster::Open("memory:", options).value();
+    return options;
   }
 
-  // One that is quick to try again.
-  std::unique_ptr<Worker> StartWorker(std::vector<ObserverSpec> observers) {
+  // Options of a worker that retries quickly.
+  static WorkerOptions Quick() {
     WorkerOptions options;
     options.scan_period = std::chrono::milliseconds(50);
-    options.first_retry = std::chrono::microseconds(100);
-    options.last_retry = std::chrono::milliseconds(1);
-    auto worker = std::make_unique<Worker>(cluster_.get(), options);
-    for (ObserverSpec& observer : observers) worker->Observe(std::move(observer));
+    options.min_retry_delay = std::chrono::microseconds(100);
+    options.max_retry_delay = std::chrono::milliseconds(1);
+    return options;
+  }
+  // Workers with these options may run an observer for the same cell at the same time.
+  static WorkerOptions WithoutClaims() {
+    WorkerOptions options = Quick();
+    options.claims = false;
+    return options;
+  }
+  std::unique_ptr<Worker> StartWorker(absl::FunctionRef<void(Worker& worker)> attach,
+                                      const WorkerOptions& options = Quick()) {
+    auto worker = std::make_unique<Worker>(cluster_, options);
+    attach(*worker);
     EXPECT_THAT(worker->Start(), IsOk());
     return worker;
   }
+  static ObserverMetrics MetricsOf(const Worker& worker, const std::string& observer) {
+    for (const ObserverMetrics& metrics : worker.metrics()) {
+      if (metrics.name == observer) return metrics;
+    }
+    ADD_FAILURE() << "no metrics of " << observer;
+    return {};
+  }
 
   // Adds to a queue in a transaction of its own; returns its start timestamp.
-  template <typename Queue>
-  Timestamp Add(const Queue& queue, const std::string& key, const std::string& payload) {
+  template <typename Queue, typename Payload>
+  Timestamp Add(const Queue& queue, const std::string& key, const Payload& payload) {
     Timestamp start_ts;
-    EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) {
-      absl::Status status = queue.Add(t, key, payload);
+    EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) {
+      queue.Add(t, key, payload);
       start_ts = t.timestamp();
-      return status;
     }),
                 IsOk());
     return start_ts;
   }
 
-  // What the observer of the journal is told of the epoch of `ts`, in shard 0.
-  static Notification EpochOf(Timestamp ts, const std::string& table, const std::string& column) {
-    return {{table, "n/00000000/" + Hex(ts.value() & ~uint64_t{0xfffff}), column}, ts};
+  // Returns the cell that notifies the journal's observer of the epoch of `ts` in shard 0.
+  static CellName EpochOf(Timestamp ts, const std::string& table, const std::string& column) {
+    return {table, "n/00000000/" + Hex(ts.value() & ~uint64_t{0xfffff}), column};
   }
 
-  std::unique_ptr<Cluster> cluster_;
+  Cluster cluster_;
 };
 
 inline std::string CommitName(const ::testing::TestParamInfo<bool>& one_step) {

@@ -7,16 +7,18 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
 #include "src/base/strings.h"
+#include "tests/observe/eventually.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -28,14 +30,6 @@ struct ClusterKind {
   bool one_step = true;
 };
 
-inline bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 60'000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
-}
-
 class WorkerFixture : public ::testing::TestWithParam<ClusterKind> {
  protected:
   static constexpr Duration kLong = std::chrono::seconds(300);
@@ -43,12 +37,12 @@ class WorkerFixture : public ::testing::TestWithParam<ClusterKind> {
   void SetUp() override {
     ClusterOptions options;
     options.store.durability = Durability::kNoSync;
-    options.commit_in_one_step = GetParam().one_step;
+    options.one_step_commit = GetParam().one_step;
     options.gc_period = Duration(0);
     const std::string address = GetParam().on_disk ? "rocksdb:" + dir_.path() + "/store" : "memory:";
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, options);
+    absl::StatusOr<Cluster> cluster = Cluster::Open(address, options);
     ASSERT_THAT(cluster, IsOk());
-    cluster_ = *std::move(cluster);
+    cluster_ = *cluster;
     ASSERT_THAT(cluster_->CreateTable("docs", {.notify_only_columns = {"touched"}}), IsOk());
   }
 
@@ -56,8 +50,8 @@ class WorkerFixture : public ::testing::TestWithParam<ClusterKind> {
     WorkerOptions options;
     options.threads = 2;
     options.scan_period = std::chrono::milliseconds(50);
-    options.first_retry = std::chrono::milliseconds(1);
-    options.last_retry = std::chrono::milliseconds(5);
+    options.min_retry_delay = std::chrono::milliseconds(1);
+    options.max_retry_delay = std::chrono::milliseconds(5);
     return options;
   }
 
@@ -67,47 +61,49 @@ class WorkerFixture : public ::testing::TestWithParam<ClusterKind> {
   // Counts in `column` of the changed cell's row how often it committed.
   static ObserverFunction CountIn(const std::string& column) {
     return [column](ReadWrite& t, const Notification& n) -> absl::Status {
-      const auto old = t.Get(n.cell.table, n.cell.row, column);
+      const auto old = t.Get({n.cell.table, n.cell.row, column});
       if (!old.ok()) return old.status();
       const int count = old->has_value() ? std::stoi(**old) : 0;
-      return t.Set(n.cell.table, n.cell.row, column, std::to_string(count + 1));
+      t.Set({n.cell.table, n.cell.row, column}, std::to_string(count + 1));
+      return absl::OkStatus();
     };
   }
   // Copies the changed cell to `column` of its row.
   static ObserverFunction CopyTo(const std::string& column) {
     return [column](ReadWrite& t, const Notification& n) -> absl::Status {
-      const auto value = t.Get(n.cell.table, n.cell.row, n.cell.column);
+      const auto value = t.Get(n.cell);
       if (!value.ok()) return value.status();
-      if (!value->has_value()) return t.Delete(n.cell.table, n.cell.row, column);
-      return t.Set(n.cell.table, n.cell.row, column, **value);
+      const CellName copy{n.cell.table, n.cell.row, column};
+      value->has_value() ? t.Set(copy, **value) : t.Delete(copy);
+      return absl::OkStatus();
     };
   }
-  static absl::Status Nothing(ReadWrite& /*t*/, const Notification& /*n*/) { return absl::OkStatus(); }
+  static void Nothing(ReadWrite& /*t*/, const Notification& /*n*/) {}
 
   void Set(const std::string& row, const std::string& column, const std::string& value) {
-    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return t.Set("docs", row, column, value); }), IsOk());
+    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { t.Set({"docs", row, column}, value); }), IsOk());
   }
   void Delete(const std::string& row, const std::string& column) {
-    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return t.Delete("docs", row, column); }), IsOk());
+    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { t.Delete({"docs", row, column}); }), IsOk());
   }
   void Notify(const std::string& row) {
-    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { return t.Notify("docs", row, "touched"); }), IsOk());
+    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { t.Notify({"docs", row, "touched"}); }), IsOk());
   }
   // The value, or "-".
   std::string Get(const std::string& row, const std::string& column) {
-    absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+    absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
     EXPECT_THAT(snapshot, IsOk());
-    const auto value = snapshot->Get("docs", row, column);
+    const auto value = snapshot->Get({"docs", row, column});
     EXPECT_THAT(value, IsOk());
     return value.ok() ? value->value_or("-") : "?";
   }
   size_t Backlogged() {
-    const absl::StatusOr<Backlog> backlog = cluster_->NotificationBacklog();
+    const absl::StatusOr<Backlog> backlog = cluster_->CountNotifications();
     EXPECT_THAT(backlog, IsOk());
     return backlog.ok() ? backlog->cells : 0;
   }
   static ObserverMetrics MetricsOf(const Worker& worker, const std::string& name) {
-    for (ObserverMetrics& metrics : worker.Metrics()) {
+    for (ObserverMetrics& metrics : worker.metrics()) {
       if (metrics.name == name) return std::move(metrics);
     }
     ADD_FAILURE() << "no metrics of " << name;
@@ -115,7 +111,7 @@ class WorkerFixture : public ::testing::TestWithParam<ClusterKind> {
   }
 
   TempDir dir_;
-  std::unique_ptr<Cluster> cluster_;
+  std::optional<Cluster> cluster_;
 };
 
 inline const auto kClusterKinds = ::testing::Values(  // NOLINT(cert-err58-cpp)

@@ -26,10 +26,11 @@ class WorkerQuarantineTest : public WorkerFixture {
 INSTANTIATE_TEST_SUITE_P(Clusters, WorkerQuarantineTest, kClusterKinds, KindName);
 
 TEST_P(WorkerQuarantineTest, AFailingObserverIsSetAsideWhileOthersGoOn) {
-  Worker worker(cluster_.get(), Options());
+  Worker worker(*cluster_, Options());
   ObserverSpec fragile = Spec("fragile", "contents", Fragile());
-  fragile.attempts = 3;
-  worker.Observe(fragile).Observe(Spec("other", "contents", CopyTo("copied")));
+  fragile.max_attempts = 3;
+  worker.Observe(fragile);
+  worker.Observe(Spec("other", "contents", CopyTo("copied")));
   ASSERT_THAT(worker.Start(), IsOk());
   for (const char* row : {"bad1", "bad2", "good1", "good2"}) Set(row, "contents", "v");
   ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
@@ -66,7 +67,7 @@ TEST_P(WorkerQuarantineTest, AFailingObserverIsSetAsideWhileOthersGoOn) {
 
 TEST_P(WorkerQuarantineTest, WhatRecoversIsNotSetAside) {
   std::atomic<int> failures = 5;
-  Worker worker(cluster_.get(), Options());
+  Worker worker(*cluster_, Options());
   worker.Observe(Spec("flaky", "contents", [&](ReadWrite& t, const Notification& n) {
     return failures-- > 0 ? absl::InternalError("not yet") : CopyTo("copied")(t, n);
   }));
@@ -80,13 +81,14 @@ TEST_P(WorkerQuarantineTest, WhatRecoversIsNotSetAside) {
 }
 
 TEST_P(WorkerQuarantineTest, AnObserverThatThrowsHasFailed) {
-  Worker worker(cluster_.get(), Options());
+  Worker worker(*cluster_, Options());
   ObserverSpec throws = Spec("throws", "contents", [](ReadWrite& /*t*/, const Notification& n) -> absl::Status {
     if (n.cell.row == "odd") throw 7;
     throw std::runtime_error("out of cheese");
   });
-  throws.attempts = 2;
-  worker.Observe(throws).Observe(Spec("other", "contents", CopyTo("copied")));
+  throws.max_attempts = 2;
+  worker.Observe(throws);
+  worker.Observe(Spec("other", "contents", CopyTo("copied")));
   ASSERT_THAT(worker.Start(), IsOk());
   Set("d", "contents", "v");
   Set("odd", "contents", "v");
@@ -99,12 +101,13 @@ TEST_P(WorkerQuarantineTest, AnObserverThatThrowsHasFailed) {
 }
 
 TEST_P(WorkerQuarantineTest, AWeakObserverCanBeSetAsideAndReplayed) {
-  Worker worker(cluster_.get(), Options());
+  Worker worker(*cluster_, Options());
   ObserverSpec weak = Spec("weak", "touched", [this](ReadWrite& t, const Notification& n) {
-    return broken_ ? absl::InternalError("no") : t.Set("docs", n.cell.row, "seen", "yes");
+    t.Set({"docs", n.cell.row, "seen"}, "yes");
+    return broken_ ? absl::InternalError("no") : absl::OkStatus();
   });
   weak.kind = NotificationKind::kWeak;
-  weak.attempts = 2;
+  weak.max_attempts = 2;
   worker.Observe(weak);
   ASSERT_THAT(worker.Start(), IsOk());
   Notify("d");
@@ -120,8 +123,9 @@ TEST_P(WorkerQuarantineTest, AWeakObserverCanBeSetAsideAndReplayed) {
 TEST_P(WorkerQuarantineTest, ACycleIsBroken) {
   WorkerOptions options = Options();
   options.max_chain = 20;
-  Worker worker(cluster_.get(), options);
-  worker.Observe(Spec("ping", "a", CountIn("b"))).Observe(Spec("pong", "b", CountIn("a")));
+  Worker worker(*cluster_, options);
+  worker.Observe(Spec("ping", "a", CountIn("b")));
+  worker.Observe(Spec("pong", "b", CountIn("a")));
   ASSERT_THAT(worker.Start(), IsOk());
   Set("d", "a", "0");
   ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
@@ -138,11 +142,11 @@ TEST_P(WorkerQuarantineTest, ACycleIsBroken) {
 
 // Both in one row of the system table, and one of them loses: it is tried again.
 TEST_P(WorkerQuarantineTest, TwoWhoReplayTheSameEntryAreToldTheTruth) {
-  Worker worker(cluster_.get(), Options());
+  Worker worker(*cluster_, Options());
   ObserverSpec spec = Spec("copy", "c", [this](ReadWrite& t, const Notification& n) {
     return broken_ ? absl::InternalError("no") : CopyTo("copied")(t, n);
   });
-  spec.attempts = 1;
+  spec.max_attempts = 1;
   worker.Observe(spec);
   ASSERT_THAT(worker.Start(), IsOk());
   Set("d", "c", "v");
@@ -165,14 +169,15 @@ TEST_P(WorkerQuarantineTest, TwoWhoReplayTheSameEntryAreToldTheTruth) {
 TEST_P(WorkerQuarantineTest, GoingOnIsNoCycle) {
   WorkerOptions options = Options();
   options.max_chain = 3;
-  Worker worker(cluster_.get(), options);
+  Worker worker(*cluster_, options);
   ObserverSpec weak = Spec("weak", "touched", [](ReadWrite& t, const Notification& n) -> absl::Status {
-    const auto left = t.Get("docs", n.cell.row, "left");
+    const auto left = t.Get({"docs", n.cell.row, "left"});
     if (!left.ok()) return left.status();
     const int count = std::stoi(left->value_or("0"));
     if (count == 0) return absl::OkStatus();
-    if (absl::Status s = t.Notify("docs", n.cell.row, "touched"); !s.ok()) return s;
-    return t.Set("docs", n.cell.row, "left", std::to_string(count - 1));
+    t.Notify({"docs", n.cell.row, "touched"});
+    t.Set({"docs", n.cell.row, "left"}, std::to_string(count - 1));
+    return absl::OkStatus();
   });
   weak.kind = NotificationKind::kWeak;
   worker.Observe(weak);

@@ -15,7 +15,7 @@ class WorkerRaceTest : public WorkerFixture {
     constexpr int kRounds = 6;
     std::vector<std::unique_ptr<Worker>> workers;
     for (int i = 0; i < kWorkers; ++i) {
-      workers.push_back(std::make_unique<Worker>(cluster_.get(), options));
+      workers.push_back(std::make_unique<Worker>(*cluster_, options));
       workers.back()->Observe(Spec("first", "contents", CountIn("middle")));
       workers.back()->Observe(Spec("second", "contents", CountIn("second_count")));
       workers.back()->Observe(Spec("last", "middle", CountIn("last_count")));
@@ -33,7 +33,7 @@ class WorkerRaceTest : public WorkerFixture {
     for (const auto& worker : workers) EXPECT_THAT(worker->Stop(), IsOk());
     int64_t commits = 0;
     for (const auto& worker : workers) {
-      for (const ObserverMetrics& metrics : worker->Metrics()) commits += metrics.commits;
+      for (const ObserverMetrics& metrics : worker->metrics()) commits += metrics.commits;
     }
     EXPECT_EQ(commits, 3 * kRows * kRounds);
     EXPECT_EQ(Backlogged(), 0U);
@@ -63,7 +63,7 @@ TEST_P(WorkerRaceTest, WhileWritersGoOn) {
   options.claims = false;
   std::vector<std::unique_ptr<Worker>> workers;
   for (int i = 0; i < 4; ++i) {
-    workers.push_back(std::make_unique<Worker>(cluster_.get(), options));
+    workers.push_back(std::make_unique<Worker>(*cluster_, options));
     workers.back()->Observe(Spec("count", "contents", CountIn("count")));
     workers.back()->Observe(Spec("copy", "contents", CopyTo("copied")));
     ASSERT_THAT(workers.back()->Start(), IsOk());

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {

@@ -36,27 +36,27 @@ class AddressesTest : public ::testing::TestWithParam<ClusterPlaceKind> {
     place_ = *std::move(place);
     for (const bool one_step : {true, false}) {
       ClusterOptions options;
-      options.commit_in_one_step = one_step;
-      absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(place_->address(), options);
+      options.one_step_commit = one_step;
+      absl::StatusOr<Cluster> cluster = Cluster::Open(place_->address(), options);
       ASSERT_THAT(cluster, IsOk());
       clusters_.push_back(*std::move(cluster));
     }
   }
 
   std::unique_ptr<ClusterPlace> place_;
-  std::vector<std::unique_ptr<Cluster>> clusters_;
+  std::vector<Cluster> clusters_;
 };
 
 TEST_P(AddressesTest, SnapshotIsolationHolds) {
   HistoryKeeper keeper;
-  ASSERT_THAT(SetUpLoad(clusters_[0].get(), &keeper, 1), IsOk());
+  ASSERT_THAT(SetUpLoad(clusters_[0], &keeper, 1), IsOk());
   std::atomic<bool> stop = false;
   std::vector<std::thread> loads;
   for (uint64_t i = 0; i < clusters_.size(); ++i) {
     loads.emplace_back([&, i] {
       const LoadSettings settings{
           .threads = 4, .seed = i + 1, .first_id = (i + 1) * 1'000'000, .process = static_cast<int>(i * 10)};
-      EXPECT_THAT(RunLoad(clusters_[i].get(), &keeper, settings, stop), IsOk());
+      EXPECT_THAT(RunLoad(clusters_[i], &keeper, settings, stop), IsOk());
     });
   }
   std::this_thread::sleep_for(kLoadTime);
@@ -65,7 +65,7 @@ TEST_P(AddressesTest, SnapshotIsolationHolds) {
   }
   stop = true;
   for (std::thread& load : loads) load.join();
-  const absl::StatusOr<int64_t> money = ReadEverything(clusters_[1].get(), &keeper, 9'000'000);
+  const absl::StatusOr<int64_t> money = ReadEverything(clusters_[1], &keeper, 9'000'000);
   ASSERT_THAT(money, IsOk());
   EXPECT_EQ(*money, kAccounts * kOpeningBalance);
   const History lists = keeper.Copy(LoadKind::kLists);
@@ -80,13 +80,13 @@ TEST_P(AddressesTest, SnapshotIsolationHolds) {
 }
 
 TEST_P(AddressesTest, WhatObserversDeriveIsExact) {
-  ASSERT_THAT(SetUpChain(clusters_[0].get()), IsOk());
+  ASSERT_THAT(SetUpChain(clusters_[0]), IsOk());
   WorkerOptions options;
   options.threads = 3;
   options.scan_period = std::chrono::milliseconds(100);
   std::vector<std::unique_ptr<Worker>> workers;
-  for (const std::unique_ptr<Cluster>& cluster : clusters_) {
-    workers.push_back(std::make_unique<Worker>(cluster.get(), options));
+  for (const Cluster& cluster : clusters_) {
+    workers.push_back(std::make_unique<Worker>(cluster, options));
     ObserveChain(workers.back().get());
     ASSERT_THAT(workers.back()->Start(), IsOk());
   }
@@ -94,24 +94,24 @@ TEST_P(AddressesTest, WhatObserversDeriveIsExact) {
   for (uint64_t i = 0; i < clusters_.size(); ++i) {
     loaders.emplace_back([&, i] {
       std::mt19937_64 random(i);
-      for (int n = 0; n < 100; ++n) EXPECT_THAT(ChangeSources(clusters_[i].get(), &random), IsOk());
+      for (int n = 0; n < 100; ++n) EXPECT_THAT(ChangeSources(clusters_[i], &random), IsOk());
     });
   }
   for (std::thread& loader : loaders) loader.join();
   EXPECT_THAT(workers[1]->Stop(), IsOk());  // one that is alone can say when it is idle
   ASSERT_THAT(workers[0]->WaitUntilIdle(std::chrono::seconds(120)), IsOk());
   ChainCounts counts;
-  CheckChain(clusters_[0].get(), &counts);
+  CheckChain(clusters_[0], &counts);
   EXPECT_GE(counts.changes, 200);
   EXPECT_THAT(workers[0]->Stop(), IsOk());
 }
 
 TEST_P(AddressesTest, GarbageIsCollectedAndLocksOfTheDeadAreSettled) {
-  ASSERT_THAT(clusters_[0]->CreateTable("t"), IsOk());
+  ASSERT_THAT(clusters_[0].CreateTable("t"), IsOk());
   for (int i = 0; i < 5; ++i) {
-    ASSERT_THAT(clusters_[0]->Transact([&](ReadWrite& t) { return t.Set("t", "r", "c", std::to_string(i)); }), IsOk());
+    ASSERT_THAT(clusters_[0].Transact([&](ReadWrite& t) { t.Set({"t", "r", "c"}, std::to_string(i)); }), IsOk());
   }
-  absl::StatusOr<Snapshot> before = clusters_[0]->Now();
+  absl::StatusOr<Snapshot> before = clusters_[0].GetSnapshot();
   ASSERT_THAT(before, IsOk());
   const Timestamp then = before->timestamp();
   before = absl::CancelledError("done with it");
@@ -119,24 +119,24 @@ TEST_P(AddressesTest, GarbageIsCollectedAndLocksOfTheDeadAreSettled) {
   options.lock_lease = std::chrono::milliseconds(100);
   options.gc_retention = std::chrono::milliseconds(200);
   options.gc_period = Duration(0);
-  absl::StatusOr<std::unique_ptr<Cluster>> collector = Cluster::Open(place_->address(), options);
+  absl::StatusOr<Cluster> collector = Cluster::Open(place_->address(), options);
   ASSERT_THAT(collector, IsOk());
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  ASSERT_THAT(clusters_[0]->Transact([&](ReadWrite& t) { return t.Set("t", "r", "c", "new"); }), IsOk());
+  ASSERT_THAT(clusters_[0].Transact([&](ReadWrite& t) { t.Set({"t", "r", "c"}, "new"); }), IsOk());
   // What the first cluster read when it last reported its snapshots is kept until its next report, 5 s later.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   absl::Status read;
   do {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    ASSERT_THAT((*collector)->CollectGarbage(), IsOk());
-    read = clusters_[1]->AsOf(then).status();
+    ASSERT_THAT(collector->CollectGarbage(), IsOk());
+    read = clusters_[1].GetSnapshotAt(then).status();
   } while (!IsSnapshotTooOld(read) && std::chrono::steady_clock::now() < end);
   EXPECT_TRUE(IsSnapshotTooOld(read)) << read;
-  EXPECT_GT((*collector)->stats().versions_collected, 0U);
-  absl::StatusOr<Snapshot> now = clusters_[1]->Now();
+  EXPECT_GT(collector->metrics().versions_collected, 0U);
+  absl::StatusOr<Snapshot> now = clusters_[1].GetSnapshot();
   ASSERT_THAT(now, IsOk());
-  EXPECT_EQ(now->Get("t", "r", "c").value_or(std::nullopt), "new");
-  const auto locks = Inspector(clusters_[1].get()).ListLocks();
+  EXPECT_EQ(now->Get({"t", "r", "c"}).value_or(std::nullopt), "new");
+  const auto locks = Inspector(clusters_[1]).ListLocks();
   ASSERT_THAT(locks, IsOk());
   EXPECT_TRUE(locks->empty());
 }

@@ -78,7 +78,7 @@ int Serve(const std::string& data) {
 // A client that works without end: transactions that write a cell and read it.
 class GoodClient {
  public:
-  explicit GoodClient(std::unique_ptr<Cluster> cluster) : cluster_(std::move(cluster)), thread_([this] { Work(); }) {}
+  explicit GoodClient(const Cluster& cluster) : cluster_(cluster), thread_([this] { Work(); }) {}
   ~GoodClient() {
     stop_ = true;
     thread_.join();
@@ -101,13 +101,12 @@ class GoodClient {
     for (int i = 0; !stop_; ++i) {
       const auto begin = steady_clock::now();
       const std::string row = StrCat("row", i % 100);
-      const absl::Status written = cluster_
-                                       ->Transact([&](ReadWrite& t) {
-                                         const auto value = t.Get("good", row, "column");
-                                         if (!value.ok()) return value.status();
-                                         return t.Set("good", row, "column", StrCat(i));
-                                       })
-                                       .status();
+      const absl::Status written = cluster_.Transact([&](ReadWrite& t) {
+        const auto value = t.Get({"good", row, "column"});
+        if (!value.ok()) return value.status();
+        t.Set({"good", row, "column"}, StrCat(i));
+        return absl::OkStatus();
+      });
       if (!written.ok()) {
         ++failed_;
         std::cerr << "the good client: " << written << std::endl;
@@ -118,7 +117,7 @@ class GoodClient {
     }
   }
 
-  const std::unique_ptr<Cluster> cluster_;
+  const Cluster cluster_;
   std::atomic<bool> stop_{false};
   std::atomic<int> done_{0};
   std::atomic<int> failed_{0};
@@ -297,15 +296,13 @@ class AttackTest : public ::testing::Test {
     ASSERT_TRUE(server_->ReadLine(&port));
     port_ = std::stoi(port);
     ASSERT_NO_FATAL_FAILURE(MakeBigTable(48));
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Open();
+    absl::StatusOr<Cluster> cluster = Open();
     ASSERT_THAT(cluster, IsOk());
-    ASSERT_THAT((*cluster)->CreateTable("good"), IsOk());
-    good_ = std::make_unique<GoodClient>(*std::move(cluster));
+    ASSERT_THAT(cluster->CreateTable("good"), IsOk());
+    good_ = std::make_unique<GoodClient>(*cluster);
   }
 
-  absl::StatusOr<std::unique_ptr<Cluster>> Open() const {
-    return Cluster::Open(StrCat("percolator://127.0.0.1:", port_));
-  }
+  absl::StatusOr<Cluster> Open() const { return Cluster::Open(StrCat("percolator://127.0.0.1:", port_)); }
 
   void MakeBigTable(int rows) const {
     admin::CreateTableRequest create;

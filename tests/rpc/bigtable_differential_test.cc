@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/base/strings.h"
 #include "tests/rpc/bigtable_client.h"
 #include "tests/rpc/bigtable_server.h"

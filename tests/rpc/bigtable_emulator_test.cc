@@ -37,7 +37,7 @@ class BigtableInstanceTest : public ::testing::TestWithParam<bool> {
     store_ = OpenBigtableStore(options_).value();
     other_ = OpenBigtableStore(options_).value();
     client_ = BigtableClient::Open(options_).value();
-    catalog_ = std::make_unique<Catalog>(client_.get());
+    catalog_ = std::make_unique<BigtableCatalog>(client_.get());
   }
 
   absl::Status Start() {
@@ -77,7 +77,7 @@ class BigtableInstanceTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<Server> server_;
   std::unique_ptr<Store> store_, other_;  // as of two processes
   std::unique_ptr<BigtableClient> client_;
-  std::unique_ptr<Catalog> catalog_;
+  std::unique_ptr<BigtableCatalog> catalog_;
 };
 
 // So many that the condition is a pattern: see src/rpc/bigtable/filters.h. (A thousand are possible; but the emulator
@@ -154,7 +154,7 @@ TEST_P(BigtableInstanceTest, TablesOfOthersAreNotOurs) {
 }
 
 TEST_P(BigtableInstanceTest, ATableThatACrashLeftUnfinishedIsFinished) {
-  ASSERT_THAT(client_->CreateTable(TableIdOf("t", 1)), IsOk());  // and then the process died
+  ASSERT_THAT(client_->CreateTable(BigtableTableId("t", 1)), IsOk());  // and then the process died
   EXPECT_THAT(*store_->ListTables(), IsEmpty());
   EXPECT_THAT(store_->DropTable("t"), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(store_->CreateTable({"t", "schema"}), IsOk());
@@ -183,7 +183,7 @@ TEST_P(BigtableInstanceTest, WhatACrashLeftOfADroppedTableIsDeleted) {
     } else {
       EXPECT_THAT(other_->DropTable(name), StatusIs(absl::StatusCode::kNotFound));
     }
-    EXPECT_THAT(client_->DeleteTable(TableIdOf(name, 1)), StatusIs(absl::StatusCode::kNotFound)) << "it was left";
+    EXPECT_THAT(client_->DeleteTable(BigtableTableId(name, 1)), StatusIs(absl::StatusCode::kNotFound)) << "it was left";
   }
 }
 
@@ -191,8 +191,8 @@ TEST_P(BigtableInstanceTest, LongNamesAreShortenedAndToldApart) {
   const std::string stem(63, 'n');
   for (const std::string& name :
        {stem + "a", stem + "b", std::string("-x"), std::string(38, 'y'), std::string(39, 'y')}) {
-    EXPECT_LE(TableIdOf(name, 99'999'999'999).size(), 50u);
-    EXPECT_NE(TableIdOf(name, 1).front(), '-');
+    EXPECT_LE(BigtableTableId(name, 99'999'999'999).size(), 50u);
+    EXPECT_NE(BigtableTableId(name, 1).front(), '-');
     ASSERT_THAT(store_->CreateTable({name, ""}), IsOk());
     EXPECT_EQ(Read(store_.get(), name), "r{}");
     ASSERT_TRUE(Applied(store_.get(), Set(name)));

@@ -24,7 +24,7 @@
 
 #include "gtest/gtest.h"
 #include "percolator/server.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/base/strings.h"
 #include "tests/rpc/child_process.h"
 #include "tests/rpc/emulator.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 #include "src/rpc/bigtable/parallel.h"
 
 namespace percolator {

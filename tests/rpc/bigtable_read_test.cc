@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(Tables, PlanTest, ::testing::Bool(),
 
 class RowReaderTest : public ::testing::Test {
  protected:
-  RowReaderTest() : store_(NewMemoryStore({.scan_work = 10})), tables_(store_.get()) {
+  RowReaderTest() : store_(NewMemoryStore({.max_scan_work = 10})), tables_(store_.get()) {
     v1::BigtableSchema schema;
     for (const char* family : {"data", "lock", "write", "notify"}) (*schema.mutable_families())[family];
     EXPECT_THAT(tables_.Create("t", schema), IsOk());

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/server/executor.h"
 
 namespace percolator {

@@ -9,7 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/base/strings.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/server/bigtable_mutate.h"

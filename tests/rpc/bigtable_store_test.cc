@@ -277,9 +277,9 @@ TEST_F(BigtableScanTest, APageThatNeverBeganIsTriedAgain) {
 }
 
 TEST_F(BigtableScanTest, ABorderIsNeverLongerThanAKey) {
-  const std::string longest(StoreLimits().row_key_bytes, 'k');
-  const std::string other(StoreLimits().row_key_bytes, 'm');
-  ASSERT_THAT(Scan({RowRange::After(longest).start, RowRange::After(other).start}), IsOk());
+  const std::string longest(StoreLimits().max_row_key_bytes, 'k');
+  const std::string other(StoreLimits().max_row_key_bytes, 'm');
+  ASSERT_THAT(Scan({RowRange::All().After(longest).start, RowRange::All().After(other).start}), IsOk());
   ASSERT_THAT(fake_.reads(), SizeIs(1));
   EXPECT_EQ(fake_.reads()[0].rows().row_ranges(0).start_key_open(), longest);
   EXPECT_EQ(fake_.reads()[0].rows().row_ranges(0).end_key_closed(), other);
@@ -297,7 +297,7 @@ TEST_F(BigtableScanTest, WhatWasScannedIsProgressToo) {
 
 TEST_F(BigtableScanTest, APageThatIsLargeEnoughLetsGoOfTheRest) {
   BigtableStoreOptions options = Options();
-  options.limits.scan_bytes = 10;
+  options.limits.max_scan_bytes = 10;
   Open(options);
   fake_.ScriptRead(
       {{Message({WholeRow("a", "1"), WholeRow("b", "0123456789"), WholeRow("c", "3")})}, kFine, /*hangs=*/true});

@@ -153,44 +153,43 @@ class Client {
     }
   }
 
-  absl::StatusOr<std::unique_ptr<Cluster>> Open() { return Cluster::Open(AddressOf(target_, tls_), ForClients()); }
+  absl::StatusOr<Cluster> Open() { return Cluster::Open(AddressOf(target_, tls_), ForClients()); }
 
   absl::Status ReadAndWrite() {
-    const absl::StatusOr<std::unique_ptr<Cluster>> cluster = Open();
+    const absl::StatusOr<Cluster> cluster = Open();
     if (!cluster.ok()) return cluster.status();
     for (int i = 0; i < 5; ++i) {
-      if (absl::Status s = ChangeSources(cluster->get(), &random_); !s.ok()) return s;
+      if (absl::Status s = ChangeSources(*cluster, &random_); !s.ok()) return s;
     }
-    absl::StatusOr<Snapshot> now = (*cluster)->Now();
+    absl::StatusOr<Snapshot> now = cluster->GetSnapshot();
     if (!now.ok()) return now.status();
-    const std::unique_ptr<RowIterator> rows = now->Scan({.table = "src", .rows = {}, .columns = {}});
-    for (int i = 0; i < 3 && rows->Next();) ++i;
-    return rows->status();
+    int left = 3;
+    for (const absl::StatusOr<ScannedRow>& row : now->Scan("src")) {
+      if (!row.ok()) return row.status();
+      if (--left == 0) break;
+    }
+    return absl::OkStatus();
   }
 
   absl::Status RunWorker() {
-    const absl::StatusOr<std::unique_ptr<Cluster>> cluster = Open();
+    const absl::StatusOr<Cluster> cluster = Open();
     if (!cluster.ok()) return cluster.status();
-    Worker worker(cluster->get());
+    Worker worker(*cluster);
     ObserveChain(&worker);
     if (absl::Status s = worker.Start(); !s.ok()) return s;
-    return ChangeSources(cluster->get(), &random_);
+    return ChangeSources(*cluster, &random_);
   }
 
   absl::Status MakeTable() {
-    const absl::StatusOr<std::unique_ptr<Cluster>> cluster = Open();
+    const absl::StatusOr<Cluster> cluster = Open();
     if (!cluster.ok()) return cluster.status();
     const std::string table = StrCat(kLeftTable, getpid(), "-", ++made_);
-    if (absl::Status s = (*cluster)->CreateTable(table); !s.ok()) return s;
-    const auto written = (*cluster)->Transact([&](ReadWrite& t) {
-      absl::Status status;
-      for (int row = 0; row < 20 && status.ok(); ++row) {
-        status = t.Set(table, StrCat("row", row), "c", std::string(1000, 'v'));
-      }
-      return status;
+    if (absl::Status s = cluster->CreateTable(table); !s.ok()) return s;
+    const absl::Status written = cluster->Transact([&](ReadWrite& t) {
+      for (int row = 0; row < 20; ++row) t.Set({table, StrCat("row", row), "c"}, std::string(1000, 'v'));
     });
-    if (!written.ok()) return written.status();
-    return random_() % 2 == 0 ? (*cluster)->DropTable(table) : absl::OkStatus();
+    if (!written.ok()) return written;
+    return random_() % 2 == 0 ? cluster->DropTable(table) : absl::OkStatus();
   }
 
   // A connection of its own. It is shared with none: channels with the same arguments share theirs.
@@ -358,9 +357,7 @@ class ChurnTest : public ::testing::Test {
   }
 
   std::string Target() const { return StrCat("127.0.0.1:", port_); }
-  absl::StatusOr<std::unique_ptr<Cluster>> Open() const {
-    return Cluster::Open(Client::AddressOf(Target(), tls_), ForClients());
-  }
+  absl::StatusOr<Cluster> Open() const { return Cluster::Open(Client::AddressOf(Target(), tls_), ForClients()); }
 
   void MakeTables() const {
     const auto channel = OpenChannel(Target(), tls_);
@@ -385,9 +382,9 @@ class ChurnTest : public ::testing::Test {
       bt::MutateRowResponse response;
       ASSERT_THAT(Call(*data, &bt::Bigtable::Stub::MutateRow, kTimeout, request, &response), IsOk());
     }
-    const absl::StatusOr<std::unique_ptr<Cluster>> cluster = Open();
+    const absl::StatusOr<Cluster> cluster = Open();
     ASSERT_THAT(cluster, IsOk());
-    ASSERT_THAT(SetUpChain(cluster->get()), IsOk());
+    ASSERT_THAT(SetUpChain(*cluster), IsOk());
   }
 
   // Connections that say nothing, nonsense, or the beginning of a call, and are dropped.
@@ -424,17 +421,17 @@ class ChurnTest : public ::testing::Test {
 
   // What clients have left in the store goes, or that would grow.
   void TidyUp() {
-    const absl::StatusOr<std::unique_ptr<Cluster>> cluster = Open();
+    const absl::StatusOr<Cluster> cluster = Open();
     ASSERT_THAT(cluster, IsOk());
-    const absl::StatusOr<std::vector<std::string>> tables = (*cluster)->ListTables();
+    const absl::StatusOr<std::vector<std::string>> tables = cluster->ListTables();
     ASSERT_THAT(tables, IsOk());
     for (const std::string& table : *tables) {
       if (!table.starts_with(kLeftTable)) continue;
       // The server may still be dropping it for a client that is dead.
-      const absl::Status dropped = (*cluster)->DropTable(table);
+      const absl::Status dropped = cluster->DropTable(table);
       ASSERT_TRUE(dropped.ok() || absl::IsNotFound(dropped)) << dropped;
     }
-    ASSERT_THAT((*cluster)->CollectGarbage(), IsOk());
+    ASSERT_THAT(cluster->CollectGarbage(), IsOk());
   }
 
   // The server notices that clients are gone.

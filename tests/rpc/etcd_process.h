@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "percolator/tls.h"
 #include "src/rpc/etcd/etcd_coordinator.h"
 #include "tests/rpc/child_process.h"
 #include "tests/testing/temp_dir.h"

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 #include "src/rpc/proto/bigtable.grpc.pb.h"
 #include "src/rpc/proto/bigtable_admin.grpc.pb.h"
 

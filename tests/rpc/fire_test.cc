@@ -31,6 +31,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -81,7 +82,7 @@ WorkerOptions ForWorker() {
   options.threads = 2;
   options.scanners = 1;
   options.scan_period = std::chrono::milliseconds(200);
-  options.first_retry = std::chrono::milliseconds(1);
+  options.min_retry_delay = std::chrono::milliseconds(1);
   return options;
 }
 
@@ -124,19 +125,19 @@ int RunOracle(const std::string& argument) {
 }
 
 // The server may be dead at this moment.
-std::unique_ptr<Cluster> OpenPatiently(const std::string& address, const ClusterOptions& options) {
+std::optional<Cluster> OpenPatiently(const std::string& address, const ClusterOptions& options) {
   for (;;) {
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, options);
+    absl::StatusOr<Cluster> cluster = Cluster::Open(address, options);
     if (cluster.ok()) return *std::move(cluster);
     if (!IsTransient(cluster.status())) {
       Complain(cluster.status());
-      return nullptr;
+      return std::nullopt;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
 
-int RunLoader(Cluster* cluster, uint64_t life) {
+int RunLoader(const Cluster& cluster, uint64_t life) {
   PipeRecorder recorder(kRecordFd);
   const std::atomic<bool> never{false};
   const LoadSettings settings{.threads = 3,
@@ -147,7 +148,7 @@ int RunLoader(Cluster* cluster, uint64_t life) {
   return Complain(RunLoad(cluster, &recorder, settings, never));
 }
 
-int RunSources(Cluster* cluster, uint64_t life) {
+int RunSources(const Cluster& cluster, uint64_t life) {
   std::mt19937_64 random(life);
   for (;;) {
     ChangeSources(cluster, &random).IgnoreError();
@@ -164,7 +165,7 @@ absl::Status StartPatiently(Worker* worker) {
   return started;
 }
 
-int RunWorker(Cluster* cluster) {
+int RunWorker(const Cluster& cluster) {
   Worker worker(cluster, ForWorker());
   ObserveChain(&worker);
   if (const absl::Status started = StartPatiently(&worker); !started.ok()) return Complain(started);
@@ -175,11 +176,11 @@ int RunChild(const std::string& role, const std::string& argument, const std::st
   if (role == "server") return RunServer(argument, dir);
   if (role == "oracle") return RunOracle(argument);
   const bool one_step = life % 2 == 0;
-  const std::unique_ptr<Cluster> cluster = OpenPatiently(argument, OptionsFor(one_step));
-  if (cluster == nullptr) return 2;
-  if (role == "load") return RunLoader(cluster.get(), life);
-  if (role == "sources") return RunSources(cluster.get(), life);
-  return RunWorker(cluster.get());
+  const std::optional<Cluster> cluster = OpenPatiently(argument, OptionsFor(one_step));
+  if (!cluster.has_value()) return 2;
+  if (role == "load") return RunLoader(*cluster, life);
+  if (role == "sources") return RunSources(*cluster, life);
+  return RunWorker(*cluster);
 }
 
 // --- The processes
@@ -327,10 +328,10 @@ void FireTest::Fire(std::mt19937_64* random) {
 
 // Counts the money, again and again. A snapshot that could not be read says nothing.
 void FireTest::Audit(const std::atomic<bool>& stop) {
-  const std::unique_ptr<Cluster> cluster = OpenPatiently(address_, OptionsFor(true));
-  ASSERT_NE(cluster, nullptr);
+  const std::optional<Cluster> cluster = OpenPatiently(address_, OptionsFor(true));
+  ASSERT_TRUE(cluster.has_value());
   while (!stop) {
-    absl::StatusOr<Snapshot> view = cluster->Now();
+    absl::StatusOr<Snapshot> view = cluster->GetSnapshot();
     if (!view.ok()) continue;
     const absl::StatusOr<int64_t> money = CountMoney(*view);
     if (!money.ok()) continue;
@@ -354,10 +355,10 @@ auto Patiently(const Function& function) {
 }
 
 void FireTest::LookAtEverything() {
-  const std::unique_ptr<Cluster> cluster = OpenPatiently(address_, OptionsFor(true));
-  ASSERT_NE(cluster, nullptr);
+  const std::optional<Cluster> cluster = OpenPatiently(address_, OptionsFor(true));
+  ASSERT_TRUE(cluster.has_value());
   const uint64_t last_read = (lives_ + 1) * kIdsPerLife;
-  const absl::StatusOr<int64_t> money = ReadEverything(cluster.get(), &keeper_, last_read);
+  const absl::StatusOr<int64_t> money = ReadEverything(*cluster, &keeper_, last_read);
   ASSERT_THAT(money, IsOk());
   EXPECT_EQ(*money, kAccounts * kOpeningBalance);
   const History lists = keeper_.Copy(LoadKind::kLists);
@@ -368,12 +369,12 @@ void FireTest::LookAtEverything() {
   const Findings bank = CheckSweep(keeper_.Copy(LoadKind::kBank));
   EXPECT_TRUE(bank.ok()) << bank;
 
-  Worker worker(cluster.get(), ForWorker());
+  Worker worker(*cluster, ForWorker());
   ObserveChain(&worker);
   ASSERT_THAT(StartPatiently(&worker), IsOk());
   ASSERT_THAT(worker.WaitUntilIdle(kPatience), IsOk());
   ChainCounts chain;
-  CheckChain(cluster.get(), &chain);
+  CheckChain(*cluster, &chain);
   EXPECT_GT(chain.runs, 0);
   const auto quarantined = Patiently([&] { return worker.ListQuarantine(); });
   ASSERT_THAT(quarantined, IsOk());
@@ -386,7 +387,7 @@ void FireTest::LookAtEverything() {
   size_t locks = 1;
   while (locks > 0 && std::chrono::steady_clock::now() < end) {
     ASSERT_THAT(Patiently([&] { return cluster->CollectGarbage(); }), IsOk());
-    const auto left = Patiently([&] { return Inspector(cluster.get()).ListLocks(); });
+    const auto left = Patiently([&] { return Inspector(*cluster).ListLocks(); });
     ASSERT_THAT(left, IsOk());
     locks = left->size();
   }
@@ -400,10 +401,10 @@ void FireTest::Run() {
   std::mt19937_64 random(TestSeed());
   for (Process& process : processes_) Start(&process);
   {
-    const std::unique_ptr<Cluster> cluster = OpenPatiently(address_, OptionsFor(true));
-    ASSERT_NE(cluster, nullptr);
-    ASSERT_THAT(SetUpLoad(cluster.get(), &keeper_, 1), IsOk());
-    ASSERT_THAT(SetUpChain(cluster.get()), IsOk());
+    const std::optional<Cluster> cluster = OpenPatiently(address_, OptionsFor(true));
+    ASSERT_TRUE(cluster.has_value());
+    ASSERT_THAT(SetUpLoad(*cluster, &keeper_, 1), IsOk());
+    ASSERT_THAT(SetUpChain(*cluster), IsOk());
   }
   std::thread hearing([this] { HearRecord(); });
   std::atomic<bool> stop = false;

@@ -81,12 +81,12 @@ class HostileTest : public ::testing::Test {
 
   // A client that wants nothing but good is served, on a new connection.
   void ExpectServes() const {
-    const absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(server_->address());
+    const absl::StatusOr<Cluster> cluster = Cluster::Open(server_->address());
     ASSERT_THAT(cluster, IsOk());
-    if (const absl::Status created = (*cluster)->CreateTable("good"); !absl::IsAlreadyExists(created)) {
+    if (const absl::Status created = cluster->CreateTable("good"); !absl::IsAlreadyExists(created)) {
       ASSERT_THAT(created, IsOk());
     }
-    EXPECT_THAT((*cluster)->Transact([](ReadWrite& t) { return t.Set("good", "row", "column", "value"); }), IsOk());
+    EXPECT_THAT(cluster->Transact([](ReadWrite& t) { t.Set({"good", "row", "column"}, "value"); }), IsOk());
   }
 
   // It ends in spite of all that is open.
@@ -323,24 +323,25 @@ TEST_F(HostileTest, MoreTimestampsThanAnybodyNeeds) {
 TEST_F(HostileTest, ASafePointInTheFuture) {
   Start();
   ExpectServes();
-  const absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(server_->address());
+  const absl::StatusOr<Cluster> cluster = Cluster::Open(server_->address());
   ASSERT_THAT(cluster, IsOk());
-  const Timestamp now = (*cluster)->Now()->timestamp();
+  const Timestamp now = cluster->GetSnapshot()->timestamp();
   RemoteStore store(channel_, kTimeout);
   for (const Timestamp ts : {Timestamp::Infinity(), Timestamp(Timestamp::Infinity().value() - 1),
                              Timestamp(now.value() + uint64_t{3'600'000'000})}) {
     EXPECT_THAT(store.RaiseSafePoint(ts), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("future")));
   }
   EXPECT_THAT(store.SafePoint(), IsOkAndHolds(Timestamp()));
-  EXPECT_THAT((*cluster)->Now()->Get("good", "row", "column"), IsOkAndHolds(std::optional<std::string>("value")));
+  EXPECT_THAT(cluster->GetSnapshot()->Get({"good", "row", "column"}),
+              IsOkAndHolds(std::optional<std::string>("value")));
   ExpectServes();
   EXPECT_THAT(store.RaiseSafePoint(now), IsOk());
   ExpectServes();
 }
 
 TEST_F(HostileTest, MessagesThatAreTooLarge) {
-  options_.request_bytes = kMiB;
-  options_.answer_bytes = kMiB;
+  options_.max_request_bytes = kMiB;
+  options_.max_response_bytes = kMiB;
   Start();
   RemoteStore store(channel_, kTimeout);
   ASSERT_THAT(store.CreateTable({"t", ""}), IsOk());
@@ -431,20 +432,21 @@ TEST_F(HostileTest, MethodsTakeNoMoreThanTheyNeed) {
 TEST_F(HostileTest, TablesAndSchemasWithoutEnd) {
   Start();
   RemoteStore store(channel_, kTimeout);
-  EXPECT_THAT(store.CreateTable({"t", std::string(StoreLimits().schema_bytes + 1, 's')}),
+  EXPECT_THAT(store.CreateTable({"t", std::string(StoreLimits().max_schema_bytes + 1, 's')}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than the limit of 65536")));
   absl::Status status;
-  for (size_t i = 0; status.ok() && i <= StoreLimits().tables; ++i) status = store.CreateTable({StrCat("t", i), ""});
+  for (size_t i = 0; status.ok() && i <= StoreLimits().max_tables; ++i)
+    status = store.CreateTable({StrCat("t", i), ""});
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("1000 tables")));
   EXPECT_THAT(store.DropTable("t0"), IsOk());
-  EXPECT_THAT(store.CreateTable({"t", std::string(StoreLimits().schema_bytes, 's')}), IsOk());
+  EXPECT_THAT(store.CreateTable({"t", std::string(StoreLimits().max_schema_bytes, 's')}), IsOk());
 }
 
 // More requests than can wait: some are refused, which tells them to try again, and the others are answered.
 TEST_F(HostileTest, MoreRequestsThanCanWait) {
   constexpr int kThreads = 32;
   options_.threads = 1;
-  options_.waiting_requests = 4;
+  options_.max_waiting_requests = 4;
   Start();
   RemoteStore store(channel_, kTimeout);
   ASSERT_THAT(store.CreateTable({"t", ""}), IsOk());
@@ -474,7 +476,7 @@ TEST_F(HostileTest, MoreRequestsThanCanWait) {
 TEST_F(HostileTest, ManyThreadsScanLargeRowsOverOneConnection) {
   constexpr int kThreads = 64;
   constexpr size_t kRowBytes = 4 * kMiB;
-  options_.unsent_bytes_per_connection = 100 * kMiB;
+  options_.max_unsent_bytes_per_connection = 100 * kMiB;
   Start();
   RemoteStore store(channel_, kTimeout);
   ASSERT_THAT(store.CreateTable({"t", ""}), IsOk());
@@ -547,7 +549,7 @@ TEST_F(HostileTest, HalfOpenCalls) {
 
 TEST_F(HostileTest, SessionsAndListenersWithoutEnd) {
   constexpr size_t kMost = 5;
-  options_.sessions = kMost;
+  options_.max_sessions = kMost;
   options_.session_ttl = std::chrono::minutes(2);
   Start();
   const auto stub = v1::Coordination::NewStub(channel_);

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/remote/remote_store.h"
 #include "src/rpc/server/executor.h"
@@ -92,7 +92,7 @@ class ServedStore final : public RemoteStore {
 class RemotePlace final : public StorePlace {
  public:
   absl::StatusOr<std::unique_ptr<Store>> Open(const StoreLimits& limits) override {
-    RocksStoreOptions options;
+    RocksOptions options;
     options.durability = Durability::kNoSync;
     options.block_cache_bytes = 1 << 20;
     options.limits = limits;

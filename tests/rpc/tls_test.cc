@@ -52,11 +52,11 @@ class TlsTest : public ::testing::Test {
   }
 
   void ExpectServed(const std::string& address) {
-    const absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address);
+    const absl::StatusOr<Cluster> cluster = Cluster::Open(address);
     ASSERT_THAT(cluster, IsOk());
     const std::string table = StrCat("t", tables_++);
-    ASSERT_THAT((*cluster)->CreateTable(table), IsOk());
-    EXPECT_THAT((*cluster)->Transact([&](ReadWrite& t) { return t.Set(table, "row", "column", "value"); }), IsOk());
+    ASSERT_THAT(cluster->CreateTable(table), IsOk());
+    EXPECT_THAT(cluster->Transact([&](ReadWrite& t) { t.Set({table, "row", "column"}, "value"); }), IsOk());
   }
 
   // kUnavailable with a text that `text` matches, in bounded time.

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/store/batching_store.h"
 #include "tests/store/conformance.h"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/base/strings.h"
 #include "src/store/rocks/clean_record.h"
 #include "tests/testing/amount.h"

@@ -1,4 +1,4 @@
-// The conformance suite: what percolator/store.h promises, tested on every kind of store.
+// The conformance suite: what percolator/spi/store.h promises, tested on every kind of store.
 //
 // The suite is the object library store_conformance_suite. A test program links it and registers the stores to test
 // (store_kinds.h).
@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "tests/store/store_kinds.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"

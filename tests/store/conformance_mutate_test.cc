@@ -224,7 +224,7 @@ TEST_P(StoreTest, ABatchMayHoldManyEntriesForOneRow) {
 }
 
 TEST_P(StoreTest, EntriesFailOneByOne) {
-  const std::string long_key(StoreLimits().row_key_bytes + 1, 'k');
+  const std::string long_key(StoreLimits().max_row_key_bytes + 1, 'k');
   EXPECT_THAT(Outcomes(store_->Mutate({
                   Entry("a", {Set("c", 1, "a")}),
                   Entry("b", {Set("c", 1, "b")}, {}, "nope"),

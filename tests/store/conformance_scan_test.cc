@@ -115,7 +115,7 @@ TEST_P(StoreTest, RowRangesIncludeTheirStartAndExcludeTheirLimit) {
   EXPECT_THAT(ScanKeys(RowRange::Prefix("a")), ElementsAre("a", "a" + zero, "ab"));
   EXPECT_THAT(ScanKeys(RowRange::Prefix("b\xff")), ElementsAre("b\xff"));
   EXPECT_THAT(ScanKeys(RowRange::Prefix("\xff")), ElementsAre("\xff", "\xff\xff"));
-  EXPECT_THAT(ScanKeys(RowRange::After("b")), ElementsAre("b\xff", "c", "\xff", "\xff\xff"));
+  EXPECT_THAT(ScanKeys(RowRange::All().After("b")), ElementsAre("b\xff", "c", "\xff", "\xff\xff"));
   EXPECT_EQ(ScanKeys(), keys);
 }
 
@@ -182,13 +182,13 @@ TEST_P(StoreTest, ManyRowsAreScannedCompletely) {
 }
 
 TEST_P(StoreTest, BigRowsMakeShortPages) {
-  const size_t value_bytes = StoreLimits().scan_bytes / 4;
+  const size_t value_bytes = StoreLimits().max_scan_bytes / 4;
   const std::vector<std::string> rows = NumberedRows(10);
   for (const std::string& row : rows) Apply(row, {Set("c", 1, std::string(value_bytes, 'v'))});
   const std::vector<ScanPage> pages = ScanPages(ScanOf(RowRange::All(), Everything()));
   EXPECT_EQ(KeysOf(pages), rows);
   for (const ScanPage& page : pages) {
-    EXPECT_LT(ValueBytesBeforeLastRow(page), StoreLimits().scan_bytes);
+    EXPECT_LT(ValueBytesBeforeLastRow(page), StoreLimits().max_scan_bytes);
   }
 }
 
@@ -204,14 +204,14 @@ TEST_P(StoreTest, ScanWithARowLimitOfZeroIsRefused) {
 
 TEST_P(StoreLimitsTest, APageEndsAtTheFirstRowThatReachesScanBytes) {
   StoreLimits limits;
-  limits.scan_bytes = 10'000;
+  limits.max_scan_bytes = 10'000;
   Open(limits);
   const std::vector<std::string> rows = NumberedRows(100);
   for (const std::string& row : rows) Apply(row, {Set("c", 1, std::string(1000, 'v'))});
   const std::vector<ScanPage> pages = ScanPages(ScanOf(RowRange::All(), {Column("c")}));
   EXPECT_EQ(KeysOf(pages), rows);
   for (const ScanPage& page : pages) {
-    EXPECT_LT(ValueBytesBeforeLastRow(page), limits.scan_bytes);
+    EXPECT_LT(ValueBytesBeforeLastRow(page), limits.max_scan_bytes);
     // Keys, columns and some overhead may count as well, but not as much as the values.
     if (page.resume.has_value()) {
       EXPECT_GE(page.rows.size(), 5);
@@ -221,7 +221,7 @@ TEST_P(StoreLimitsTest, APageEndsAtTheFirstRowThatReachesScanBytes) {
 
 TEST_P(StoreLimitsTest, ARowLargerThanScanBytesIsReturnedWhole) {
   StoreLimits limits;
-  limits.scan_bytes = 100;
+  limits.max_scan_bytes = 100;
   Open(limits);
   for (const char* row : {"a", "b"}) {
     Apply(row, {Set("c", 1, std::string(500, 'v')), Set("d", 1, std::string(500, 'v'))});
@@ -236,7 +236,7 @@ TEST_P(StoreLimitsTest, ARowLargerThanScanBytesIsReturnedWhole) {
 
 TEST_P(StoreLimitsTest, APageEndsAfterBoundedWorkEvenIfNothingMatches) {
   StoreLimits limits;
-  limits.scan_work = 50;
+  limits.max_scan_work = 50;
   Open(limits);
   const std::vector<std::string> rows = NumberedRows(1000);
   ApplyRows(rows);
@@ -249,7 +249,7 @@ TEST_P(StoreLimitsTest, APageEndsAfterBoundedWorkEvenIfNothingMatches) {
 
 TEST_P(StoreLimitsTest, ARowWithMoreVersionsThanScanWorkIsReturnedWhole) {
   StoreLimits limits;
-  limits.scan_work = 10;
+  limits.max_scan_work = 10;
   Open(limits);
   std::vector<Mutation> sets;
   for (uint64_t ts = 1; ts <= 100; ++ts) sets.push_back(Set("c", ts, ""));

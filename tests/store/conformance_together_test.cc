@@ -350,7 +350,7 @@ TEST_P(TogetherReopenTest, WhatWasAppliedIsThere) {
 
 TEST_P(TogetherLimitsTest, RowsTogetherMayHaveAsManyBytesAsOneAlone) {
   StoreLimits limits;
-  limits.row_mutation_bytes = 100;
+  limits.max_row_mutation_bytes = 100;
   Open(limits);
   const std::string value(40, 'v');
   EXPECT_GT(ApplyTogether({Change("a", {Set("c", 1, value)}), Change("b", {Set("c", 1, value)})}), 0u);

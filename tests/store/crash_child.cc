@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "tests/store/crash_workload.h"
 
 namespace percolator {
@@ -33,13 +33,13 @@ void Send(const CrashReport& report) {
   if (write(kReportFd, &report, sizeof report) != sizeof report) Die("cannot report: the parent is gone");
 }
 
-std::unique_ptr<Store> OpenOrDie(const std::string& dir, const RocksStoreOptions& options) {
+std::unique_ptr<Store> OpenOrDie(const std::string& dir, const RocksOptions& options) {
   absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir, options);
   if (!store.ok()) Die("open: " + store.status().ToString());
   return *std::move(store);
 }
 
-[[noreturn]] void OpenForever(const std::string& dir, const RocksStoreOptions& options) {
+[[noreturn]] void OpenForever(const std::string& dir, const RocksOptions& options) {
   for (;;) {
     std::unique_ptr<Store> store = OpenOrDie(dir, options);
     Send(CrashReport{.writer = kOpened});
@@ -48,7 +48,7 @@ std::unique_ptr<Store> OpenOrDie(const std::string& dir, const RocksStoreOptions
   }
 }
 
-void WriteForever(const std::string& dir, const RocksStoreOptions& options, CrashPlan plan,
+void WriteForever(const std::string& dir, const RocksOptions& options, CrashPlan plan,
                   const std::vector<uint64_t>& first_steps) {
   const std::unique_ptr<Store> store = OpenOrDie(dir, options);
   Send(CrashReport{.writer = kOpened});
@@ -68,7 +68,7 @@ void WriteForever(const std::string& dir, const RocksStoreOptions& options, Cras
 
 int Main(const std::vector<std::string>& args) {
   if (args.size() < 5) Die("too few arguments");
-  RocksStoreOptions options;
+  RocksOptions options;
   options.durability = args[3] == "sync" ? Durability::kSync : Durability::kNoSync;
   options.write_buffer_bytes = std::stoull(args[4]);
   options.block_cache_bytes = 8 << 20;

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "percolator/store.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/store.h"
 #include "tests/store/crash_workload.h"
 
 namespace percolator {

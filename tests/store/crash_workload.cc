@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "percolator/oracle.h"
+#include "percolator/spi/oracle.h"
 #include "src/base/strings.h"
 
 namespace percolator {

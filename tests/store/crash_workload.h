@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 
 namespace percolator {
 

@@ -19,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "tests/store/test_oracles.h"
 #include "tests/testing/amount.h"
 #include "tests/testing/status_matchers.h"
@@ -39,13 +39,13 @@ constexpr char kHotColumn[] = "c";
 // Small, so that random requests exceed every one of them now and then, and scans take many pages.
 StoreLimits SmallLimits() {
   StoreLimits limits;
-  limits.row_key_bytes = 6;
-  limits.column_bytes = 5;
-  limits.value_bytes = 30;
-  limits.row_mutations = 8;
-  limits.row_mutation_bytes = 80;
-  limits.scan_bytes = 120;
-  limits.scan_work = 25;
+  limits.max_row_key_bytes = 6;
+  limits.max_column_bytes = 5;
+  limits.max_value_bytes = 30;
+  limits.max_row_mutations = 8;
+  limits.max_row_mutation_bytes = 80;
+  limits.max_scan_bytes = 120;
+  limits.max_scan_work = 25;
   return limits;
 }
 
@@ -104,7 +104,7 @@ class Generator {
       case 1:
         return RowRange::Prefix(Bytes(0, 2));
       case 2:
-        return RowRange::After(RowKey());
+        return RowRange::All().After(RowKey());
       case 3:
         return {Bytes(0, 3), Bytes(0, 3)};
       default:
@@ -112,7 +112,13 @@ class Generator {
     }
   }
 
-  ScanRequest Scan() { return {Table(), Rows(), Selectors(), OneIn(100) ? 0 : 1 + Below(OneIn(2) ? 4 : 40)}; }
+  ScanRequest Scan() {
+    return {.table = Table(),
+            .rows = Rows(),
+            .selectors = Selectors(),
+            .row_limit = OneIn(100) ? 0 : 1 + Below(OneIn(2) ? 4 : 40),
+            .reverse = OneIn(3)};
+  }
 
   std::vector<RowRead> Reads() {
     std::vector<RowRead> reads;
@@ -235,8 +241,10 @@ std::string AnswerOf(Store* store, ScanRequest request) {
     if (page->rows.size() > request.row_limit) return absl::StrCat("page of ", page->rows.size(), " rows");
     rows.insert(rows.end(), page->rows.begin(), page->rows.end());
     if (!page->resume.has_value()) return ToText(rows);
-    if (*page->resume <= request.rows.start) return "the scan does not move on";
-    request.rows.start = *page->resume;
+    const bool moves_on = request.reverse ? !request.rows.limit.has_value() || *page->resume < *request.rows.limit
+                                          : *page->resume > request.rows.start;
+    if (!moves_on) return "the scan does not move on";
+    request.ContinueAt(*page->resume);
   }
   return "the scan does not end";
 }
@@ -258,7 +266,7 @@ class Pair {
       ASSERT_THAT(rocks_->Close(), IsOk());
     }
     rocks_ = nullptr;
-    RocksStoreOptions options;
+    RocksOptions options;
     options.durability = Durability::kNoSync;
     options.block_cache_bytes = 1 << 20;
     options.version_cache_bytes = 32 << 10;  // for one or two cells in each of its parts

@@ -13,7 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/base/strings.h"
 #include "tests/store/crash_child.h"
 #include "tests/store/crash_ledger.h"
@@ -44,21 +44,20 @@ class DurabilityTest : public ::testing::Test {
     return milliseconds(std::uniform_int_distribution<int64_t>(from, to)(random_));
   }
 
-  static std::vector<std::string> ChildArgs(const char* mode, const std::string& dir,
-                                            const RocksStoreOptions& options) {
+  static std::vector<std::string> ChildArgs(const char* mode, const std::string& dir, const RocksOptions& options) {
     return {mode, dir, options.durability == Durability::kSync ? "sync" : "nosync",
             std::to_string(options.write_buffer_bytes)};
   }
 
   // Kills a process that does nothing but open and close the store.
-  void KillWhileOpening(const std::string& dir, const RocksStoreOptions& options) {
+  void KillWhileOpening(const std::string& dir, const RocksOptions& options) {
     CrashProcess child(CRASH_CHILD, ChildArgs("open", dir, options));
     ASSERT_TRUE(child.Listen(Clock::now() + Between(0, 60), Ignore)) << "the child failed, see its text";
     ASSERT_TRUE(child.Kill(Ignore));
   }
 
   // Kills a process that writes, some time after `least` mutations in all are acknowledged.
-  void KillWhileWriting(const std::string& dir, const RocksStoreOptions& options, uint64_t least, CrashLedger* ledger) {
+  void KillWhileWriting(const std::string& dir, const RocksOptions& options, uint64_t least, CrashLedger* ledger) {
     std::vector<std::string> args = ChildArgs("write", dir, options);
     args.push_back(std::to_string(ledger->plan().seed));
     args.push_back(std::to_string(ledger->plan().value_bytes));
@@ -80,7 +79,7 @@ class DurabilityTest : public ::testing::Test {
     for (uint32_t i = 0; i < ledger->plan().writers; ++i) ledger->Sending(i, ledger->NextStep(i));
   }
 
-  static void Verify(const std::string& dir, const RocksStoreOptions& options, CrashLedger* ledger) {
+  static void Verify(const std::string& dir, const RocksOptions& options, CrashLedger* ledger) {
     absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir, options);
     ASSERT_THAT(store, IsOk());
     const std::vector<std::string> problems = ledger->Verify(store->get(), CrashLedger::Expect::kNothingLost);
@@ -88,7 +87,7 @@ class DurabilityTest : public ::testing::Test {
     ASSERT_THAT((*store)->Close(), IsOk());
   }
 
-  void KillAgainAndAgain(const RocksStoreOptions& options, const CrashPlan& plan) {
+  void KillAgainAndAgain(const RocksOptions& options, const CrashPlan& plan) {
     const std::string dir = dir_.path() + "/store";
     CrashLedger ledger(plan);
     {
@@ -120,21 +119,21 @@ class DurabilityTest : public ::testing::Test {
 };
 
 TEST_F(DurabilityTest, NothingAcknowledgedIsLostByAKillWithoutSync) {
-  RocksStoreOptions options;
+  RocksOptions options;
   options.durability = Durability::kNoSync;
   options.write_buffer_bytes = kLargeBuffer;
   KillAgainAndAgain(options, {.seed = CrashSeed()});
 }
 
 TEST_F(DurabilityTest, NothingAcknowledgedIsLostByAKillWithSync) {
-  RocksStoreOptions options;
+  RocksOptions options;
   options.durability = Durability::kSync;
   options.write_buffer_bytes = kLargeBuffer;
   KillAgainAndAgain(options, {.seed = CrashSeed()});
 }
 
 TEST_F(DurabilityTest, NothingAcknowledgedIsLostByAKillDuringFlushesAndCompactions) {
-  RocksStoreOptions options;
+  RocksOptions options;
   options.durability = Durability::kNoSync;
   options.write_buffer_bytes = kSmallBuffer;
   KillAgainAndAgain(options, {.seed = CrashSeed(), .value_bytes = 2000});

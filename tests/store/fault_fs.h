@@ -35,8 +35,8 @@
 #include <string>
 #include <vector>
 
+#include "percolator/spi/mutex.h"
 #include "rocksdb/file_system.h"
-#include "src/base/mutex.h"
 
 namespace percolator {
 

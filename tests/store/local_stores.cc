@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "tests/store/conformance.h"
 #include "tests/testing/temp_dir.h"
 
@@ -20,7 +20,7 @@ class RocksPlace final : public StorePlace {
   explicit RocksPlace(Durability durability) : durability_(durability) {}
 
   absl::StatusOr<std::unique_ptr<Store>> Open(const StoreLimits& limits) override {
-    RocksStoreOptions options;
+    RocksOptions options;
     options.durability = durability_;
     options.block_cache_bytes = 1 << 20;
     options.limits = limits;

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "rocksdb/db.h"
 #include "tests/store/test_oracles.h"
 #include "tests/testing/status_matchers.h"
@@ -41,7 +41,7 @@ class RocksStoreTest : public ::testing::Test {
 
   void Open() {
     store_.reset();
-    RocksStoreOptions options;
+    RocksOptions options;
     options.durability = Durability::kNoSync;
     absl::StatusOr<std::unique_ptr<RocksStore>> store = RocksStore::Open(dir_.path(), options, rocksdb::Env::Default());
     ASSERT_THAT(store, IsOk());
@@ -249,8 +249,8 @@ TEST_F(RocksStoreTest, AStoreThatWasNeverFinishedIsFinished) {
 }
 
 TEST_F(RocksStoreTest, LimitsThatRocksDbCannotKeepAreRefused) {
-  RocksStoreOptions options;
-  options.limits.value_bytes = size_t{1} << 32;
+  RocksOptions options;
+  options.limits.max_value_bytes = size_t{1} << 32;
   EXPECT_THAT(OpenRocksStore(dir_.path() + "/large", options), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
@@ -262,8 +262,8 @@ TEST_F(RocksStoreTest, TheLastTableIdIsNotUsed) {
 
 TEST_F(RocksStoreTest, VersionsThatAreSelectedCountAsWork) {
   store_.reset();
-  RocksStoreOptions options;
-  options.limits.scan_work = 10;
+  RocksOptions options;
+  options.limits.max_scan_work = 10;
   const auto store = OpenRocksStore(dir_.path(), options);
   ASSERT_THAT(store, IsOk());
   std::vector<RowMutation> mutations;

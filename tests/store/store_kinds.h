@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 
 namespace percolator {
 

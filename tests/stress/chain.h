@@ -19,11 +19,11 @@
 
 namespace percolator {
 
-absl::Status SetUpChain(Cluster* cluster);
+absl::Status SetUpChain(const Cluster& cluster);
 void ObserveChain(Worker* worker);
 
 // Changes one source, or two of them at once, which are in different rows; now and then deletes one.
-absl::Status ChangeSources(Cluster* cluster, std::mt19937_64* random);
+absl::Status ChangeSources(const Cluster& cluster, std::mt19937_64* random);
 
 struct ChainCounts {
   int64_t changes = 0;
@@ -31,7 +31,7 @@ struct ChainCounts {
 };
 
 // REQUIRES: no notification waits. Expects that what was derived is what follows from the sources; adds to the counts.
-void CheckChain(Cluster* cluster, ChainCounts* counts);
+void CheckChain(const Cluster& cluster, ChainCounts* counts);
 
 }  // namespace percolator
 

@@ -1,11 +1,18 @@
 // The store stays small under a steady load of overwrites and deletes, though garbage collection runs beside it.
 
 #include <chrono>
+#include <cstdint>
+#include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "percolator/cluster.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/store.h"
 #include "src/oracle/local_oracle.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -27,63 +34,69 @@ size_t CellsIn(Store* store, const std::string& table) {
 
 TEST(GcSizeTest, OverwritesDeletesAndRollbacksDoNotPileUp) {
   TempDir dir;
-  absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir.path() + "/s", {.durability = Durability::kNoSync});
-  ASSERT_THAT(store, IsOk());
+  absl::StatusOr<std::unique_ptr<Store>> opened =
+      OpenRocksStore(dir.path() + "/s", {.durability = Durability::kNoSync});
+  ASSERT_THAT(opened, IsOk());
+  const std::shared_ptr<Store> store = *std::move(opened);
   auto oracle = LocalOracle::Create(dir.path() + "/oracle", Timestamp());
   ASSERT_THAT(oracle, IsOk());
   const std::unique_ptr<Coordinator> coordinator = NewLocalCoordinator(oracle->get());
   ClusterOptions options;
-  options.commit_in_one_step = false;
+  options.one_step_commit = false;
   options.lock_lease = std::chrono::milliseconds(200);
   options.gc_retention = std::chrono::milliseconds(400);
   options.gc_period = std::chrono::milliseconds(10);
-  auto cluster = Cluster::Assemble({store->get(), oracle->get(), coordinator.get()}, options);
+  const absl::StatusOr<Cluster> cluster = Assemble({store, Borrow(oracle->get()), Borrow(coordinator.get())}, options);
   ASSERT_THAT(cluster, IsOk());
-  ASSERT_THAT((*cluster)->CreateTable("t"), IsOk());
+  ASSERT_THAT(cluster->CreateTable("t"), IsOk());
 
   // At least so long, and until garbage collection has come by: on a slow machine that takes a while.
   const auto begin = std::chrono::steady_clock::now();
   const auto goes_on = [&] {
     const auto passed = std::chrono::steady_clock::now() - begin;
     return passed < std::chrono::milliseconds(1500) ||
-           ((*cluster)->stats().versions_collected == 0 && passed < std::chrono::seconds(120));
+           (cluster->metrics().versions_collected == 0 && passed < std::chrono::seconds(120));
   };
   int64_t commits = 0;
   int64_t conflicts = 0;
   while (goes_on()) {
     const std::string row = "row" + std::to_string(commits % kRows);
-    Transaction loser(cluster->get());
-    ASSERT_THAT(loser.Get("t", row, "c"), IsOk());
+    Transaction loser(*cluster);
+    ASSERT_THAT(loser.Get({"t", row, "c"}), IsOk());
     // Long values have cells in the family data, too; every seventh is a delete; verify records and markers as well.
-    const auto done = (*cluster)->Transact([&](ReadWrite& t) -> absl::Status {
-      if (absl::Status s = t.Verify("t", "guard", "c"); !s.ok()) return s;
-      if (commits % 7 == 0) return t.Delete("t", row, "c");
-      return t.Set("t", row, "c", std::string(commits % 2 == 0 ? 10 : 1000, 'v'));
+    const absl::Status done = cluster->Transact([&](ReadWrite& t) {
+      t.Verify({"t", "guard", "c"});
+      if (commits % 7 == 0) {
+        t.Delete({"t", row, "c"});
+      } else {
+        t.Set({"t", row, "c"}, std::string(commits % 2 == 0 ? 10 : 1000, 'v'));
+      }
     });
     ASSERT_THAT(done, IsOk());
     ++commits;
-    ASSERT_THAT(loser.Set("t", row, "c", "too late"), IsOk());
+    loser.Set({"t", row, "c"}, "too late");
+    ASSERT_THAT(loser.status(), IsOk());
     conflicts += loser.Commit().committed() ? 0 : 1;
   }
   EXPECT_EQ(conflicts, commits);
-  const size_t before = CellsIn(store->get(), "t");
-  const uint64_t collected_beside = (*cluster)->stats().versions_collected;
+  const size_t before = CellsIn(store.get(), "t");
+  const uint64_t collected_beside = cluster->metrics().versions_collected;
 
   // With nobody writing, what is left after the retention is one version of each cell that has one.
-  absl::StatusOr<Timestamp> safe_point = (*cluster)->CollectGarbage();
+  absl::StatusOr<Timestamp> safe_point = cluster->CollectGarbage();
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-  while (CellsIn(store->get(), "t") > 2 * kRows && std::chrono::steady_clock::now() < patience) {
-    safe_point = (*cluster)->CollectGarbage();
+  while (CellsIn(store.get(), "t") > 2 * kRows && std::chrono::steady_clock::now() < patience) {
+    safe_point = cluster->CollectGarbage();
     ASSERT_THAT(safe_point, IsOk());
   }
-  const size_t after = CellsIn(store->get(), "t");
-  const ClusterStats stats = (*cluster)->stats();
+  const size_t after = CellsIn(store.get(), "t");
+  const ClusterMetrics metrics = cluster->metrics();
   std::cout << commits << " commits, " << conflicts << " conflicts; cells while it ran: " << before
-            << ", afterwards: " << after << "; collected: " << stats.versions_collected << "\n";
+            << ", afterwards: " << after << "; collected: " << metrics.versions_collected << "\n";
   EXPECT_LE(after, 2u * kRows);
-  EXPECT_GT(stats.versions_collected, static_cast<uint64_t>(commits));
+  EXPECT_GT(metrics.versions_collected, static_cast<uint64_t>(commits));
   EXPECT_GT(collected_beside, 0u) << "garbage collection beside the load collected nothing";
-  EXPECT_THAT((*cluster)->Close(), IsOk());
+  EXPECT_THAT(cluster->Close(), IsOk());
 }
 
 }  // namespace

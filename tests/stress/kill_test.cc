@@ -6,12 +6,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <iostream>
-#include <memory>
 #include <random>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "gtest/gtest.h"
+#include "percolator/cluster.h"
 #include "sim/history/graph_checker.h"
 #include "sim/history/sweep_checker.h"
 #include "src/base/strings.h"
@@ -31,7 +34,7 @@ ClusterOptions OptionsFor(bool one_step) {
 }
 
 int RunChild(const std::string& address, bool one_step, uint64_t life) {
-  absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, OptionsFor(one_step));
+  const absl::StatusOr<Cluster> cluster = Cluster::Open(address, OptionsFor(one_step));
   if (!cluster.ok()) {
     std::cerr << "child: " << cluster.status() << "\n";
     return 2;
@@ -40,7 +43,7 @@ int RunChild(const std::string& address, bool one_step, uint64_t life) {
   const std::atomic<bool> never{false};
   const LoadSettings settings{
       .threads = 6, .seed = life, .first_id = life * kIdsPerLife, .process = static_cast<int>(life * 10)};
-  const absl::Status status = RunLoad(cluster->get(), &recorder, settings, never);
+  const absl::Status status = RunLoad(*cluster, &recorder, settings, never);
   std::cerr << "child: " << status << "\n";
   return 2;
 }
@@ -75,10 +78,10 @@ TEST_P(KillTest, NothingIsLostAndNothingIsHalf) {
   const std::string address = "rocksdb:" + dir.path() + "/c";
   HistoryKeeper keeper;
   {
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, OptionsFor(one_step));
+    const absl::StatusOr<Cluster> cluster = Cluster::Open(address, OptionsFor(one_step));
     ASSERT_THAT(cluster, IsOk());
-    ASSERT_THAT(SetUpLoad(cluster->get(), &keeper, 1), IsOk());
-    ASSERT_THAT((*cluster)->Close(), IsOk());
+    ASSERT_THAT(SetUpLoad(*cluster, &keeper, 1), IsOk());
+    ASSERT_THAT(cluster->Close(), IsOk());
   }
   std::mt19937_64 random(TestSeed());
   int events = 0;
@@ -88,14 +91,14 @@ TEST_P(KillTest, NothingIsLostAndNothingIsHalf) {
     Child child(address, one_step, static_cast<uint64_t>(life));
     ASSERT_TRUE(RunAndKill(&child, 1 + static_cast<int>(random() % 800), &keeper, &events))
         << "the child ended by itself";
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, OptionsFor(one_step));
+    const absl::StatusOr<Cluster> cluster = Cluster::Open(address, OptionsFor(one_step));
     ASSERT_THAT(cluster, IsOk());
     last_read = static_cast<uint64_t>(life) * kIdsPerLife + kIdsPerLife - 1;
-    const absl::StatusOr<int64_t> total = ReadEverything(cluster->get(), &keeper, last_read);
+    const absl::StatusOr<int64_t> total = ReadEverything(*cluster, &keeper, last_read);
     ASSERT_THAT(total, IsOk());
     ASSERT_EQ(*total, kAccounts * kOpeningBalance) << "after kill " << life;
-    locks += (*cluster)->stats().locks_met;
-    ASSERT_THAT((*cluster)->Close(), IsOk());
+    locks += cluster->metrics().foreign_locks_found;
+    ASSERT_THAT(cluster->Close(), IsOk());
   }
   const History lists = keeper.Copy(LoadKind::kLists);
   const GraphReport graph = CheckGraph(lists, {.final_read = keeper.Place(LoadKind::kLists, last_read)});

@@ -35,7 +35,7 @@ ClusterOptions OptionsForKilling(bool one_step, std::chrono::milliseconds lock_l
   ClusterOptions options;
   options.store.durability = Durability::kNoSync;  // which survives the death of the process
   options.store.write_buffer_bytes = 1 << 20;
-  options.commit_in_one_step = one_step;
+  options.one_step_commit = one_step;
   options.lock_lease = lock_lease;
   options.gc_retention = gc_retention;
   options.gc_period = std::chrono::milliseconds(100);

@@ -13,9 +13,11 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "percolator/cluster.h"
+#include "percolator/spi/mutex.h"
 #include "sim/history/history.h"
-#include "src/base/mutex.h"
 
 namespace percolator {
 
@@ -84,16 +86,17 @@ inline constexpr int kAccounts = 16;
 inline constexpr int kOpeningBalance = 100;
 
 // Tables and accounts. The opening is a recorded transaction with this id.
-absl::Status SetUpLoad(Cluster* cluster, Recorder* recorder, uint64_t id);
+absl::Status SetUpLoad(const Cluster& cluster, Recorder* recorder, uint64_t id);
 
 // Runs the load until `stop`. An error other than a conflict ends it, and is returned, unless it is patient.
-absl::Status RunLoad(Cluster* cluster, Recorder* recorder, const LoadSettings& settings, const std::atomic<bool>& stop);
+absl::Status RunLoad(const Cluster& cluster, Recorder* recorder, const LoadSettings& settings,
+                     const std::atomic<bool>& stop);
 
 // The money in a snapshot.
-absl::StatusOr<int64_t> CountMoney(ReadView& view);
+absl::StatusOr<int64_t> CountMoney(const ReadView& view);
 
 // Reads everything in one transaction of each kind, recorded under this id, and says what money there is.
-absl::StatusOr<int64_t> ReadEverything(Cluster* cluster, Recorder* recorder, uint64_t id);
+absl::StatusOr<int64_t> ReadEverything(const Cluster& cluster, Recorder* recorder, uint64_t id);
 
 }  // namespace percolator
 

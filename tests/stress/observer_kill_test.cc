@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
@@ -38,23 +40,23 @@ WorkerOptions ForWorker() {
   options.threads = 3;
   options.scanners = 2;
   options.scan_period = std::chrono::milliseconds(50);
-  options.first_retry = std::chrono::milliseconds(1);
+  options.min_retry_delay = std::chrono::milliseconds(1);
   return options;
 }
 
-std::unique_ptr<Worker> MakeWorker(Cluster* cluster) {
+std::unique_ptr<Worker> MakeWorker(const Cluster& cluster) {
   auto worker = std::make_unique<Worker>(cluster, ForWorker());
   ObserveChain(worker.get());
   return worker;
 }
 
 int RunChild(const std::string& address, bool one_step, uint64_t seed) {
-  absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, OptionsFor(one_step));
+  const absl::StatusOr<Cluster> cluster = Cluster::Open(address, OptionsFor(one_step));
   if (!cluster.ok()) {
     std::cerr << "child: " << cluster.status() << "\n";
     return 2;
   }
-  const std::unique_ptr<Worker> worker = MakeWorker(cluster->get());
+  const std::unique_ptr<Worker> worker = MakeWorker(*cluster);
   if (absl::Status s = worker->Start(); !s.ok()) {
     std::cerr << "child: " << s << "\n";
     return 2;
@@ -64,7 +66,7 @@ int RunChild(const std::string& address, bool one_step, uint64_t seed) {
     loaders.emplace_back([&, i] {
       std::mt19937_64 random(seed * kLoaders + static_cast<uint64_t>(i));
       for (;;) {
-        const absl::Status loaded = ChangeSources(cluster->get(), &random);
+        const absl::Status loaded = ChangeSources(*cluster, &random);
         if (!loaded.ok() && !IsConflict(loaded)) std::cerr << "child: " << loaded << "\n";
         if (loaded.ok() && write(STDOUT_FILENO, ".", 1) != 1) return;  // the test is gone
       }
@@ -91,31 +93,31 @@ class ObserverKillTest : public ::testing::TestWithParam<bool> {
   };
 
   static void SetUpTables(const std::string& address, bool one_step) {
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, OptionsFor(one_step));
+    const absl::StatusOr<Cluster> cluster = Cluster::Open(address, OptionsFor(one_step));
     ASSERT_THAT(cluster, IsOk());
-    ASSERT_THAT(SetUpChain(cluster->get()), IsOk());
-    ASSERT_THAT((*cluster)->Close(), IsOk());
+    ASSERT_THAT(SetUpChain(*cluster), IsOk());
+    ASSERT_THAT(cluster->Close(), IsOk());
   }
 
   // Opens the cluster after a kill, lets the observers finish, and looks.
   static void Recover(const std::string& address, bool one_step, Life* life) {
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(address, OptionsFor(one_step));
+    const absl::StatusOr<Cluster> cluster = Cluster::Open(address, OptionsFor(one_step));
     ASSERT_THAT(cluster, IsOk());
-    absl::StatusOr<Backlog> backlog = (*cluster)->NotificationBacklog();
+    absl::StatusOr<Backlog> backlog = cluster->CountNotifications();
     ASSERT_THAT(backlog, IsOk());
     life->waiting = backlog->cells;
-    const std::unique_ptr<Worker> worker = MakeWorker(cluster->get());
+    const std::unique_ptr<Worker> worker = MakeWorker(*cluster);
     ASSERT_THAT(worker->Start(), IsOk());
     ASSERT_THAT(worker->WaitUntilIdle(std::chrono::seconds(120)), IsOk());
-    backlog = (*cluster)->NotificationBacklog();
+    backlog = cluster->CountNotifications();
     ASSERT_THAT(backlog, IsOk());
     EXPECT_EQ(backlog->cells, 0U);
-    CheckChain(cluster->get(), &life->counts);
+    CheckChain(*cluster, &life->counts);
     const auto quarantined = worker->ListQuarantine();
     ASSERT_THAT(quarantined, IsOk());
     EXPECT_TRUE(quarantined->empty());
     worker->Stop().IgnoreError();
-    ASSERT_THAT((*cluster)->Close(), IsOk());
+    ASSERT_THAT(cluster->Close(), IsOk());
   }
 };
 

@@ -58,7 +58,8 @@ std::string ToText(const RowRead& read) {
 }
 
 std::string ToText(const ScanRequest& request) {
-  return absl::StrCat("scan ", request.table, " [", absl::CHexEscape(request.rows.start), ",",
+  return absl::StrCat(request.reverse ? "reverse scan " : "scan ", request.table, " [",
+                      absl::CHexEscape(request.rows.start), ",",
                       request.rows.limit.has_value() ? absl::CHexEscape(*request.rows.limit) : "end", ") limit ",
                       request.row_limit, " ", Join(request.selectors));
 }

@@ -1,4 +1,4 @@
-// The types of percolator/store.h as text, for expectations that read well and for messages of failed tests.
+// The types of percolator/spi/store.h as text, for expectations that read well and for messages of failed tests.
 //
 //     cell       data:column@7=value       (bytes that do not print: \xNN)
 //     row        key{cell cell ...}
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 
 namespace percolator {
 

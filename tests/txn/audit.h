@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 
 namespace percolator {
 

@@ -273,9 +273,9 @@ TEST_F(ClusterBackgroundTest, CommitReturnsAtTheCommitPoint) {
 
 TEST_F(ClusterBackgroundTest, WhenTheQueueIsFullCommitDoesItsOwn) {
   ClusterOptions options = Options(false);
-  options.background_commits = 0;
+  options.max_background_commits = 0;
   Process process(&world_, options);
-  Transaction t(process.get());
+  Transaction t(*process);
   Buffer(t, {Put("Bob", "3"), Put("Joe", "9"), Put("Ann", "1")});
   ExpectOutcome(t.Commit(), CommitResult::Outcome::kCommitted);
   EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
@@ -284,7 +284,7 @@ TEST_F(ClusterBackgroundTest, WhenTheQueueIsFullCommitDoesItsOwn) {
 TEST_F(ClusterBackgroundTest, CloseFinishesTheSecondaries) {
   Process process(&world_, Options(false));
   for (int i = 0; i < 10; ++i) {
-    Transaction t(process.get());
+    Transaction t(*process);
     Buffer(t, {Put("Bob" + std::to_string(i), "3"), Put("Joe" + std::to_string(i), "9")});
     ExpectOutcome(t.Commit(), CommitResult::Outcome::kCommitted);
   }
@@ -299,13 +299,13 @@ TEST_F(ClusterBackgroundTest, ALongCommitIsKeptAlive) {
   options.lock_lease = seconds(1);
   Process slow(&world_, options);
   Process other(&world_, options);
-  Transaction t(slow.get());
+  Transaction t(*slow);
   Buffer(t, {Put("Bob", "3"), Put("Joe", "9")});
   slow.wire().After(kPrewrites, [&] { world_.runtime.Sleep(seconds(10)); });
   bool read = false;
   world_.runtime.Start([&] {
     world_.runtime.Sleep(seconds(2));
-    absl::StatusOr<Snapshot> snapshot = other->Now();
+    absl::StatusOr<Snapshot> snapshot = other->GetSnapshot();
     ASSERT_THAT(snapshot, IsOk());
     EXPECT_EQ(Get(*snapshot, "Joe"), std::nullopt);  // waits for the commit, which comes after it
     read = true;

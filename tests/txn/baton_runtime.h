@@ -19,8 +19,8 @@
 #include <memory>
 #include <thread>
 
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
 
 namespace percolator {
 

@@ -61,12 +61,11 @@ class Trial {
   Trial(const Mode& mode, Arrival arrival, Judgement judgement)
       : mode_(mode), arrival_(arrival), judgement_(judgement), others_(&world_, Options(mode)) {
     WriteByOthers("old");
-    before_ = others_->Now()->timestamp();
+    before_ = others_->GetSnapshot()->timestamp();
     client_ = std::make_unique<Process>(&world_, Options(mode));
-    transaction_ = std::make_unique<Transaction>(client_->get(), TransactionOptions{.deadline = seconds(3)});
-    for (const char* row : kRows) {
-      EXPECT_THAT(transaction_->Set(kTable, row, kColumn, Value(mode_, "new")), IsOk());
-    }
+    transaction_ = std::make_unique<Transaction>(**client_, TransactionOptions{.timeout = seconds(3)});
+    for (const char* row : kRows) transaction_->Set({kTable, row, kColumn}, Value(mode_, "new"));
+    EXPECT_THAT(transaction_->status(), IsOk());
     client_->wire().CountFromHere();
   }
 
@@ -94,7 +93,7 @@ class Trial {
  private:
   static ClusterOptions Options(const Mode& mode) {
     ClusterOptions options;
-    options.commit_in_one_step = mode.one_step;
+    options.one_step_commit = mode.one_step;
     options.gc_period = Duration(0);
     options.call_timeout = seconds(30);
     return options;
@@ -109,28 +108,26 @@ class Trial {
   }
 
   void WriteByOthers(const std::string& word) {
-    const absl::StatusOr<Timestamp> committed = others_->Transact([&](ReadWrite& t) {
-      for (const char* row : kRows) {
-        if (absl::Status s = t.Set(kTable, row, kColumn, Value(mode_, word)); !s.ok()) return s;
-      }
-      return absl::OkStatus();
-    });
-    EXPECT_THAT(committed, IsOk());
+    EXPECT_THAT(others_->Transact([&](ReadWrite& t) {
+      for (const char* row : kRows) t.Set({kTable, row, kColumn}, Value(mode_, word));
+    }),
+                IsOk());
   }
 
   // The word that all rows of a view hold; what is not one word is spelled out.
-  std::string Words(ReadView& view) {
+  std::string Words(const ReadView& view) {
     std::vector<CellName> cells;
     for (const char* row : kRows) cells.push_back({kTable, row, kColumn});
-    const auto values = view.Get(cells);
+    const auto values = view.GetCells(cells);
     EXPECT_THAT(values, IsOk());
     if (!values.ok()) return "error";
     std::string by_get;
     for (const auto& value : *values) by_get += Word(value.value_or("absent")) + " ";
     std::string by_scan;
-    const std::unique_ptr<RowIterator> rows = view.Scan({.table = kTable});
-    while (rows->Next()) by_scan += Word(rows->row().columns[0].value) + " ";
-    EXPECT_THAT(rows->status(), IsOk());
+    for (const absl::StatusOr<ScannedRow>& row : view.Scan(kTable)) {
+      EXPECT_THAT(row, IsOk());
+      by_scan += (row.ok() ? Word(row->columns[0].value) : "error") + " ";
+    }
     EXPECT_EQ(by_get, by_scan);
     const std::string word = by_get.substr(0, by_get.find(' '));
     return by_get == StrCat(word, " ", word, " ", word, " ") ? word : by_get;
@@ -138,12 +135,12 @@ class Trial {
   static std::string Word(const std::string& value) { return value.substr(0, value.find('.')); }
 
   std::string ReadAll() {
-    absl::StatusOr<Snapshot> snapshot = others_->Now();
+    absl::StatusOr<Snapshot> snapshot = others_->GetSnapshot();
     EXPECT_THAT(snapshot, IsOk());
     return Words(*snapshot);
   }
   std::string ReadAllAsOf(Timestamp ts) {
-    absl::StatusOr<Snapshot> snapshot = others_->AsOf(ts);
+    absl::StatusOr<Snapshot> snapshot = others_->GetSnapshotAt(ts);
     EXPECT_THAT(snapshot, IsOk());
     return Words(*snapshot);
   }

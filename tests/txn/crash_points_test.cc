@@ -657,24 +657,26 @@ class ProcessCrash : public ::testing::Test {
 
   static ClusterOptions Options(bool one_step) {
     ClusterOptions options;
-    options.commit_in_one_step = one_step;
+    options.one_step_commit = one_step;
     options.gc_period = Duration(0);
     options.gc_retention = seconds(20);
     return options;
   }
   static void Buffer(Transaction& t, const std::vector<PlannedWrite>& planned) {
-    for (const PlannedWrite& write : planned) ASSERT_THAT(t.Set(kTable, write.row, kColumn, write.value), IsOk());
+    for (const PlannedWrite& write : planned) t.Set({kTable, write.row, kColumn}, write.value);
+    ASSERT_THAT(t.status(), IsOk());
   }
   void Set(const std::vector<PlannedWrite>& planned) {
-    Transaction t(others_.get());
+    Transaction t(*others_);
     Buffer(t, planned);
     ExpectOutcome(t.Commit(), Outcome::kCommitted);
   }
   // All three rows, in one snapshot: "old old old".
   std::string All() {
-    absl::StatusOr<Snapshot> snapshot = others_->Now();
+    absl::StatusOr<Snapshot> snapshot = others_->GetSnapshot();
     EXPECT_THAT(snapshot, IsOk());
-    const auto values = snapshot->Get({{kTable, "Ann", kColumn}, {kTable, "Bob", kColumn}, {kTable, "Joe", kColumn}});
+    const auto values = snapshot->GetCells(
+        std::vector<CellName>{{kTable, "Ann", kColumn}, {kTable, "Bob", kColumn}, {kTable, "Joe", kColumn}});
     EXPECT_THAT(values, IsOk());
     std::string text;
     for (const std::optional<std::string>& value : *values) text += (text.empty() ? "" : " ") + value.value_or("-");
@@ -689,7 +691,7 @@ class ProcessCrash : public ::testing::Test {
 TEST_F(ProcessCrash, C0_BeforeTheBeginning) {
   Process client(&world_, Options(true));
   {
-    Transaction t(client.get());
+    Transaction t(*client);
     Buffer(t, New());
     client.Die();
     EXPECT_FALSE(t.Commit().committed());
@@ -700,8 +702,8 @@ TEST_F(ProcessCrash, C0_BeforeTheBeginning) {
 // Its start is registered for garbage collection; that ends with its session.
 TEST_F(ProcessCrash, C0_AfterTheBeginning) {
   Process client(&world_, Options(true));
-  Transaction t(client.get());
-  ASSERT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+  Transaction t(*client);
+  ASSERT_THAT(t.Get({kTable, "Bob", kColumn}), IsOk());
   Buffer(t, New());
   world_.runtime.Sleep(seconds(30));  // its process has told what it reads
   Set({Put("Bob", "newer")});
@@ -715,7 +717,7 @@ TEST_F(ProcessCrash, C0_AfterTheBeginning) {
 
 TEST_F(ProcessCrash, OneStep_DiesBeforeTheCommit) {
   Process client(&world_, Options(true));
-  Transaction t(client.get());
+  Transaction t(*client);
   Buffer(t, New());
   client.wire().FailAt(kCommitsTogether, {.kind = Kind::kDieBefore});
   (void)t.Commit();
@@ -726,7 +728,7 @@ TEST_F(ProcessCrash, OneStep_DiesBeforeTheCommit) {
 // C8 in one step: there is nothing left to be done.
 TEST_F(ProcessCrash, OneStep_C8_DiesAfterTheCommit) {
   Process client(&world_, Options(true));
-  Transaction t(client.get());
+  Transaction t(*client);
   Buffer(t, New());
   client.wire().FailAt(kCommitsTogether, {.kind = Kind::kDieAfter});
   (void)t.Commit();
@@ -739,7 +741,7 @@ TEST_F(ProcessCrash, OneStep_C7_TheAnswerIsLost) {
     SCOPED_TRACE(FaultName(kind));
     Set({Put("Ann", "old"), Put("Bob", "old"), Put("Joe", "old")});
     Process client(&world_, Options(true));
-    Transaction t(client.get());
+    Transaction t(*client);
     Buffer(t, New());
     client.wire().FailAt(kCommitsTogether, {.kind = kind});
     const CommitResult result = t.Commit();
@@ -753,7 +755,7 @@ TEST_F(ProcessCrash, OneStep_C7_TheAnswerIsLost) {
 TEST_F(ProcessCrash, OneStep_C7_DiesInDoubt) {
   for (const bool arrives_first : {true, false}) {
     Process client(&world_, Options(true));
-    Transaction t(client.get(), {.deadline = seconds(1)});
+    Transaction t(*client, {.timeout = seconds(1)});
     Buffer(t, {Put("Ann", "doubt"), Put("Bob", "doubt"), Put("Joe", "doubt")});
     client.wire().FailAt(kCommitsTogether, {.kind = Kind::kLate});
     client.wire().After(kCommitsTogether, [&] { client.wire().FailFrom(1, {.kind = Kind::kLoseRequest}); });
@@ -772,8 +774,8 @@ TEST_F(ProcessCrash, OneStep_C7_DiesInDoubt) {
 
 TEST_F(ProcessCrash, OneStep_C10_StallsBeforeTheCommit) {
   Process client(&world_, Options(true));
-  Transaction t(client.get());
-  ASSERT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+  Transaction t(*client);
+  ASSERT_THAT(t.Get({kTable, "Bob", kColumn}), IsOk());
   Buffer(t, New());
   client.wire().Before(kCommitsTogether, [&] {
     client.LoseSession();
@@ -788,7 +790,7 @@ TEST_F(ProcessCrash, OneStep_C10_StallsBeforeTheCommit) {
 // Without locks nobody can take it for dead: it commits, however long it stalled.
 TEST_F(ProcessCrash, OneStep_C10_StallsAndNobodyWrote) {
   Process client(&world_, Options(true));
-  Transaction t(client.get());
+  Transaction t(*client);
   Buffer(t, New());
   client.wire().Before(kCommitsTogether, [&] {
     client.LoseSession();
@@ -803,7 +805,7 @@ TEST_F(ProcessCrash, OneStep_C11_TheRequestTwice) {
   for (const Kind kind : {Kind::kTwice, Kind::kEchoLate}) {
     SCOPED_TRACE(FaultName(kind));
     Process client(&world_, Options(true));
-    Transaction t(client.get());
+    Transaction t(*client);
     Buffer(t, New());
     client.wire().FailAt(kCommitsTogether, {.kind = kind});
     ExpectOutcome(t.Commit(), Outcome::kCommitted);
@@ -816,12 +818,12 @@ TEST_F(ProcessCrash, OneStep_C11_TheRequestTwice) {
 // C11 in one step, after an abort: a copy of the request that comes when the obstacle is gone.
 TEST_F(ProcessCrash, OneStep_C11_TheRequestAfterAnAbort) {
   Process holder(&world_, Options(false));
-  Transaction held(holder.get());
+  Transaction held(*holder);
   Buffer(held, {Put("Joe", "held")});
   CommitResult result;
   Process client(&world_, Options(true));
   holder.wire().Before(kCommitsPrimary, [&] {
-    Transaction t(client.get());
+    Transaction t(*client);
     Buffer(t, New());
     client.wire().FailAt(kCommitsTogether, {.kind = Kind::kEchoLate});
     result = t.Commit();
@@ -841,7 +843,7 @@ TEST_F(ProcessCrash, C11_ALateRefresh) {
   for (const bool commits : {true, false}) {
     SCOPED_TRACE(commits);
     Process client(&world_, Options(false));
-    Transaction t(client.get());
+    Transaction t(*client);
     Buffer(t, {Put("Bob", "kept")});
     const std::string before = All();
     client.wire().FailAt({"mutate", 2}, {.kind = Kind::kEchoLate});  // the refresh

@@ -281,7 +281,7 @@ class HotRowTest : public ::testing::Test {
 };
 
 TEST_F(HotRowTest, IsCollectedInSeveralMutations) {
-  World world({.row_mutations = kLimit});
+  World world({.max_row_mutations = kLimit});
   Client client(&world, ClusterOptions());
   Fill(world.store.get(), WriteKind::kPut);
   EXPECT_THAT(CollectGarbage(client.env(), Timestamp(1'000), Never), IsOk());
@@ -293,7 +293,7 @@ TEST_F(HotRowTest, IsCollectedInSeveralMutations) {
 
 // StoreLimits::row_mutation_bytes bounds a mutation as well, which names its column in every erase.
 TEST_F(HotRowTest, WithLongNamesIsCollectedInSeveralMutations) {
-  World world({.row_mutation_bytes = 5 << 20});
+  World world({.max_row_mutation_bytes = 5 << 20});
   Client client(&world, ClusterOptions());
   const std::string column(8 << 10, 'c');
   std::vector<Mutation> sets;
@@ -312,7 +312,7 @@ TEST_F(HotRowTest, WithLongNamesIsCollectedInSeveralMutations) {
 TEST_F(HotRowTest, ThatWasDeletedStaysSoWhereverTheCollectorDies) {
   for (size_t call = 1;; ++call) {
     SCOPED_TRACE(call);
-    World world({.row_mutations = kLimit});
+    World world({.max_row_mutations = kLimit});
     Client client(&world, ClusterOptions());
     Fill(world.store.get(), WriteKind::kDelete);
     client.wire().FailAt({"mutate", call}, {.kind = Kind::kDieAfter});
@@ -333,7 +333,7 @@ TEST_F(HotRowTest, ThatWasDeletedStaysSoWhereverTheCollectorDies) {
 
 // Many rows: more than one page.
 TEST(GcLimitsTest, ManyPages) {
-  World world({.scan_work = 20});
+  World world({.max_scan_work = 20});
   Client client(&world, ClusterOptions());
   for (int row = 0; row < 200; ++row) {
     for (uint64_t ts : {2, 4}) {
@@ -403,17 +403,17 @@ TEST_F(ClusterGcTest, CollectsWhatIsOlderThanTheRetention) {
   MustSet({Put("Bob", "1")});
   MustSet({Put("Bob", "2")});
   EXPECT_THAT(cluster_->CollectGarbage(), IsOk());
-  EXPECT_EQ(cluster_->stats().versions_collected, 0u);
+  EXPECT_EQ(cluster_->metrics().versions_collected, 0u);
   world_.runtime.Sleep(std::chrono::seconds(30));
   const Timestamp safe_point = cluster_->CollectGarbage().value();
-  EXPECT_EQ(cluster_->stats().versions_collected, 1u);
+  EXPECT_EQ(cluster_->metrics().versions_collected, 1u);
   EXPECT_EQ(world_.store->SafePoint().value(), safe_point);
   EXPECT_EQ(Now("Bob"), "2");
 }
 
 TEST_F(ClusterGcTest, AnOpenSnapshotKeepsWhatItSees) {
   const Timestamp first = MustSet({Put("Bob", "1")});
-  absl::StatusOr<Snapshot> snapshot = cluster_->AsOf(first);
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshotAt(first);
   ASSERT_THAT(snapshot, IsOk());
   MustSet({Put("Bob", "2")});
   world_.runtime.Sleep(std::chrono::hours(2));
@@ -422,8 +422,8 @@ TEST_F(ClusterGcTest, AnOpenSnapshotKeepsWhatItSees) {
   snapshot = absl::CancelledError("the snapshot is given up");
   world_.runtime.Sleep(std::chrono::hours(2));
   ASSERT_THAT(cluster_->CollectGarbage(), IsOk());
-  EXPECT_THAT(cluster_->AsOf(first), StatusIs(absl::StatusCode::kOutOfRange));
-  EXPECT_EQ(cluster_->stats().versions_collected, 1u);
+  EXPECT_THAT(cluster_->GetSnapshotAt(first), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_EQ(cluster_->metrics().versions_collected, 1u);
 }
 
 // A snapshot of another process, too, as soon as that has said so.
@@ -431,7 +431,7 @@ TEST_F(ClusterGcTest, ASnapshotOfAnotherProcessKeepsWhatItSees) {
   const Timestamp first = MustSet({Put("Bob", "1")});
   MustSet({Put("Bob", "2")});
   Process reader(&world_, ShortRetention());
-  absl::StatusOr<Snapshot> snapshot = reader->AsOf(first);
+  absl::StatusOr<Snapshot> snapshot = reader->GetSnapshotAt(first);
   ASSERT_THAT(snapshot, IsOk());
   world_.runtime.Sleep(std::chrono::seconds(60));
   ASSERT_THAT(cluster_->CollectGarbage(), IsOk());
@@ -443,13 +443,14 @@ TEST_F(ClusterGcTest, ASnapshotOfAnotherProcessKeepsWhatItSees) {
 TEST_F(ClusterGcTest, AnOpenTransactionIsNotAbortedByTheCollection) {
   for (const bool one_step : {true, false}) {
     ClusterOptions options = ShortRetention();
-    options.commit_in_one_step = one_step;
+    options.one_step_commit = one_step;
     Process slow(&world_, options);
-    Transaction t(slow.get(), {.deadline = std::chrono::hours(1)});
-    ASSERT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+    Transaction t(*slow, {.timeout = std::chrono::hours(1)});
+    ASSERT_THAT(t.Get({kTable, "Bob", kColumn}), IsOk());
     world_.runtime.Sleep(std::chrono::seconds(30));
     ASSERT_THAT(slow->CollectGarbage(), IsOk());
-    ASSERT_THAT(t.Set(kTable, "Bob", kColumn, "3"), IsOk());
+    t.Set({kTable, "Bob", kColumn}, "3");
+    ASSERT_THAT(t.status(), IsOk());
     ExpectOutcome(t.Commit(), CommitResult::Outcome::kCommitted);
   }
 }
@@ -462,7 +463,7 @@ TEST_F(ClusterGcTest, CollectsInTheBackground) {
   MustSet({Put("Bob", "2")});
   world_.runtime.Sleep(std::chrono::seconds(60));
   EXPECT_EQ(CellsOf(world_.store.get(), "Bob").find("put 1"), std::string::npos);
-  EXPECT_EQ(collector->stats().versions_collected, 1u);
+  EXPECT_EQ(collector->metrics().versions_collected, 1u);
 }
 
 // Of several processes one does it.

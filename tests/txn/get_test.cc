@@ -167,7 +167,7 @@ TEST_F(GetTest, ACommittedTransactionIsRolledForwardByItsReader) {
   MustRead("Joe", 9, std::string(300, 'j'));
   EXPECT_EQ(Cells("Joe"), "write@8 put long from 7 | data@7 (300 bytes)");
   EXPECT_EQ(other_.env().counters.rolled_forward, 1u);
-  EXPECT_EQ(other_.env().counters.locks_met, 1u);
+  EXPECT_EQ(other_.env().counters.foreign_locks_found, 1u);
 }
 
 TEST_F(GetTest, AReadThatWaitsInVainSaysForWhomAndHowLong) {

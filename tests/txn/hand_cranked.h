@@ -12,10 +12,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/coordinator.h"
-#include "percolator/oracle.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/runtime.h"
 
 namespace percolator {
 

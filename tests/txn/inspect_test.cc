@@ -23,7 +23,7 @@ class InspectTest : public ClusterTest {
   // Somebody who commits in two phases leaves these locks and dies, before or after the commit point.
   void Strand(const std::vector<PlannedWrite>& planned, bool committed) {
     Process dying(&world_, Options(false));
-    Transaction t(dying.get());
+    Transaction t(*dying);
     Buffer(t, planned);
     const auto when = committed ? Fault::Kind::kDieAfter : Fault::Kind::kDieBefore;
     dying.wire().FailAt(kCommitsPrimary, {.kind = when});
@@ -33,7 +33,7 @@ class InspectTest : public ClusterTest {
   }
   // "Bob alive, Joe committed of Bob"
   std::string Listed() {
-    Inspector inspector(cluster_.get());
+    Inspector inspector(*cluster_);
     const absl::StatusOr<std::vector<LockInfo>> locks = inspector.ListLocks();
     EXPECT_THAT(locks, IsOk());
     std::string text;
@@ -50,7 +50,7 @@ TEST_F(InspectTest, OfOneWhoDiedBeforeItsCommit) {
   Strand({Put("Bob", "3"), Put("Joe", "9")}, false);
   EXPECT_EQ(Listed(), "Bob abandoned, Joe abandoned of Bob");
   EXPECT_EQ(Listed(), "Bob abandoned, Joe abandoned of Bob");  // looking does nothing
-  const auto resolved = Inspector(cluster_.get()).ResolveLocks();
+  const auto resolved = Inspector(*cluster_).ResolveLocks();
   ASSERT_THAT(resolved, IsOk());
   EXPECT_EQ(resolved->rolled_back, 2u);
   EXPECT_EQ(resolved->rolled_forward + resolved->alive, 0u);
@@ -61,7 +61,7 @@ TEST_F(InspectTest, OfOneWhoDiedBeforeItsCommit) {
 TEST_F(InspectTest, OfOneWhoDiedAfterItsCommit) {
   Strand({Put("Bob", "3"), Put("Joe", "9")}, true);
   EXPECT_EQ(Listed(), "Joe committed of Bob");
-  const auto resolved = Inspector(cluster_.get()).ResolveLocks(kTable);
+  const auto resolved = Inspector(*cluster_).ResolveLocks(kTable);
   ASSERT_THAT(resolved, IsOk());
   EXPECT_EQ(resolved->rolled_forward, 1u);
   EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
@@ -70,11 +70,11 @@ TEST_F(InspectTest, OfOneWhoDiedAfterItsCommit) {
 
 TEST_F(InspectTest, OfOneWhoLives) {
   Process slow(&world_, Options(false));
-  Transaction t(slow.get());
+  Transaction t(*slow);
   Buffer(t, {Put("Bob", "3"), Put("Joe", "9")});
   slow.wire().Before(kCommitsPrimary, [&] {
     EXPECT_EQ(Listed(), "Bob alive, Joe alive of Bob");
-    const auto resolved = Inspector(cluster_.get()).ResolveLocks();
+    const auto resolved = Inspector(*cluster_).ResolveLocks();
     ASSERT_THAT(resolved, IsOk());
     EXPECT_EQ(resolved->alive, 2u);
     EXPECT_EQ(resolved->rolled_back + resolved->rolled_forward, 0u);
@@ -85,7 +85,7 @@ TEST_F(InspectTest, OfOneWhoLives) {
 
 TEST_F(InspectTest, AtMostSoMany) {
   Strand({Put("Ann", "1"), Put("Bob", "3"), Put("Joe", "9")}, false);
-  Inspector inspector(cluster_.get());
+  Inspector inspector(*cluster_);
   EXPECT_EQ(inspector.ListLocks(kTable, 2)->size(), 2u);
   EXPECT_EQ(inspector.ListLocks({}, 0)->size(), 0u);
   EXPECT_THAT(inspector.ListLocks("nosuch"), StatusIs(absl::StatusCode::kNotFound));
@@ -101,13 +101,13 @@ TEST_F(InspectTest, ColumnsInWords) {
 
 TEST_F(InspectTest, CellsByColumnThenFamily) {
   MustSet({Put("Bob", "3"), Put("Bob", std::string(1000, 'x')).Of("a")});
-  const std::vector<Cell> cells = Inspector(cluster_.get()).ReadCells(kTable, "Bob").value();
+  const std::vector<Cell> cells = Inspector(*cluster_).ReadCells(kTable, "Bob").value();
   ASSERT_EQ(cells.size(), 3u);
   EXPECT_EQ(StrCat(cells[0].column, ":", FamilyName(cells[0].family)), "a:data");
   EXPECT_EQ(StrCat(cells[1].column, ":", FamilyName(cells[1].family)), "a:write");
   EXPECT_EQ(StrCat(cells[2].column, ":", FamilyName(cells[2].family)), "bal:write");
-  EXPECT_THAT(Inspector(cluster_.get()).ReadCells(kTable, "nobody").value(), IsEmpty());
-  EXPECT_THAT(Inspector(cluster_.get()).ReadCells("nosuch", "Bob"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(Inspector(*cluster_).ReadCells(kTable, "nobody").value(), IsEmpty());
+  EXPECT_THAT(Inspector(*cluster_).ReadCells("nosuch", "Bob"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
-// Predictive prefetch (section 2.5 of the paper): transactions of one kind read alike, and after the first ones the store
+// Predictive prefetch (section 2.5 of the paper): transactions of one profile read alike, and after the first ones the store
 // is asked once per row.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "percolator/cluster.h"
 #include "src/base/strings.h"
@@ -23,60 +24,60 @@ class PrefetchTest : public ClusterTest {
   }
 
   // A transaction that reads these columns of a row, one after the other. Returns how often it asked the store.
-  uint64_t ReadsOf(const std::string& kind, const std::string& row, const std::vector<std::string>& columns) {
-    const uint64_t before = cluster_->stats().store_reads;
-    Transaction t(cluster_.get(), {.kind = kind});
+  uint64_t ReadsOf(const std::string& profile, const std::string& row, const std::vector<std::string>& columns) {
+    const uint64_t before = cluster_->metrics().store_reads;
+    Transaction t(*cluster_, {.prefetch_profile = profile});
     for (const std::string& column : columns) EXPECT_TRUE(Get(t, row, column).has_value()) << column;
-    return cluster_->stats().store_reads - before;
+    return cluster_->metrics().store_reads - before;
   }
 };
 
 const std::vector<std::string> kThree = {"contents", "rank", "links"};
 
-TEST_F(PrefetchTest, WithoutAKindEveryColumnIsAskedFor) {
+TEST_F(PrefetchTest, WithoutAProfileEveryColumnIsAskedFor) {
   for (const std::string row : {"a", "b", "c"}) EXPECT_EQ(ReadsOf("", row, kThree), 3u);
-  EXPECT_EQ(cluster_->stats().prefetched, 0u);
+  EXPECT_EQ(cluster_->metrics().cells_prefetched, 0u);
 }
 
-TEST_F(PrefetchTest, AfterTheFirstOfItsKindOneRequestIsEnough) {
+TEST_F(PrefetchTest, AfterTheFirstOfItsProfileOneRequestIsEnough) {
   EXPECT_EQ(ReadsOf("parse", "a", kThree), 3u);
   EXPECT_EQ(ReadsOf("parse", "b", kThree), 1u);
   EXPECT_EQ(ReadsOf("parse", "c", kThree), 1u);
-  EXPECT_EQ(cluster_->stats().prefetched, 4u);
-  EXPECT_EQ(cluster_->stats().prefetches_used, 4u);
+  EXPECT_EQ(cluster_->metrics().cells_prefetched, 4u);
+  EXPECT_EQ(cluster_->metrics().prefetched_cells_used, 4u);
 }
 
-TEST_F(PrefetchTest, KindsLearnForThemselves) {
+TEST_F(PrefetchTest, ProfilesLearnForThemselves) {
   EXPECT_EQ(ReadsOf("parse", "a", kThree), 3u);
   EXPECT_EQ(ReadsOf("rank", "b", kThree), 3u);
 }
 
 TEST_F(PrefetchTest, SeveralRowsOfOneTransaction) {
   EXPECT_EQ(ReadsOf("parse", "a", kThree), 3u);
-  const uint64_t before = cluster_->stats().store_reads;
-  Transaction t(cluster_.get(), {.kind = "parse"});
+  const uint64_t before = cluster_->metrics().store_reads;
+  Transaction t(*cluster_, {.prefetch_profile = "parse"});
   for (const std::string& column : kThree) {
     for (const std::string row : {"b", "c"}) EXPECT_TRUE(Get(t, row, column).has_value());
   }
-  EXPECT_EQ(cluster_->stats().store_reads - before, 2u);
+  EXPECT_EQ(cluster_->metrics().store_reads - before, 2u);
 }
 
 // What is predicted and not read is counted, and not predicted for long.
 TEST_F(PrefetchTest, AWrongPredictionIsUnlearned) {
   EXPECT_EQ(ReadsOf("parse", "a", kThree), 3u);
   EXPECT_EQ(ReadsOf("parse", "b", {"contents"}), 1u);
-  EXPECT_EQ(cluster_->stats().prefetched, 2u);
-  EXPECT_EQ(cluster_->stats().prefetches_used, 0u);
+  EXPECT_EQ(cluster_->metrics().cells_prefetched, 2u);
+  EXPECT_EQ(cluster_->metrics().prefetched_cells_used, 0u);
   EXPECT_EQ(ReadsOf("parse", "c", {"contents"}), 1u);
-  const uint64_t prefetched = cluster_->stats().prefetched;
+  const uint64_t prefetched = cluster_->metrics().cells_prefetched;
   EXPECT_EQ(ReadsOf("parse", "d", {"contents"}), 1u);
-  EXPECT_EQ(cluster_->stats().prefetched, prefetched);
+  EXPECT_EQ(cluster_->metrics().cells_prefetched, prefetched);
 }
 
 // A prefetch is part of the snapshot as any other read.
 TEST_F(PrefetchTest, WhatIsPrefetchedIsOfTheSameSnapshot) {
   EXPECT_EQ(ReadsOf("parse", "a", kThree), 3u);
-  Transaction t(cluster_.get(), {.kind = "parse"});
+  Transaction t(*cluster_, {.prefetch_profile = "parse"});
   EXPECT_EQ(Get(t, "b", "contents"), "1");
   MustSet({Put("b", "new").Of("rank")});
   EXPECT_EQ(Get(t, "b", "rank"), "2");
@@ -84,17 +85,17 @@ TEST_F(PrefetchTest, WhatIsPrefetchedIsOfTheSameSnapshot) {
 
 TEST_F(PrefetchTest, OwnWritesComeFirst) {
   EXPECT_EQ(ReadsOf("parse", "a", kThree), 3u);
-  Transaction t(cluster_.get(), {.kind = "parse"});
+  Transaction t(*cluster_, {.prefetch_profile = "parse"});
   Buffer(t, {Put("b", "own").Of("rank")});
   EXPECT_EQ(Get(t, "b", "contents"), "1");
   EXPECT_EQ(Get(t, "b", "rank"), "own");
-  EXPECT_EQ(cluster_->stats().prefetched, 1u);  // links alone
+  EXPECT_EQ(cluster_->metrics().cells_prefetched, 1u);  // links alone
 }
 
 // A long value is not worth fetching before it is asked for.
 TEST_F(PrefetchTest, LongValuesAreLoadedWhenTheyAreRead) {
   EXPECT_EQ(ReadsOf("parse", "a", {"contents", "long"}), 3u);
-  Transaction t(cluster_.get(), {.kind = "parse"});
+  Transaction t(*cluster_, {.prefetch_profile = "parse"});
   EXPECT_EQ(Get(t, "b", "contents"), "1");
   EXPECT_EQ(Get(t, "b", "long"), std::string(1000, 'x'));
 }
@@ -103,10 +104,10 @@ TEST_F(PrefetchTest, LongValuesAreLoadedWhenTheyAreRead) {
 TEST_F(PrefetchTest, ALockedCellIsLeftOut) {
   EXPECT_EQ(ReadsOf("parse", "a", kThree), 3u);
   Process holder(&world_, Options(false));
-  Transaction held(holder.get());
+  Transaction held(*holder);
   Buffer(held, {Put("b", "new").Of("rank")});
   holder.wire().Before(kCommitsPrimary, [&] {
-    Transaction t(cluster_.get(), {.kind = "parse"});
+    Transaction t(*cluster_, {.prefetch_profile = "parse"});
     const int sleeps = world_.runtime.sleeps();
     EXPECT_EQ(Get(t, "b", "contents"), "1");
     EXPECT_EQ(Get(t, "b", "links"), "3");
@@ -115,27 +116,27 @@ TEST_F(PrefetchTest, ALockedCellIsLeftOut) {
   ExpectOutcome(held.Commit(), CommitResult::Outcome::kCommitted);
 }
 
-TEST_F(PrefetchTest, TransactTakesAKindToo) {
+TEST_F(PrefetchTest, TransactTakesAProfileToo) {
   for (const std::string row : {"a", "b"}) {
     ASSERT_THAT(cluster_->Transact(
                     [&](ReadWrite& t) {
                       for (const std::string& column : kThree) EXPECT_TRUE(Get(t, row, column).has_value());
                       return absl::OkStatus();
                     },
-                    {.kind = "parse"}),
+                    {.prefetch_profile = "parse"}),
                 IsOk());
   }
-  EXPECT_EQ(cluster_->stats().prefetches_used, 2u);
+  EXPECT_EQ(cluster_->metrics().prefetched_cells_used, 2u);
 }
 
 TEST_F(PrefetchTest, ABatchIsPredictedToo) {
   EXPECT_EQ(ReadsOf("parse", "a", kThree), 3u);
-  const uint64_t before = cluster_->stats().store_reads;
-  Transaction t(cluster_.get(), {.kind = "parse"});
-  ASSERT_THAT(t.Get({{kTable, "b", "contents"}, {kTable, "c", "contents"}}), IsOk());
+  const uint64_t before = cluster_->metrics().store_reads;
+  Transaction t(*cluster_, {.prefetch_profile = "parse"});
+  ASSERT_THAT(t.GetCells(std::vector<CellName>{{kTable, "b", "contents"}, {kTable, "c", "contents"}}), IsOk());
   EXPECT_EQ(Get(t, "b", "rank"), "2");
   EXPECT_EQ(Get(t, "c", "links"), "3");
-  EXPECT_EQ(cluster_->stats().store_reads - before, 1u);
+  EXPECT_EQ(cluster_->metrics().store_reads - before, 1u);
 }
 
 }  // namespace

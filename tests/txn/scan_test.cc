@@ -1,11 +1,14 @@
-// Scans, on whole clusters: src/txn/scan.h, and the iterator of src/txn/transaction.cc.
+// Scans, on whole clusters: src/txn/scan.h, and the merging with own writes in src/txn/transaction.cc.
 
 #include "src/txn/scan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "src/base/strings.h"
 #include "tests/txn/world.h"
@@ -18,10 +21,10 @@ using Kind = Fault::Kind;
 class ScanTest : public ClusterTest {
  protected:
   // A page of the store ends after a few versions, so that scans take many.
-  ScanTest() : ClusterTest(Options(), {.scan_work = 7}) {}
+  ScanTest() : ClusterTest(Options(), {.max_scan_work = 7}) {}
 
-  std::string ScanNow(const ScanOptions& options = {.table = kTable}) {
-    absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  std::string ScanNow(const ScanOptions& options = {}) {
+    absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
     EXPECT_THAT(snapshot, IsOk());
     return Scanned(*snapshot, options);
   }
@@ -31,10 +34,19 @@ class ScanTest : public ClusterTest {
     MustSet(planned);
   }
   static std::string RowName(int i) { return StrCat("row", 1000 + i); }
+  // Returns the status of the last element. No other may be an error.
+  static absl::Status Last(const RowScan& rows, RowScan::Iterator row) {
+    absl::Status last;
+    for (; row != rows.end(); ++row) {
+      EXPECT_THAT(last, IsOk());
+      last = row->status();
+    }
+    return last;
+  }
   // Somebody who commits in two phases leaves these locks and dies, committed or not.
   void Strand(const std::vector<PlannedWrite>& planned, bool committed) {
     Process dying(&world_, Options(false));
-    Transaction t(dying.get());
+    Transaction t(*dying);
     Buffer(t, planned);
     dying.wire().FailAt(kCommitsPrimary, {.kind = committed ? Kind::kDieAfter : Kind::kDieBefore});
     (void)t.Commit();
@@ -52,26 +64,28 @@ TEST_F(ScanTest, AnEmptyTable) { EXPECT_EQ(ScanNow(), ""); }
 
 TEST_F(ScanTest, ARangeAndColumns) {
   MustSet({Put("a", "1"), Put("b", "2"), Put("b", "x").Of("name"), Put("c", "3"), Put("d", "y").Of("name")});
-  EXPECT_EQ(ScanNow({.table = kTable, .rows = {"b", "d"}}), "b{bal=2 name=x} c{bal=3}");
-  EXPECT_EQ(ScanNow({.table = kTable, .columns = {"name"}}), "b{name=x} d{name=y}");
-  EXPECT_EQ(ScanNow({.table = kTable, .columns = {"name", "bal", "name", "nothing"}}),
-            "a{bal=1} b{bal=2 name=x} c{bal=3} d{name=y}");
-  EXPECT_EQ(ScanNow({.table = kTable, .rows = RowRange::Single("c")}), "c{bal=3}");
-  EXPECT_EQ(ScanNow({.table = kTable, .rows = RowRange::After("c")}), "d{name=y}");
-  EXPECT_EQ(ScanNow({.table = kTable, .rows = {"x", std::nullopt}}), "");
+  EXPECT_EQ(ScanNow({.rows = {"b", "d"}}), "b{bal=2 name=x} c{bal=3}");
+  EXPECT_EQ(ScanNow({.columns = {"name"}}), "b{name=x} d{name=y}");
+  EXPECT_EQ(ScanNow({.columns = {"name", "bal", "name", "nothing"}}), "a{bal=1} b{bal=2 name=x} c{bal=3} d{name=y}");
+  EXPECT_EQ(ScanNow({.rows = RowRange::Single("c")}), "c{bal=3}");
+  EXPECT_EQ(ScanNow({.rows = RowRange::All().After("c")}), "d{name=y}");
+  EXPECT_EQ(ScanNow({.rows = {"x", std::nullopt}}), "");
 }
 
 TEST_F(ScanTest, ASnapshotIsNotDisturbed) {
   MustSet({Put("a", "1"), Put("b", "1"), Put("c", "1")});
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
-  const std::unique_ptr<RowIterator> rows = snapshot->Scan({.table = kTable});
-  ASSERT_TRUE(rows->Next());
+  RowScan rows = snapshot->Scan(kTable);
+  RowScan::Iterator row = rows.begin();
+  ASSERT_TRUE(row != rows.end());
   MustSet({Put("b", "2"), Del("c"), Put("bb", "2")});
   std::string seen;
-  while (rows->Next()) seen += StrCat(rows->row().key, "=", rows->row().columns[0].value, " ");
+  while (++row != rows.end()) {
+    ASSERT_THAT(*row, IsOk());
+    seen += StrCat((*row)->key, "=", (*row)->columns[0].value, " ");
+  }
   EXPECT_EQ(seen, "b=1 c=1 ");
-  EXPECT_THAT(rows->status(), IsOk());
   EXPECT_EQ(ScanNow(), "a{bal=1} b{bal=2} bb{bal=2}");
 }
 
@@ -98,32 +112,36 @@ TEST_F(ScanTest, LongAndShortValues) {
   std::vector<PlannedWrite> planned;
   for (int i = 0; i < 100; ++i) planned.push_back(Put(RowName(i), std::string(i % 3 == 0 ? 1000 : 10, 'v')));
   MustSet(planned);
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
-  const std::unique_ptr<RowIterator> rows = snapshot->Scan({.table = kTable});
   int i = 0;
-  for (; rows->Next(); ++i) {
-    ASSERT_EQ(rows->row().key, RowName(i));
-    ASSERT_EQ(rows->row().columns[0].value, planned[i].value);
+  for (const absl::StatusOr<ScannedRow>& row : snapshot->Scan(kTable)) {
+    ASSERT_THAT(row, IsOk());
+    ASSERT_EQ(row->key, RowName(i));
+    ASSERT_EQ(row->columns[0].value, planned[i].value);
+    ++i;
   }
   EXPECT_EQ(i, 100);
 }
 
-// The iterator streams: what is not asked for is not read.
+// A scan streams: what is not asked for is not read.
 TEST_F(ScanTest, ManyPagesAreReadAsTheyAreReached) {
   MustSetMany(1000);
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
   cluster_.wire().CountFromHere();
-  const std::unique_ptr<RowIterator> rows = snapshot->Scan({.table = kTable});
-  ASSERT_TRUE(rows->Next());
+  RowScan rows = snapshot->Scan(kTable);
+  EXPECT_EQ(cluster_.wire().CountOf("scan"), 0u);
+  RowScan::Iterator row = rows.begin();
+  ASSERT_TRUE(row != rows.end());
   EXPECT_EQ(cluster_.wire().CountOf("scan"), 1u);
   int count = 1;
-  for (; rows->Next(); ++count) ASSERT_EQ(rows->row().key, RowName(count));
+  for (; ++row != rows.end(); ++count) {
+    ASSERT_THAT(*row, IsOk());
+    ASSERT_EQ((*row)->key, RowName(count));
+  }
   EXPECT_EQ(count, 1000);
   EXPECT_GT(cluster_.wire().CountOf("scan"), 200u);
-  EXPECT_FALSE(rows->Next());
-  EXPECT_THAT(rows->status(), IsOk());
 }
 
 // --- Locks in the way.
@@ -155,11 +173,11 @@ TEST_F(ScanTest, StrandedRowsThatDidNotCommitAreAsBefore) {
 TEST_F(ScanTest, ALiveLockIsWaitedFor) {
   MustSetMany(5);
   Process slow(&world_, Options(false));
-  Transaction t(slow.get());
+  Transaction t(*slow);
   Buffer(t, {Put(RowName(3), "new")});
   slow.wire().Before(kCommitsPrimary, [&] {  // locked, not committed
     world_.runtime.Start([&] {
-      absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+      absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
       ASSERT_THAT(snapshot, IsOk());
       EXPECT_EQ(Scanned(*snapshot), "row1000{bal=0} row1001{bal=1} row1002{bal=2} row1003{bal=new} row1004{bal=4}");
     });
@@ -173,40 +191,40 @@ TEST_F(ScanTest, ALiveLockIsWaitedFor) {
 
 TEST_F(ScanTest, ATransactionSeesItsOwnWrites) {
   MustSet({Put("a", "1"), Put("c", "3"), Put("e", "5")});
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   Buffer(t, {Put("b", "own"), Put("c", "own"), Del("e"), Put("f", "own"), Put("a", "own").Of("name")});
   EXPECT_EQ(Scanned(t), "a{bal=1 name=own} b{bal=own} c{bal=own} f{bal=own}");
-  EXPECT_EQ(Scanned(t, {.table = kTable, .rows = {"b", "d"}}), "b{bal=own} c{bal=own}");
-  EXPECT_EQ(Scanned(t, {.table = kTable, .columns = {"name"}}), "a{name=own}");
+  EXPECT_EQ(Scanned(t, {.rows = {"b", "d"}}), "b{bal=own} c{bal=own}");
+  EXPECT_EQ(Scanned(t, {.columns = {"name"}}), "a{name=own}");
   EXPECT_EQ(ScanNow(), "a{bal=1} c{bal=3} e{bal=5}");
 }
 
 TEST_F(ScanTest, OwnWritesOfAnotherTableAreNotThere) {
   ASSERT_THAT(cluster_->CreateTable("zoo"), IsOk());
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   Buffer(t, {Put("a", "1"), Put("a", "z").In("zoo")});
   EXPECT_EQ(Scanned(t), "a{bal=1}");
-  EXPECT_EQ(Scanned(t, {.table = "zoo"}), "a{bal=z}");
+  EXPECT_EQ(Scanned(t, {}, "zoo"), "a{bal=z}");
 }
 
 TEST_F(ScanTest, VerifiesAreNoWrites) {
   MustSet({Put("a", "1")});
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   Buffer(t, {Relied("a", 0), Relied("b", 0)});
   EXPECT_EQ(Scanned(t), "a{bal=1}");
 }
 
 TEST_F(ScanTest, OwnWritesAmongManyPages) {
   MustSetMany(100);
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   for (int i = 0; i < 100; i += 10) Buffer(t, {Del(RowName(i)), Put(StrCat(RowName(i), "+"), "own")});
-  const std::unique_ptr<RowIterator> rows = t.Scan({.table = kTable});
   int committed = 0;
   int own = 0;
   std::string last;
-  while (rows->Next()) {
-    EXPECT_LT(last, rows->row().key);
-    last = rows->row().key;
+  for (const absl::StatusOr<ScannedRow>& row : t.Scan(kTable)) {
+    ASSERT_THAT(row, IsOk());
+    EXPECT_LT(last, row->key);
+    last = row->key;
     ++(last.back() == '+' ? own : committed);
   }
   EXPECT_EQ(committed, 90);
@@ -216,69 +234,69 @@ TEST_F(ScanTest, OwnWritesAmongManyPages) {
 // Written while the scan is under way: seen from the row that is reached next.
 TEST_F(ScanTest, WritesDuringTheScan) {
   MustSet({Put("a", "1"), Put("c", "3")});
-  Transaction t(cluster_.get());
-  const std::unique_ptr<RowIterator> rows = t.Scan({.table = kTable});
-  ASSERT_TRUE(rows->Next());
-  EXPECT_EQ(rows->row().key, "a");
+  Transaction t(*cluster_);
+  RowScan rows = t.Scan(kTable);
+  RowScan::Iterator row = rows.begin();
+  ASSERT_TRUE(row != rows.end() && row->ok());
+  EXPECT_EQ((*row)->key, "a");
   Buffer(t, {Put("b", "2"), Put("c", "4"), Put("0", "0")});
-  ASSERT_TRUE(rows->Next());
-  EXPECT_EQ(rows->row().key, "b");
-  ASSERT_TRUE(rows->Next());
-  EXPECT_EQ(rows->row().key, "c");
-  EXPECT_EQ(rows->row().columns[0].value, "4");
-  EXPECT_FALSE(rows->Next());
+  ASSERT_TRUE(++row != rows.end() && row->ok());
+  EXPECT_EQ((*row)->key, "b");
+  ASSERT_TRUE(++row != rows.end() && row->ok());
+  EXPECT_EQ((*row)->key, "c");
+  EXPECT_EQ((*row)->columns[0].value, "4");
+  EXPECT_TRUE(++row == rows.end());
 }
 
 // --- Errors.
 
 TEST_F(ScanTest, AMissingTableIsAnErrorAndNotAnEmptyScan) {
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
-  const std::unique_ptr<RowIterator> rows = snapshot->Scan({.table = "nowhere"});
-  EXPECT_FALSE(rows->Next());
-  EXPECT_THAT(rows->status(), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_FALSE(rows->Next());
-  EXPECT_THAT(rows->status(), StatusIs(absl::StatusCode::kNotFound));
+  RowScan rows = snapshot->Scan("nowhere");
+  RowScan::Iterator row = rows.begin();
+  ASSERT_TRUE(row != rows.end());
+  EXPECT_THAT(*row, StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_TRUE(++row == rows.end());
 }
 
 TEST_F(ScanTest, APassingErrorIsTriedAgain) {
   MustSetMany(30);
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
   cluster_.wire().CountFromHere();
   for (const size_t call : {1, 2, 5, 8}) cluster_.wire().FailAt(call, {.kind = Kind::kLoseReply});
   // A scan has its page and then the safe point: what can't be asked is tried as well.
-  const std::unique_ptr<RowIterator> rows = snapshot->Scan({.table = kTable});
   int count = 0;
-  while (rows->Next()) ++count;
-  EXPECT_THAT(rows->status(), IsOk());
+  for (const absl::StatusOr<ScannedRow>& row : snapshot->Scan(kTable)) {
+    EXPECT_THAT(row, IsOk());
+    ++count;
+  }
   EXPECT_EQ(count, 30);
 }
 
 TEST_F(ScanTest, AnErrorThatStaysEndsIt) {
   MustSetMany(30);
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
-  const std::unique_ptr<RowIterator> rows = snapshot->Scan({.table = kTable});
-  ASSERT_TRUE(rows->Next());
+  RowScan rows = snapshot->Scan(kTable);
+  RowScan::Iterator row = rows.begin();
+  ASSERT_TRUE(row != rows.end() && row->ok());
   cluster_.wire().CountFromHere();
   cluster_.wire().FailFrom(1, {.kind = Kind::kRefused, .error = absl::DataLossError("I/O error")});
-  while (rows->Next()) {
-  }
-  EXPECT_THAT(rows->status(), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(Last(rows, row), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 // G3
 TEST_F(ScanTest, ASnapshotThatBecomesTooOldSaysSo) {
   MustSetMany(30);
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
-  const std::unique_ptr<RowIterator> rows = snapshot->Scan({.table = kTable});
-  ASSERT_TRUE(rows->Next());
+  RowScan rows = snapshot->Scan(kTable);
+  RowScan::Iterator row = rows.begin();
+  ASSERT_TRUE(row != rows.end() && row->ok());
   ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(1'000'000'000)), IsOk());
-  while (rows->Next()) {
-  }
-  EXPECT_THAT(rows->status(), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(Last(rows, row), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
 }  // namespace

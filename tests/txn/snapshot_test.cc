@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "percolator/cluster.h"
 #include "tests/txn/world.h"
@@ -18,7 +19,7 @@ using Kind = Fault::Kind;
 class SnapshotTest : public ClusterTest {
  protected:
   std::optional<std::string> ReadAsOf(Timestamp ts, const std::string& row) {
-    absl::StatusOr<Snapshot> snapshot = cluster_->AsOf(ts);
+    absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshotAt(ts);
     EXPECT_THAT(snapshot, IsOk());
     return Get(*snapshot, row);
   }
@@ -26,11 +27,11 @@ class SnapshotTest : public ClusterTest {
 
 TEST_F(SnapshotTest, NowIsEverythingCommittedBefore) {
   MustSet({Put("Bob", "1"), Put("Joe", "1")});
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
   MustSet({Put("Bob", "2")});
   EXPECT_EQ(Get(*snapshot, "Bob"), "1");
-  EXPECT_THAT(snapshot->Get({{kTable, "Joe", kColumn}, {kTable, "Ann", kColumn}}).value(),
+  EXPECT_THAT(snapshot->GetCells(std::vector<CellName>{{kTable, "Joe", kColumn}, {kTable, "Ann", kColumn}}).value(),
               ElementsAre("1", std::nullopt));
   EXPECT_EQ(Scanned(*snapshot), "Bob{bal=1} Joe{bal=1}");
   EXPECT_EQ(Now("Bob"), "2");
@@ -43,7 +44,7 @@ TEST_F(SnapshotTest, AsOfATime) {
   EXPECT_EQ(ReadAsOf(Timestamp(second.value() - 1), "Bob"), "1");
   EXPECT_EQ(ReadAsOf(second, "Bob"), "2");
   EXPECT_EQ(ReadAsOf(Timestamp(first.value() - 1), "Bob"), std::nullopt);
-  EXPECT_EQ(cluster_->AsOf(first)->timestamp(), first);
+  EXPECT_EQ(cluster_->GetSnapshotAt(first)->timestamp(), first);
 }
 
 // A timestamp is also a time of day: an hour ago is a timestamp.
@@ -52,28 +53,28 @@ TEST_F(SnapshotTest, AsOfAnHourAgo) {
   MustSet({Put("Bob", "old")});
   world_.runtime.Sleep(std::chrono::hours(1));
   MustSet({Put("Bob", "new")});
-  const Timestamp now = cluster_->Now()->timestamp();
+  const Timestamp now = cluster_->GetSnapshot()->timestamp();
   EXPECT_EQ(ReadAsOf(Timestamp(now.value() - 1'800'000'000), "Bob"), "old");
 }
 
 TEST_F(SnapshotTest, TheFutureIsNotKnownAndTheBeginningIsNoTime) {
-  const Timestamp now = cluster_->Now()->timestamp();
-  const absl::Status status = cluster_->AsOf(Timestamp(now.value() + 1'000'000)).status();
+  const Timestamp now = cluster_->GetSnapshot()->timestamp();
+  const absl::Status status = cluster_->GetSnapshotAt(Timestamp(now.value() + 1'000'000)).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(std::string(status.message()), HasSubstr("now"));
-  EXPECT_THAT(cluster_->AsOf(Timestamp()), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(cluster_->AsOf(Timestamp::Infinity()), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(cluster_->AsOf(now), IsOk());
+  EXPECT_THAT(cluster_->GetSnapshotAt(Timestamp()), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(cluster_->GetSnapshotAt(Timestamp::Infinity()), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(cluster_->GetSnapshotAt(now), IsOk());
 }
 
 // Nobody can commit into the past of a snapshot that has been read (T8).
 TEST_F(SnapshotTest, WhatWasNotThereWillNeverHaveBeenThere) {
   Process slow(&world_, Options(false));
-  Transaction t(slow.get());
+  Transaction t(*slow);
   Buffer(t, {Put("Bob", "1")});
   Timestamp looked_at;
   slow.wire().Before(kPrewrites, [&] {
-    looked_at = cluster_->Now()->timestamp();
+    looked_at = cluster_->GetSnapshot()->timestamp();
     EXPECT_EQ(ReadAsOf(looked_at, "Bob"), std::nullopt);
   });
   ExpectOutcome(t.Commit(), CommitResult::Outcome::kCommitted);
@@ -84,7 +85,7 @@ TEST_F(SnapshotTest, BelowTheSafePointIsTooOld) {
   const Timestamp first = MustSet({Put("Bob", "1")});
   const Timestamp second = MustSet({Put("Bob", "2")});
   ASSERT_THAT(world_.store->RaiseSafePoint(second), IsOk());
-  const absl::Status status = cluster_->AsOf(first).status();
+  const absl::Status status = cluster_->GetSnapshotAt(first).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_TRUE(IsSnapshotTooOld(status));
   EXPECT_EQ(ReadAsOf(second, "Bob"), "2");
@@ -92,29 +93,29 @@ TEST_F(SnapshotTest, BelowTheSafePointIsTooOld) {
 
 TEST_F(SnapshotTest, ASnapshotThatWasPassedByAnswersNothingMore) {
   MustSet({Put("Bob", "1")});
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
   EXPECT_EQ(Get(*snapshot, "Bob"), "1");
   ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(1'000'000)), IsOk());
-  EXPECT_THAT(snapshot->Get(kTable, "Bob", kColumn), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(snapshot->Get({kTable, "Bob", kColumn}), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
 // A snapshot may live long: it keeps nothing of what it read.
 TEST_F(SnapshotTest, ReadsAreNotCached) {
   MustSet({Put("Bob", "1")});
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
   EXPECT_EQ(Get(*snapshot, "Bob"), "1");
-  const uint64_t before = cluster_->stats().store_reads;
+  const uint64_t before = cluster_->metrics().store_reads;
   EXPECT_EQ(Get(*snapshot, "Bob"), "1");
-  EXPECT_EQ(cluster_->stats().store_reads, before + 1);
+  EXPECT_EQ(cluster_->metrics().store_reads, before + 1);
 }
 
 TEST_F(SnapshotTest, NeitherLocksNorWrites) {
   MustSet({Put("Bob", "1")});
   cluster_.wire().CountFromHere();
   {
-    absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+    absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
     ASSERT_THAT(snapshot, IsOk());
     EXPECT_EQ(Get(*snapshot, "Bob"), "1");
     EXPECT_EQ(Scanned(*snapshot), "Bob{bal=1}");
@@ -124,7 +125,7 @@ TEST_F(SnapshotTest, NeitherLocksNorWrites) {
 
 TEST_F(SnapshotTest, MayBeMoved) {
   MustSet({Put("Bob", "1")});
-  absl::StatusOr<Snapshot> opened = cluster_->Now();
+  absl::StatusOr<Snapshot> opened = cluster_->GetSnapshot();
   ASSERT_THAT(opened, IsOk());
   Snapshot snapshot = *std::move(opened);
   EXPECT_EQ(Get(snapshot, "Bob"), "1");
@@ -132,17 +133,17 @@ TEST_F(SnapshotTest, MayBeMoved) {
 
 TEST_F(SnapshotTest, WithoutOracleThereIsNoNow) {
   world_.oracle.AnswerWith(absl::FailedPreconditionError("the oracle has stopped"));
-  EXPECT_THAT(cluster_->Now(), StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(cluster_->AsOf(Timestamp(1)), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(cluster_->GetSnapshot(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(cluster_->GetSnapshotAt(Timestamp(1)), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST_F(SnapshotTest, AnOracleThatIsAwayForAMomentIsWaitedFor) {
   const Timestamp first = MustSet({Put("Bob", "1")});
   cluster_.wire().CountFromHere();
   cluster_.wire().FailAt(1, {.kind = Kind::kLoseRequest});
-  EXPECT_THAT(cluster_->Now(), IsOk());
+  EXPECT_THAT(cluster_->GetSnapshot(), IsOk());
   cluster_.wire().CountFromHere();
-  EXPECT_THAT(cluster_->AsOf(first), IsOk());
+  EXPECT_THAT(cluster_->GetSnapshotAt(first), IsOk());
 }
 
 }  // namespace

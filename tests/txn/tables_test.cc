@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 #include "tests/txn/world.h"
 
@@ -94,20 +95,21 @@ TEST_F(TablesTest, ADroppedTableIsUnknownAtOnceAndANewOneHasItsOwnSchema) {
   ASSERT_THAT(cluster_->CreateTable("zoo"), IsOk());
   MustSet({Put("a", "1").In("zoo")});
   ASSERT_THAT(cluster_->DropTable("zoo"), IsOk());
-  Transaction t(cluster_.get());
-  EXPECT_THAT(t.Set("zoo", "a", "bal", "2"), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(t.Get("zoo", "a", "bal"), StatusIs(absl::StatusCode::kNotFound));
+  const auto set = [](std::string_view column) { return [column](ReadWrite& t) { t.Set({"zoo", "a", column}, "2"); }; };
+  EXPECT_THAT(cluster_->Transact(set("bal")), StatusIs(absl::StatusCode::kNotFound));
+  Transaction t(*cluster_);
+  EXPECT_THAT(t.Get({"zoo", "a", "bal"}), StatusIs(absl::StatusCode::kNotFound));
   ASSERT_THAT(cluster_->CreateTable("zoo", {.notify_only_columns = {"bal"}}), IsOk());
-  EXPECT_THAT(t.Set("zoo", "a", "bal", "2"), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(t.Set("zoo", "a", "name", "2"), IsOk());
+  EXPECT_THAT(cluster_->Transact(set("bal")), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(cluster_->Transact(set("name")), IsOk());
 }
 
 TEST_F(TablesTest, NotifyOnlyColumnsCannotBeWrittenDeletedOrVerified) {
   ASSERT_THAT(cluster_->CreateTable("docs", {.notify_only_columns = {"hot"}}), IsOk());
-  Transaction t(cluster_.get());
-  EXPECT_THAT(t.Set("docs", "a", "hot", "1"), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(t.Delete("docs", "a", "hot"), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(t.Verify("docs", "a", "hot"), StatusIs(absl::StatusCode::kInvalidArgument));
+  const auto is_refused = StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("notify-only"));
+  EXPECT_THAT(cluster_->Transact([](ReadWrite& t) { t.Set({"docs", "a", "hot"}, "1"); }), is_refused);
+  EXPECT_THAT(cluster_->Transact([](ReadWrite& t) { t.Delete({"docs", "a", "hot"}); }), is_refused);
+  EXPECT_THAT(cluster_->Transact([](ReadWrite& t) { t.Verify({"docs", "a", "hot"}); }), is_refused);
 }
 
 // A transaction that has a write in a table dropped under it commits nothing anywhere.
@@ -115,7 +117,7 @@ TEST_F(TablesTest, ACommitToADroppedTableAborts) {
   for (const bool one_step : {true, false}) {
     Process process(&world_, Options(one_step));
     ASSERT_THAT(cluster_->CreateTable("zoo"), IsOk());
-    Transaction t(process.get());
+    Transaction t(*process);
     Buffer(t, {Put("a", "1"), Put("a", "1").In("zoo")});
     ASSERT_THAT(cluster_->DropTable("zoo"), IsOk());
     const CommitResult result = t.Commit();
@@ -134,7 +136,7 @@ class DropTableTest : public ClusterTest {
   // A process dies with the primary in "aaa" and a secondary in "accounts".
   void Strand(bool committed, bool session_ends = true) {
     auto dying = std::make_unique<Process>(&world_, Options(false));
-    Transaction t(dying->get());
+    Transaction t(**dying);
     Buffer(t, {Put("p", "1").In("aaa"), Put("Bob", "3"), Put("q", "1").In("aaa")});
     dying->wire().FailAt(kCommitsPrimary, {.kind = committed ? Kind::kDieAfter : Kind::kDieBefore});
     (void)t.Commit();
@@ -166,8 +168,8 @@ TEST_F(DropTableTest, ADroppedSecondaryIsOfNoConcern) {
   Strand(true);
   ASSERT_THAT(cluster_->DropTable(kTable), IsOk());
   EXPECT_THAT(AllLocks(world_.store.get()), ElementsAre(::testing::StartsWith("aaa/q")));
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
-  EXPECT_EQ(snapshot->Get("aaa", "q", kColumn).value(), "1");
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
+  EXPECT_EQ(snapshot->Get({"aaa", "q", kColumn}).value(), "1");
 }
 
 TEST_F(DropTableTest, OwnSecondariesUnderWayAreFinishedFirst) {

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "percolator/cluster.h"
 #include "tests/txn/world.h"
@@ -21,23 +24,25 @@ class TransactTest : public ClusterTest {
 };
 
 TEST_F(TransactTest, RunsAndCommits) {
-  const absl::StatusOr<Timestamp> committed = cluster_->Transact([](ReadWrite& t) {
-    EXPECT_EQ(Get(t, "Bob"), std::nullopt);
-    return t.Set(kTable, "Bob", kColumn, "3");
-  });
-  ASSERT_THAT(committed, IsOk());
-  EXPECT_GT(*committed, Timestamp());
+  CommitResult result;
+  ASSERT_THAT(cluster_->Transact(
+                  [](ReadWrite& t) {
+                    EXPECT_EQ(Get(t, "Bob"), std::nullopt);
+                    t.Set({kTable, "Bob", kColumn}, "3");
+                  },
+                  {}, &result),
+              IsOk());
+  ExpectOutcome(result, CommitResult::Outcome::kCommitted);
+  EXPECT_GT(result.commit_ts, Timestamp());
   EXPECT_EQ(Now("Bob"), "3");
-  EXPECT_EQ(cluster_->AsOf(*committed)->Get(kTable, "Bob", kColumn).value(), "3");
+  EXPECT_EQ(cluster_->GetSnapshotAt(result.commit_ts)->Get({kTable, "Bob", kColumn}).value(), "3");
 }
 
-TEST_F(TransactTest, WhoWritesNothingGetsNoTimestamp) {
-  const absl::StatusOr<Timestamp> committed = cluster_->Transact([](ReadWrite& t) {
-    EXPECT_EQ(Get(t, "Bob"), std::nullopt);
-    return absl::OkStatus();
-  });
-  ASSERT_THAT(committed, IsOk());
-  EXPECT_EQ(*committed, Timestamp());
+TEST_F(TransactTest, WithoutWritesThereIsNoCommitTimestamp) {
+  CommitResult result;
+  ASSERT_THAT(cluster_->Transact([](ReadWrite& t) { EXPECT_EQ(Get(t, "Bob"), std::nullopt); }, {}, &result), IsOk());
+  ExpectOutcome(result, CommitResult::Outcome::kCommitted);
+  EXPECT_EQ(result.commit_ts, Timestamp());
 }
 
 // T12: what was read is read again; no old write is kept.
@@ -45,21 +50,21 @@ TEST_F(TransactTest, OnAConflictTheFunctionIsRunAgain) {
   MustSet({Put("Bob", "1"), Put("Joe", "1")});
   int runs = 0;
   std::vector<Timestamp> starts;
-  const absl::StatusOr<Timestamp> committed = cluster_->Transact([&](ReadWrite& t) {
+  const absl::Status status = cluster_->Transact([&](ReadWrite& t) {
     const std::string bob = *Get(t, "Bob");
     starts.push_back(t.timestamp());
     if (++runs == 1) {
-      EXPECT_THAT(t.Set(kTable, "OnlyInTheFirst", kColumn, "x"), IsOk());
+      t.Set({kTable, "OnlyInTheFirst", kColumn}, "x");
       Disturb("Bob");
     }
-    return t.Set(kTable, "Bob", kColumn, bob + "+");
+    t.Set({kTable, "Bob", kColumn}, bob + "+");
   });
-  ASSERT_THAT(committed, IsOk());
+  ASSERT_THAT(status, IsOk());
   EXPECT_EQ(runs, 2);
   EXPECT_LT(starts[0], starts[1]);
   EXPECT_EQ(Now("Bob"), "disturbed+");
   EXPECT_EQ(Now("OnlyInTheFirst"), std::nullopt);
-  EXPECT_EQ(cluster_->stats().conflicts, 1u);
+  EXPECT_EQ(cluster_->metrics().conflicts, 1u);
 }
 
 TEST_F(TransactTest, BetweenAttemptsItWaitsLongerAndLonger) {
@@ -67,11 +72,11 @@ TEST_F(TransactTest, BetweenAttemptsItWaitsLongerAndLonger) {
   EXPECT_THAT(cluster_->Transact(
                   [&](ReadWrite& t) {
                     times.push_back(world_.runtime.Elapsed());
-                    EXPECT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+                    EXPECT_THAT(t.Get({kTable, "Bob", kColumn}), IsOk());
                     Disturb("Bob");
-                    return t.Set(kTable, "Bob", kColumn, "x");
+                    t.Set({kTable, "Bob", kColumn}, "x");
                   },
-                  {.attempts = 15}),
+                  {.max_attempts = 15}),
               StatusIs(absl::StatusCode::kAborted));
   ASSERT_EQ(times.size(), 15u);
   EXPECT_LT(times[1] - times[0], std::chrono::milliseconds(1));
@@ -84,16 +89,16 @@ TEST_F(TransactTest, BetweenAttemptsItWaitsLongerAndLonger) {
 
 TEST_F(TransactTest, TheLastConflictIsReportedWhenTheAttemptsAreUsedUp) {
   int runs = 0;
-  const absl::StatusOr<Timestamp> result = cluster_->Transact(
+  const absl::Status status = cluster_->Transact(
       [&](ReadWrite& t) {
         ++runs;
-        EXPECT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+        EXPECT_THAT(t.Get({kTable, "Bob", kColumn}), IsOk());
         Disturb("Bob");
-        return t.Set(kTable, "Bob", kColumn, "x");
+        t.Set({kTable, "Bob", kColumn}, "x");
       },
-      {.attempts = 3});
+      {.max_attempts = 3});
   EXPECT_EQ(runs, 3);
-  ExpectConflict(result.status(), Conflict::Kind::kNewerWrite, "Bob");
+  ExpectConflict(status, Conflict::Kind::kNewerWrite, "Bob");
   EXPECT_EQ(Now("Bob"), "disturbed");
 }
 
@@ -102,44 +107,44 @@ TEST_F(TransactTest, OneAttemptIsOne) {
   EXPECT_THAT(cluster_->Transact(
                   [&](ReadWrite& t) {
                     ++runs;
-                    EXPECT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+                    EXPECT_THAT(t.Get({kTable, "Bob", kColumn}), IsOk());
                     Disturb("Bob");
-                    return t.Set(kTable, "Bob", kColumn, "x");
+                    t.Set({kTable, "Bob", kColumn}, "x");
                   },
-                  {.attempts = 1}),
+                  {.max_attempts = 1}),
               StatusIs(absl::StatusCode::kAborted));
   EXPECT_EQ(runs, 1);
-  EXPECT_THAT(cluster_->Transact([](ReadWrite& /*t*/) { return absl::OkStatus(); }, {.attempts = 0}),
+  EXPECT_THAT(cluster_->Transact([](ReadWrite& /*t*/) { return absl::OkStatus(); }, {.max_attempts = 0}),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(TransactTest, TheDeadlineIsForAllAttempts) {
+TEST_F(TransactTest, TheTimeoutIsForAllAttempts) {
   int runs = 0;
   const Duration begun = world_.runtime.Elapsed();
   EXPECT_THAT(cluster_->Transact(
                   [&](ReadWrite& t) {
                     ++runs;
-                    EXPECT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+                    EXPECT_THAT(t.Get({kTable, "Bob", kColumn}), IsOk());
                     Disturb("Bob");
-                    return t.Set(kTable, "Bob", kColumn, "x");
+                    t.Set({kTable, "Bob", kColumn}, "x");
                   },
-                  {.attempts = 1'000'000, .deadline = seconds(2)}),
+                  {.timeout = seconds(2), .max_attempts = 1'000'000}),
               StatusIs(absl::StatusCode::kAborted));
   EXPECT_GT(runs, 10);
   EXPECT_GE(world_.runtime.Elapsed() - begun, seconds(2));
   EXPECT_LT(world_.runtime.Elapsed() - begun, seconds(3));
 }
 
-TEST_F(TransactTest, TheLongestDeadlineIsNone) {
+TEST_F(TransactTest, TheLongestTimeoutIsNoDeadline) {
   world_.runtime.Sleep(seconds(1));
   int runs = 0;
   EXPECT_THAT(cluster_->Transact(
                   [&](ReadWrite& t) {
-                    EXPECT_THAT(t.Get(kTable, "Bob", kColumn), IsOk());
+                    EXPECT_THAT(t.Get({kTable, "Bob", kColumn}), IsOk());
                     if (++runs == 1) Disturb("Bob");
-                    return t.Set(kTable, "Bob", kColumn, "x");
+                    t.Set({kTable, "Bob", kColumn}, "x");
                   },
-                  {.deadline = Duration::max()}),
+                  {.timeout = Duration::max()}),
               IsOk());
   EXPECT_EQ(runs, 2);
 }
@@ -148,13 +153,14 @@ TEST_F(TransactTest, TheLongestDeadlineIsNone) {
 
 TEST_F(TransactTest, AnErrorOfTheFunctionEndsItAndNothingIsCommitted) {
   int runs = 0;
-  const absl::StatusOr<Timestamp> result = cluster_->Transact([&](ReadWrite& t) {
+  const absl::Status status = cluster_->Transact([&](ReadWrite& t) {
     ++runs;
-    EXPECT_THAT(t.Set(kTable, "Bob", kColumn, "x"), IsOk());
+    t.Set({kTable, "Bob", kColumn}, "x");
+    EXPECT_THAT(t.status(), IsOk());
     return absl::PermissionDeniedError("no money");
   });
-  EXPECT_THAT(result, StatusIs(absl::StatusCode::kPermissionDenied));
-  EXPECT_EQ(std::string(result.status().message()), "no money");
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_EQ(std::string(status.message()), "no money");
   EXPECT_EQ(runs, 1);
   EXPECT_EQ(Now("Bob"), std::nullopt);
 }
@@ -163,15 +169,22 @@ TEST_F(TransactTest, TheFunctionMayAskToBeRunAgain) {
   int runs = 0;
   EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) -> absl::Status {
     if (++runs < 4) return absl::AbortedError("not yet");
-    return t.Set(kTable, "Bob", kColumn, "x");
+    t.Set({kTable, "Bob", kColumn}, "x");
+    return absl::OkStatus();
   }),
               IsOk());
   EXPECT_EQ(runs, 4);
 }
 
-// An error of a call that the function passes on.
-TEST_F(TransactTest, AnErrorOfACallIsTheFunctionsError) {
-  EXPECT_THAT(cluster_->Transact([](ReadWrite& t) { return t.Set("nowhere", "Bob", kColumn, "x"); }),
+// The function passes on an error of a read. An error of a write is returned without its help.
+TEST_F(TransactTest, AnErrorOfACallIsTheResult) {
+  EXPECT_THAT(cluster_->Transact([](ReadWrite& t) {
+    return t.Get({"nowhere", "Bob", kColumn}).status();
+  }),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(cluster_->Transact([](ReadWrite& t) {
+    t.Set({"nowhere", "Bob", kColumn}, "x");
+  }),
               StatusIs(absl::StatusCode::kNotFound));
 }
 
@@ -188,11 +201,16 @@ TEST_F(TransactTest, AnUnknownOutcomeIsNotTriedAgain) {
     process.wire().FailAt(place, {.kind = Kind::kLoseReply});
     process.wire().After(place, [&] { process.wire().FailFrom(1, {.kind = Kind::kLoseRequest}); });
     int runs = 0;
-    const absl::StatusOr<Timestamp> result = process->Transact([&](ReadWrite& t) {
-      ++runs;
-      return t.Set(kTable, one_step ? "Bob" : "Joe", kColumn, "once");
-    });
-    EXPECT_TRUE(absl::IsUnknown(result.status())) << result.status();
+    CommitResult result;
+    const absl::Status status = process->Transact(
+        [&](ReadWrite& t) {
+          ++runs;
+          t.Set({kTable, one_step ? "Bob" : "Joe", kColumn}, "once");
+        },
+        {}, &result);
+    EXPECT_TRUE(absl::IsUnknown(status)) << status;
+    ExpectOutcome(result, CommitResult::Outcome::kUnknown);
+    EXPECT_TRUE(GetUnknownCommit(status).has_value()) << status;
     EXPECT_EQ(runs, 1);
     EXPECT_EQ(Now(one_step ? "Bob" : "Joe"), "once");
   }
@@ -207,7 +225,7 @@ TEST_F(TransactTest, ALostAnswerIsFoundOut) {
     int runs = 0;
     EXPECT_THAT(process->Transact([&](ReadWrite& t) {
       ++runs;
-      return t.Set(kTable, "Bob", kColumn, "once");
+      t.Set({kTable, "Bob", kColumn}, "once");
     }),
                 IsOk());
     EXPECT_EQ(runs, 1);
@@ -218,16 +236,16 @@ TEST_F(TransactTest, ALostAnswerIsFoundOut) {
 TEST_F(TransactTest, ALostSessionCostsAnAttempt) {
   Process process(&world_, Options(false));
   int runs = 0;
-  const absl::StatusOr<Timestamp> result = process->Transact([&](ReadWrite& t) {
+  const absl::Status status = process->Transact([&](ReadWrite& t) {
     if (++runs == 1) {
       process.wire().Before(kCommitsPrimary, [&] {
         process.LoseSession();
         EXPECT_EQ(Now("Bob"), std::nullopt);  // rolls it back
       });
     }
-    return t.Set(kTable, "Bob", kColumn, "x");
+    t.Set({kTable, "Bob", kColumn}, "x");
   });
-  EXPECT_THAT(result, IsOk());
+  EXPECT_THAT(status, IsOk());
   EXPECT_EQ(runs, 2);
   EXPECT_EQ(Now("Bob"), "x");
 }
@@ -242,20 +260,20 @@ TEST_F(TransactTest, ManyTasksCountTogether) {
     for (int task = 0; task < 10; ++task) {
       world_.runtime.Start([&] {
         for (int i = 0; i < 10; ++i) {
-          const absl::StatusOr<Timestamp> result = process->Transact([&](ReadWrite& t) {
+          const absl::Status status = process->Transact([&](ReadWrite& t) {
             const std::optional<std::string> value = Get(t, row);
             world_.runtime.Sleep(std::chrono::microseconds(50));  // others come in between
-            return t.Set(kTable, row, kColumn, std::to_string(std::stoi(value.value_or("0")) + 1));
+            t.Set({kTable, row, kColumn}, std::to_string(std::stoi(value.value_or("0")) + 1));
           });
-          EXPECT_THAT(result, IsOk());
+          EXPECT_THAT(status, IsOk());
         }
         ++done;
       });
     }
     while (done < 10) world_.runtime.Sleep(seconds(1));
     EXPECT_EQ(Now(row), "100");
-    EXPECT_GT(process->stats().conflicts, 0u);
-    EXPECT_EQ(process->stats().commits, 100u);
+    EXPECT_GT(process->metrics().conflicts, 0u);
+    EXPECT_EQ(process->metrics().commits, 100u);
   }
 }
 

@@ -5,7 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "src/base/strings.h"
 #include "tests/txn/world.h"
@@ -25,7 +29,7 @@ class TransactionTest : public ClusterTest, public ::testing::WithParamInterface
   TransactionTest() : ClusterTest(Options(GetParam())) {}
 
   CommitResult Commit(const std::vector<PlannedWrite>& writes) {
-    Transaction t(cluster_.get());
+    Transaction t(*cluster_);
     Buffer(t, writes);
     return t.Commit();
   }
@@ -36,14 +40,14 @@ INSTANTIATE_TEST_SUITE_P(Commits, TransactionTest, ::testing::Values(true, false
 
 TEST_P(TransactionTest, WhatIsCommittedIsSeenByLaterOnes) {
   const Timestamp committed = MustSet({Put("Bob", "3"), Put("Joe", "9")});
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   EXPECT_EQ(Get(t, "Bob"), "3");
   EXPECT_EQ(Get(t, "Joe"), "9");
   EXPECT_GT(t.timestamp(), committed);
 }
 
 TEST_P(TransactionTest, TheResultSaysWhatAndWhere) {
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   EXPECT_EQ(t.timestamp(), Timestamp());
   Buffer(t, {Put("Joe", "9"), Put("Bob", "3")});
   const CommitResult result = t.Commit();
@@ -57,7 +61,7 @@ TEST_P(TransactionTest, TheResultSaysWhatAndWhere) {
 
 TEST_P(TransactionTest, WithoutCommitNothingHappened) {
   {
-    Transaction t(cluster_.get());
+    Transaction t(*cluster_);
     Buffer(t, {Put("Bob", "3")});
   }
   EXPECT_EQ(Now("Bob"), std::nullopt);
@@ -76,7 +80,7 @@ TEST_P(TransactionTest, ATimestampThatComesWithTheLocksIsNotAskedFor) {
 // H24
 TEST_P(TransactionTest, ReadingAloneCommitsWithoutATimestamp) {
   MustSet({Put("Bob", "3")});
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   EXPECT_EQ(Get(t, "Bob"), "3");
   cluster_.wire().CountFromHere();
   const CommitResult result = t.Commit();
@@ -87,8 +91,8 @@ TEST_P(TransactionTest, ReadingAloneCommitsWithoutATimestamp) {
 
 // T5
 TEST_P(TransactionTest, TheFirstToCommitWins) {
-  Transaction one(cluster_.get());
-  Transaction two(cluster_.get());
+  Transaction one(*cluster_);
+  Transaction two(*cluster_);
   EXPECT_EQ(Get(one, "Bob"), std::nullopt);
   EXPECT_EQ(Get(two, "Bob"), std::nullopt);
   Buffer(one, {Put("Bob", "1")});
@@ -98,13 +102,13 @@ TEST_P(TransactionTest, TheFirstToCommitWins) {
   ExpectOutcome(result, Outcome::kAborted);
   ExpectConflict(result.status, Conflict::Kind::kNewerWrite, "Bob");
   EXPECT_EQ(Now("Bob"), "2");
-  EXPECT_EQ(cluster_->stats().commits, 1u);
-  EXPECT_EQ(cluster_->stats().conflicts, 1u);
+  EXPECT_EQ(cluster_->metrics().commits, 1u);
+  EXPECT_EQ(cluster_->metrics().conflicts, 1u);
 }
 
 // The start timestamp of a transaction that only writes is drawn at Commit, so it can't conflict with what was before.
 TEST_P(TransactionTest, ABlindWriteStartsAtCommit) {
-  Transaction blind(cluster_.get());
+  Transaction blind(*cluster_);
   Buffer(blind, {Put("Bob", "1")});
   MustSet({Put("Bob", "2")});
   ExpectOutcome(blind.Commit(), Outcome::kCommitted);
@@ -112,13 +116,13 @@ TEST_P(TransactionTest, ABlindWriteStartsAtCommit) {
 }
 
 TEST_P(TransactionTest, ATransactionIsOver) {
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   Buffer(t, {Put("Bob", "1")});
   const CommitResult first = t.Commit();
   ExpectOutcome(first, Outcome::kCommitted);
-  EXPECT_THAT(t.Set(kTable, "Bob", kColumn, "2"), StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(t.Delete(kTable, "Bob", kColumn), StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(t.Verify(kTable, "Bob", kColumn), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(t.status(), IsOk());
+  t.Set({kTable, "Bob", kColumn}, "2");
+  EXPECT_THAT(t.status(), StatusIs(absl::StatusCode::kFailedPrecondition));
   cluster_.wire().CountFromHere();
   const CommitResult again = t.Commit();  // the same answer, and nothing is done
   ExpectOutcome(again, Outcome::kCommitted);
@@ -127,12 +131,31 @@ TEST_P(TransactionTest, ATransactionIsOver) {
   EXPECT_EQ(Now("Bob"), "1");
 }
 
+TEST_P(TransactionTest, NoKindOfWriteIsAllowedAfterTheCommit) {
+  const CellName bob{kTable, "Bob", kColumn};
+  const std::function<void(Transaction&)> writes[] = {
+      [&](Transaction& t) { t.Set(bob, "2"); },
+      [&](Transaction& t) { t.Delete(bob); },
+      [&](Transaction& t) { t.Verify(bob); },
+      [&](Transaction& t) { t.Notify(bob); },
+  };
+  for (const auto& write : writes) {
+    Transaction t(*cluster_);
+    Buffer(t, {Put("Bob", "1")});
+    ExpectOutcome(t.Commit(), Outcome::kCommitted);
+    write(t);
+    EXPECT_THAT(t.status(), StatusIs(absl::StatusCode::kFailedPrecondition));
+    ExpectOutcome(t.Commit(), Outcome::kCommitted);  // the same answer
+    EXPECT_EQ(Now("Bob"), "1");
+  }
+}
+
 // What is read of a transaction after its commit is true or an error.
 TEST_P(TransactionTest, ReadingAfterTheCommitIsNotWrong) {
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   Buffer(t, {Put("Bob", "a value that is longer than what a string holds within itself")});
   ExpectOutcome(t.Commit(), Outcome::kCommitted);
-  const absl::StatusOr<std::optional<std::string>> value = t.Get(kTable, "Bob", kColumn);
+  const absl::StatusOr<std::optional<std::string>> value = t.Get({kTable, "Bob", kColumn});
   if (value.ok()) {
     EXPECT_EQ(*value, "a value that is longer than what a string holds within itself");
   } else {
@@ -142,35 +165,42 @@ TEST_P(TransactionTest, ReadingAfterTheCommitIsNotWrong) {
 
 // Its own writes are not there any more, so a scan must not end as if there were none.
 TEST_P(TransactionTest, AScanThatGoesOnAfterTheCommitIsAnError) {
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   Buffer(t, {Put("Ann", "1"), Put("Bob", "2")});
-  const auto rows = t.Scan({.table = kTable});
-  ASSERT_TRUE(rows->Next());
-  EXPECT_EQ(rows->row().key, "Ann");
+  RowScan rows = t.Scan(kTable);
+  RowScan::Iterator row = rows.begin();
+  ASSERT_TRUE(row != rows.end());
+  ASSERT_THAT(*row, IsOk());
+  EXPECT_EQ((*row)->key, "Ann");
   ExpectOutcome(t.Commit(), Outcome::kCommitted);
-  EXPECT_FALSE(rows->Next());
-  EXPECT_THAT(rows->status(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  ++row;
+  ASSERT_TRUE(row != rows.end());
+  EXPECT_THAT(*row, StatusIs(absl::StatusCode::kFailedPrecondition));
+  ++row;
+  EXPECT_TRUE(row == rows.end());
 }
 
 // --- Own writes (T9, H21).
 
 TEST_P(TransactionTest, ReadsSeeOwnWrites) {
   MustSet({Put("Bob", "0")});
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   Buffer(t, {Put("Bob", "1")});
   EXPECT_EQ(Get(t, "Bob"), "1");
   Buffer(t, {Del("Bob")});
   EXPECT_EQ(Get(t, "Bob"), std::nullopt);
   Buffer(t, {Put("Bob", "2"), Put("Joe", "2")});
-  EXPECT_EQ(t.Get({{kTable, "Joe", kColumn}, {kTable, "Ann", kColumn}, {kTable, "Bob", kColumn}}).value(),
-            (std::vector<std::optional<std::string>>{"2", std::nullopt, "2"}));
+  EXPECT_EQ(
+      t.GetCells(std::vector<CellName>{{kTable, "Joe", kColumn}, {kTable, "Ann", kColumn}, {kTable, "Bob", kColumn}})
+          .value(),
+      (std::vector<std::optional<std::string>>{"2", std::nullopt, "2"}));
   EXPECT_EQ(Now("Bob"), "0");
   ExpectOutcome(t.Commit(), Outcome::kCommitted);
   EXPECT_EQ(Now("Bob"), "2");
 }
 
 TEST_P(TransactionTest, OneRecordPerCellHoweverOftenItWasWritten) {
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   for (int i = 0; i < 10; ++i) Buffer(t, {Put("Bob", std::to_string(i)), Del("Joe")});
   const CommitResult result = t.Commit();
   ExpectOutcome(result, Outcome::kCommitted);
@@ -213,8 +243,8 @@ TEST_P(TransactionTest, ACellThatWasDeletedComesBack) {
 TEST_P(TransactionTest, SeveralTables) {
   ASSERT_THAT(cluster_->CreateTable("zoo"), IsOk());
   MustSet({Put("Bob", "3"), Put("Bob", "lion").In("zoo")});
-  Transaction t(cluster_.get());
-  EXPECT_EQ(t.Get({{"zoo", "Bob", kColumn}, {kTable, "Bob", kColumn}}).value(),
+  Transaction t(*cluster_);
+  EXPECT_EQ(t.GetCells(std::vector<CellName>{{"zoo", "Bob", kColumn}, {kTable, "Bob", kColumn}}).value(),
             (std::vector<std::optional<std::string>>{"lion", "3"}));
 }
 
@@ -226,8 +256,8 @@ TEST_P(TransactionTest, ManyCells) {
   EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
   std::vector<CellName> cells;
   for (const PlannedWrite& write : writes) cells.push_back({write.table, write.row, write.column});
-  Transaction t(cluster_.get());
-  const auto values = t.Get(cells);
+  Transaction t(*cluster_);
+  const auto values = t.GetCells(cells);
   ASSERT_THAT(values, IsOk());
   for (size_t i = 0; i < writes.size(); ++i) ASSERT_EQ((*values)[i], writes[i].value);
 }
@@ -236,7 +266,7 @@ TEST_P(TransactionTest, ManyCells) {
 
 TEST_P(TransactionTest, ReadsAreRepeatable) {
   MustSet({Put("Bob", "1"), Put("Joe", "1")});
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   EXPECT_EQ(Get(t, "Bob"), "1");
   MustSet({Put("Bob", "2"), Put("Joe", "2"), Put("Ann", "2")});
   EXPECT_EQ(Get(t, "Bob"), "1");
@@ -248,30 +278,32 @@ TEST_P(TransactionTest, ReadsAreRepeatable) {
 
 TEST_P(TransactionTest, WhatWasReadIsNotReadAgain) {
   MustSet({Put("Bob", "1"), Put("Joe", std::string(300, 'j'))});
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   EXPECT_EQ(Get(t, "Bob"), "1");
   EXPECT_EQ(Get(t, "Joe"), std::string(300, 'j'));
   EXPECT_EQ(Get(t, "Ann"), std::nullopt);
-  const uint64_t reads = cluster_->stats().store_reads;
+  const uint64_t reads = cluster_->metrics().store_reads;
   cluster_.wire().CountFromHere();
   EXPECT_EQ(Get(t, "Bob"), "1");
   EXPECT_EQ(Get(t, "Joe"), std::string(300, 'j'));
   EXPECT_EQ(Get(t, "Ann"), std::nullopt);
-  EXPECT_EQ(t.Get({{kTable, "Bob", kColumn}, {kTable, "Ann", kColumn}}).value().size(), 2u);
+  EXPECT_EQ(t.GetCells(std::vector<CellName>{{kTable, "Bob", kColumn}, {kTable, "Ann", kColumn}}).value().size(), 2u);
   EXPECT_THAT(cluster_.wire().calls(), IsEmpty());
-  EXPECT_EQ(cluster_->stats().store_reads, reads);
+  EXPECT_EQ(cluster_->metrics().store_reads, reads);
 }
 
 TEST_P(TransactionTest, OnlyWhatIsMissingIsRead) {
   MustSet({Put("Bob", "1"), Put("Joe", "2")});
   world_.runtime.LetOthersRun();
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   EXPECT_EQ(Get(t, "Bob"), "1");
   Buffer(t, {Put("Ann", "3")});
-  const uint64_t before = cluster_->stats().store_reads;
-  EXPECT_THAT(t.Get({{kTable, "Ann", kColumn}, {kTable, "Bob", kColumn}, {kTable, "Joe", kColumn}}).value(),
-              ElementsAre("3", "1", "2"));
-  EXPECT_EQ(cluster_->stats().store_reads, before + 1);
+  const uint64_t before = cluster_->metrics().store_reads;
+  EXPECT_THAT(
+      t.GetCells(std::vector<CellName>{{kTable, "Ann", kColumn}, {kTable, "Bob", kColumn}, {kTable, "Joe", kColumn}})
+          .value(),
+      ElementsAre("3", "1", "2"));
+  EXPECT_EQ(cluster_->metrics().store_reads, before + 1);
 }
 
 // It has a bound; beyond it cells are read again, and are the same.
@@ -281,31 +313,32 @@ TEST_P(TransactionTest, MoreThanTheCacheHolds) {
   MustSet({Put("b", large)});
   MustSet({Put("c", large)});
   MustSet({Put("d", "small")});
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   for (int round = 0; round < 2; ++round) {
     for (const char* row : {"a", "b", "c"}) ASSERT_EQ(Get(t, row)->size(), large.size());
     EXPECT_EQ(Get(t, "d"), "small");
   }
-  EXPECT_THAT(t.Verify(kTable, "a", kColumn), IsOk());
-  Buffer(t, {Put("d", "other")});
+  Buffer(t, {Relied("a", 0), Put("d", "other")});
   ExpectOutcome(t.Commit(), Outcome::kCommitted);
   EXPECT_EQ(Now("a"), large);
 }
 
 TEST_P(TransactionTest, TheSameCellTwiceInOneGet) {
   MustSet({Put("Bob", "1")});
-  Transaction t(cluster_.get());
-  EXPECT_THAT(t.Get({{kTable, "Bob", kColumn}, {kTable, "Joe", kColumn}, {kTable, "Bob", kColumn}}).value(),
-              ElementsAre("1", std::nullopt, "1"));
-  EXPECT_THAT(t.Get(std::vector<CellName>()).value(), IsEmpty());
+  Transaction t(*cluster_);
+  EXPECT_THAT(
+      t.GetCells(std::vector<CellName>{{kTable, "Bob", kColumn}, {kTable, "Joe", kColumn}, {kTable, "Bob", kColumn}})
+          .value(),
+      ElementsAre("1", std::nullopt, "1"));
+  EXPECT_THAT(t.GetCells(std::vector<CellName>()).value(), IsEmpty());
 }
 
 // --- Verify: write skew is impossible where it is said (H12, H18).
 
 TEST_P(TransactionTest, WriteSkewHappensWithoutVerify) {
   MustSet({Put("Bob", "1"), Put("Joe", "1")});
-  Transaction one(cluster_.get());
-  Transaction two(cluster_.get());
+  Transaction one(*cluster_);
+  Transaction two(*cluster_);
   EXPECT_EQ(Get(one, "Bob"), "1");
   EXPECT_EQ(Get(two, "Joe"), "1");
   Buffer(one, {Put("Joe", "0")});
@@ -317,8 +350,8 @@ TEST_P(TransactionTest, WriteSkewHappensWithoutVerify) {
 TEST_P(TransactionTest, VerifyPreventsWriteSkew) {
   MustSet({Put("Bob", "1"), Put("Joe", "1")});
   for (const bool one_first : {true, false}) {
-    Transaction one(cluster_.get());
-    Transaction two(cluster_.get());
+    Transaction one(*cluster_);
+    Transaction two(*cluster_);
     EXPECT_EQ(Get(one, "Bob"), "1");
     EXPECT_EQ(Get(two, "Joe"), "1");
     Buffer(one, {Relied("Bob", 0), Put("Joe", "1")});
@@ -339,7 +372,7 @@ TEST_P(TransactionTest, AVerifiedCellKeepsItsValue) {
     MustSet({Relied("Bob", 0), Relied("Nobody", 0)});
     EXPECT_EQ(Now("Bob"), value);
     EXPECT_EQ(Now("Nobody"), std::nullopt);
-    Transaction t(cluster_.get());
+    Transaction t(*cluster_);
     EXPECT_EQ(Get(t, "Bob"), value);
   }
   MustSet({Del("Bob")});
@@ -350,7 +383,7 @@ TEST_P(TransactionTest, AVerifiedCellKeepsItsValue) {
 // A cell that the transaction has not read itself is read for the verification.
 TEST_P(TransactionTest, AVerifyOfWhatWasNotRead) {
   MustSet({Put("Bob", "1")});
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   EXPECT_EQ(Get(t, "Joe"), std::nullopt);  // starts
   Buffer(t, {Relied("Bob", 0)});
   MustSet({Put("Bob", "2")});
@@ -359,7 +392,7 @@ TEST_P(TransactionTest, AVerifyOfWhatWasNotRead) {
 
 TEST_P(TransactionTest, AWriteVerifiesAsWell) {
   MustSet({Put("Bob", "1")});
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   Buffer(t, {Relied("Bob", 0), Put("Bob", "2"), Relied("Bob", 0)});
   EXPECT_EQ(Get(t, "Bob"), "2");
   ExpectOutcome(t.Commit(), Outcome::kCommitted);
@@ -368,11 +401,11 @@ TEST_P(TransactionTest, AWriteVerifiesAsWell) {
 
 TEST_P(TransactionTest, AVerifyThatWaitsInVainAborts) {
   Process stuck(&world_, Options(false));
-  Transaction holder(stuck.get());
+  Transaction holder(*stuck);
   Buffer(holder, {Put("Bob", "1")});
   stuck.wire().FailAt(kCommitsPrimary, {.kind = Kind::kDieBefore});
   (void)holder.Commit();
-  Transaction t(cluster_.get(), {.deadline = seconds(1)});
+  Transaction t(*cluster_, {.timeout = seconds(1)});
   EXPECT_EQ(Get(t, "Joe"), std::nullopt);
   Buffer(t, {Relied("Bob", 0)});
   const CommitResult result = t.Commit();
@@ -385,17 +418,17 @@ TEST_P(TransactionTest, AVerifyThatWaitsInVainAborts) {
 
 TEST_P(TransactionTest, AReadThatWaitsInVainSaysSoAtItsDeadline) {
   Process stuck(&world_, Options(false));
-  Transaction holder(stuck.get());
+  Transaction holder(*stuck);
   Buffer(holder, {Put("Bob", "1")});
   stuck.wire().FailAt(kCommitsPrimary, {.kind = Kind::kDieBefore});
   (void)holder.Commit();
   const Duration begun = world_.runtime.Elapsed();
-  Transaction t(cluster_.get(), {.deadline = seconds(2)});
-  EXPECT_THAT(t.Get(kTable, "Bob", kColumn), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  Transaction t(*cluster_, {.timeout = seconds(2)});
+  EXPECT_THAT(t.Get({kTable, "Bob", kColumn}), StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_GE(world_.runtime.Elapsed() - begun, seconds(2));
   EXPECT_LT(world_.runtime.Elapsed() - begun, seconds(3));
   // With more time it is past the lease, and the reader helps itself.
-  Transaction patient(cluster_.get(), {.deadline = seconds(60)});
+  Transaction patient(*cluster_, {.timeout = seconds(60)});
   EXPECT_EQ(Get(patient, "Bob"), std::nullopt);
   stuck.Die();
 }
@@ -405,17 +438,17 @@ TEST_P(TransactionTest, ACallTakesAtMostItsTimeout) {
   options.call_timeout = seconds(3);
   Process process(&world_, options);
   process.wire().FailFrom(2, {.kind = Kind::kLoseRequest});
-  Transaction t(process.get(), {.deadline = seconds(1000)});
+  Transaction t(*process, {.timeout = seconds(1000)});
   const Duration begun = world_.runtime.Elapsed();
-  EXPECT_THAT(t.Get(kTable, "Bob", kColumn), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(t.Get({kTable, "Bob", kColumn}), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_GE(world_.runtime.Elapsed() - begun, seconds(3));
   EXPECT_LT(world_.runtime.Elapsed() - begun, seconds(4));
 }
 
 TEST_P(TransactionTest, WithoutOracleNothingStarts) {
   world_.oracle.AnswerWith(absl::UnavailableError("no oracle"));
-  Transaction t(cluster_.get(), {.deadline = seconds(2)});
-  EXPECT_THAT(t.Get(kTable, "Bob", kColumn), StatusIs(absl::StatusCode::kUnavailable));
+  Transaction t(*cluster_, {.timeout = seconds(2)});
+  EXPECT_THAT(t.Get({kTable, "Bob", kColumn}), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_GE(world_.runtime.Elapsed(), seconds(2));
   Buffer(t, {Put("Bob", "1")});
   ExpectOutcome(t.Commit(), Outcome::kAborted);
@@ -424,7 +457,7 @@ TEST_P(TransactionTest, WithoutOracleNothingStarts) {
 }
 
 TEST_P(TransactionTest, AnOracleThatIsAwayForAMomentIsWaitedFor) {
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   Buffer(t, {Put("Bob", "1")});
   cluster_.wire().CountFromHere();
   cluster_.wire().FailAt({"timestamp", 1}, {.kind = Kind::kLoseRequest});
@@ -432,11 +465,11 @@ TEST_P(TransactionTest, AnOracleThatIsAwayForAMomentIsWaitedFor) {
   ExpectOutcome(t.Commit(), Outcome::kCommitted);
 }
 
-// Whoever wants no deadline says the longest that there is.
-TEST_P(TransactionTest, TheLongestDeadlineIsNone) {
+// The longest timeout means no deadline.
+TEST_P(TransactionTest, TheLongestTimeoutIsNoDeadline) {
   MustSet({Put("Bob", "1")});
   world_.runtime.Sleep(seconds(1));
-  Transaction t(cluster_.get(), {.deadline = Duration::max()});
+  Transaction t(*cluster_, {.timeout = Duration::max()});
   cluster_.wire().CountFromHere();
   cluster_.wire().FailAt({"read", 1}, {.kind = Kind::kLoseRequest});
   EXPECT_EQ(Get(t, "Bob"), "1");
@@ -448,7 +481,7 @@ TEST_P(TransactionTest, AnUnreachablePrimaryIsUnknownAndResolveTells) {
   for (const bool applied : {true, false}) {
     SCOPED_TRACE(applied);
     Process process(&world_, Options(GetParam()));
-    Transaction t(process.get(), {.deadline = seconds(5)});
+    Transaction t(*process, {.timeout = seconds(5)});
     const std::string row = applied ? "Bob" : "Joe";
     Buffer(t, {Put(row, "3"), Put("zz" + row, "3")});
     const Wire::Place place = GetParam() ? kCommitsTogether : kCommitsPrimary;
@@ -457,7 +490,7 @@ TEST_P(TransactionTest, AnUnreachablePrimaryIsUnknownAndResolveTells) {
     const CommitResult result = t.Commit();
     ExpectOutcome(result, Outcome::kUnknown);
     EXPECT_THAT(std::string(result.status.message()), HasSubstr("Resolve"));
-    EXPECT_EQ(process->stats().unknown_outcomes, 1u);
+    EXPECT_EQ(process->metrics().unknown_outcomes, 1u);
     EXPECT_THAT(process->Resolve(result), StatusIs(absl::StatusCode::kUnavailable));
     process.wire().ForgetFaults();
     const absl::StatusOr<CommitResult> told = cluster_->Resolve(result);  // anybody may ask
@@ -481,7 +514,7 @@ TEST_P(TransactionTest, ResolveOfWhatIsKnownIsTheSame) {
 
 TEST_P(TransactionTest, AnAbortedTransactionLeavesNoLock) {
   MustSet({Put("Joe", "0")});
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   EXPECT_EQ(Get(t, "Joe"), "0");
   Buffer(t, {Put("Ann", "1"), Put("Joe", "1"), Put("Zoe", std::string(300, 'z'))});
   MustSet({Put("Joe", "2")});

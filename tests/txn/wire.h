@@ -8,7 +8,7 @@
 // and with its second mutation, the client dies.
 // Death is forever: from then on nothing that the client does reaches anybody, and what it is told is of no account.
 //
-// A batch of row mutations that is lost or cut off by death may have been applied in part (percolator/store.h); `rows`
+// A batch of row mutations that is lost or cut off by death may have been applied in part (percolator/spi/store.h); `rows`
 // says which rows.
 
 #ifndef PERCOLATOR_TESTS_TXN_WIRE_H_
@@ -23,9 +23,9 @@
 #include <utility>
 #include <vector>
 
-#include "percolator/oracle.h"
-#include "percolator/store.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/store.h"
 
 namespace percolator {
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
+#include "percolator/spi/assemble.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
 #include "src/txn/commit.h"
@@ -111,13 +112,13 @@ SessionId NextSession(HandCoordinator* coordinator) { return coordinator->OpenSe
 
 Process::Process(World* world, const ClusterOptions& options)
     : world_(world), wire_(world->store.get(), &world->oracle), session_(NextSession(&world->coordinator)) {
-  absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Assemble({.store = wire_.store(),
-                                                                        .oracle = wire_.oracle(),
-                                                                        .coordinator = &world->coordinator,
-                                                                        .runtime = &world->runtime},
-                                                                       options);
+  const absl::StatusOr<Cluster> cluster = Assemble({.store = Borrow(wire_.store()),
+                                                    .oracle = Borrow(wire_.oracle()),
+                                                    .coordinator = Borrow(&world->coordinator),
+                                                    .runtime = Borrow(&world->runtime)},
+                                                   options);
   EXPECT_THAT(cluster, IsOk());
-  cluster_ = *std::move(cluster);
+  cluster_ = *cluster;
   wire_.CountFromHere();
 }
 
@@ -178,7 +179,7 @@ std::vector<std::string> AllLocks(Store* store) {
 
 void ExpectConflict(const absl::Status& status, Conflict::Kind kind, const std::string& row, uint64_t other_start,
                     uint64_t other_commit) {
-  const std::optional<Conflict> conflict = ConflictOf(status);
+  const std::optional<Conflict> conflict = GetConflict(status);
   ASSERT_TRUE(conflict.has_value()) << status;
   EXPECT_TRUE(IsConflict(status));
   EXPECT_EQ(conflict->kind, kind) << status;
@@ -323,7 +324,7 @@ MetLock StepsTest::Met(const std::string& row, uint64_t start_ts, const std::str
 
 ClusterOptions ClusterTest::Options(bool one_step) {
   ClusterOptions options;
-  options.commit_in_one_step = one_step;
+  options.one_step_commit = one_step;
   options.gc_period = Duration(0);
   return options;
 }
@@ -335,49 +336,50 @@ void ClusterTest::Buffer(ReadWrite& t, const std::vector<PlannedWrite>& writes) 
   for (const PlannedWrite& write : writes) {
     switch (write.kind) {
       case WriteKind::kPut:
-        ASSERT_THAT(t.Set(write.table, write.row, write.column, write.value), IsOk());
+        t.Set({write.table, write.row, write.column}, write.value);
         break;
       case WriteKind::kDelete:
-        ASSERT_THAT(t.Delete(write.table, write.row, write.column), IsOk());
+        t.Delete({write.table, write.row, write.column});
         break;
       default:
-        ASSERT_THAT(t.Verify(write.table, write.row, write.column), IsOk());
+        t.Verify({write.table, write.row, write.column});
     }
+    ASSERT_THAT(t.status(), IsOk());
   }
 }
 
 Timestamp ClusterTest::MustSet(const std::vector<PlannedWrite>& writes) {
-  Transaction t(cluster_.get());
+  Transaction t(*cluster_);
   Buffer(t, writes);
   const CommitResult result = t.Commit();
   ExpectOutcome(result, CommitResult::Outcome::kCommitted);
   return result.commit_ts;
 }
 
-std::optional<std::string> ClusterTest::Get(ReadView& view, const std::string& row, const std::string& column) {
-  const absl::StatusOr<std::optional<std::string>> value = view.Get(kTable, row, column);
+std::optional<std::string> ClusterTest::Get(const ReadView& view, const std::string& row, const std::string& column) {
+  const absl::StatusOr<std::optional<std::string>> value = view.Get({kTable, row, column});
   EXPECT_THAT(value, IsOk());
   return value.ok() ? *value : std::nullopt;
 }
 
 std::optional<std::string> ClusterTest::Now(const std::string& row, const std::string& column) {
-  absl::StatusOr<Snapshot> snapshot = cluster_->Now();
+  absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   EXPECT_THAT(snapshot, IsOk());
   return Get(*snapshot, row, column);
 }
 
-std::string ClusterTest::Scanned(ReadView& view, const ScanOptions& options) {
-  const std::unique_ptr<RowIterator> rows = view.Scan(options);
+std::string ClusterTest::Scanned(const ReadView& view, const ScanOptions& options, std::string_view table) {
   std::vector<std::string> texts;
-  while (rows->Next()) {
-    texts.push_back(StrCat(rows->row().key, "{",
-                           absl::StrJoin(rows->row().columns, " ",
+  for (const absl::StatusOr<ScannedRow>& row : view.Scan(table, options)) {
+    EXPECT_THAT(row, IsOk());
+    if (!row.ok()) break;
+    texts.push_back(StrCat(row->key, "{",
+                           absl::StrJoin(row->columns, " ",
                                          [](std::string* out, const ScannedRow::Column& c) {
                                            *out += StrCat(c.name, "=", Value(c.value));
                                          }),
                            "}"));
   }
-  EXPECT_THAT(rows->status(), IsOk());
   return absl::StrJoin(texts, " ");
 }
 

@@ -17,12 +17,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "percolator/cluster.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/txn/environment.h"
 #include "src/txn/lock.h"
 #include "src/txn/resolve.h"
@@ -78,8 +79,9 @@ class Process {
  public:
   Process(World* world, const ClusterOptions& options);
 
-  Cluster* operator->() { return cluster_.get(); }
-  Cluster* get() { return cluster_.get(); }
+  Cluster& operator*() { return *cluster_; }
+  Cluster* operator->() { return &*cluster_; }
+  Cluster* get() { return &*cluster_; }
   Wire& wire() { return wire_; }
   // See Client.
   void Die(bool session_ends = true);
@@ -90,7 +92,7 @@ class Process {
   World* const world_;
   Wire wire_;
   SessionId session_ = 0;
-  std::unique_ptr<Cluster> cluster_;
+  std::optional<Cluster> cluster_;
 };
 
 // --- What a transaction writes.
@@ -194,11 +196,12 @@ class ClusterTest : public ::testing::Test {
   Timestamp MustSet(const std::vector<PlannedWrite>& writes);
   // What a new snapshot of `cluster_` says.
   std::optional<std::string> Now(const std::string& row, const std::string& column = kColumn);
-  // Buffers writes.
+  // Buffers writes, which succeed.
   static void Buffer(ReadWrite& t, const std::vector<PlannedWrite>& writes);
-  static std::optional<std::string> Get(ReadView& view, const std::string& row, const std::string& column = kColumn);
+  static std::optional<std::string> Get(const ReadView& view, const std::string& row,
+                                        const std::string& column = kColumn);
   // The rows of a scan: "Bob{bal=3 name=Bob} Joe{bal=9}".
-  static std::string Scanned(ReadView& view, const ScanOptions& options = {.table = kTable});
+  static std::string Scanned(const ReadView& view, const ScanOptions& options = {}, std::string_view table = kTable);
 
   World world_;
   Process cluster_;

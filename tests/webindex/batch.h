@@ -1,7 +1,7 @@
 // The web index computed anew from a folder, plainly and by one thread: what the incremental one must be equal to.
 //
 //     BatchIndex batch = ComputeBatch(folder, base);
-//     for (const std::string& difference : Differences(batch, *snapshot, serving)) ...
+//     for (const std::string& difference : Differences(batch, snapshot, serving)) ...
 //
 // Shares with the application how a file is read (UrlOfFile, IsPage, ParsePage, CountTerms) and the names of the cells;
 // everything after that is its own.
@@ -75,7 +75,8 @@ Indexed DocumentOf(const BatchIndex& batch, const std::vector<std::string>& memb
 // Everything in which the tables and the serving side differ from the batch, a line each; the first of them if there are
 // many. Empty: they are equal. Ranks may differ as much as tables.h says; which page of a cluster is canonical has to be
 // right for the ranks that are stored.
-std::vector<std::string> Differences(const BatchIndex& batch, percolator::Snapshot& snapshot, const Serving& serving);
+std::vector<std::string> Differences(const BatchIndex& batch, const percolator::Snapshot& snapshot,
+                                     const Serving& serving);
 
 }  // namespace webindex
 

@@ -21,6 +21,9 @@
 
 #include "apps/webindex/tables.h"
 #include "apps/webindex/terms.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/store.h"
 #include "tests/found/hooked_store.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -45,13 +48,10 @@ class CrawlTest : public FolderTest {
     return result.value_or(CrawlResult());
   }
 
-  std::optional<std::string> Cell(std::string_view table, const std::string& row, std::string_view column) {
-    auto now = cluster_->Now();
-    return *now->Get(table, row, column);
-  }
+  std::optional<std::string> Cell(percolator::CellView cell) { return *cluster_.GetSnapshot()->Get(cell); }
   FileStat Stat(const std::string& url) {
     FileStat stat;
-    EXPECT_TRUE(stat.ParseFromString(Cell(kPages, url, kStat).value_or("\xff")));
+    EXPECT_TRUE(stat.ParseFromString(Cell(kStat.At(url)).value_or("\xff")));
     return stat;
   }
 };
@@ -114,8 +114,8 @@ TEST_F(CrawlTest, EditsAndDeletions) {
   EXPECT_EQ(result.loaded, 1u);
   EXPECT_EQ(result.deleted, 2u);
   EXPECT_THAT(InTables(), ElementsAre(Pair("a.html", "AA")));
-  EXPECT_EQ(Cell(kPages, "b.html", kStat), std::nullopt);
-  EXPECT_EQ(Cell(kFiles, "c.txt", kStat), std::nullopt);
+  EXPECT_EQ(Cell(kStat.At("b.html")), std::nullopt);
+  EXPECT_EQ(Cell(kFileStat.At("c.txt")), std::nullopt);
 }
 
 // Same size, same time of modification.
@@ -219,10 +219,9 @@ TEST_F(CrawlTest, ALargePageIsCutAndReported) {
   Write("a.html", std::string(kMostContents + 1, 'x'));
   Write("b.bin", std::string(kMostContents + 1, 'x'));
   EXPECT_EQ(Run().problems, 1u);
-  EXPECT_EQ(Cell(kPages, "a.html", kContents)->size(), kMostContents);
+  EXPECT_EQ(Cell(kContents.At("a.html"))->size(), kMostContents);
   EXPECT_EQ(Stat("a.html").bytes(), kMostContents + 1);
-  EXPECT_EQ(Cell(kFiles, "b.bin", kState),
-            FileStateOf("b.bin", std::string(kMostContents + 1, 'x')).SerializeAsString());
+  EXPECT_EQ(Cell(kState.At("b.bin")), FileStateOf("b.bin", std::string(kMostContents + 1, 'x')).SerializeAsString());
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("a.html: too large")));
 }
 
@@ -284,9 +283,10 @@ TEST_F(CrawlTest, AFileThatIsDeletedBetweenReadingAndCommitIsNotLoaded) {
     const auto memory = percolator::NewMemoryStore();
     percolator::HookedStore store(memory.get());
     percolator::StepOracle oracle;
-    const auto coordinator = percolator::NewLocalCoordinator(&oracle);
-    cluster_ = percolator::Cluster::Assemble({&store, &oracle, coordinator.get()}).value();
-    ASSERT_THAT(CreateTables(*cluster_), IsOk());
+    cluster_ = percolator::Assemble(
+                   {percolator::Borrow(&store), percolator::Borrow(&oracle), percolator::NewLocalCoordinator(&oracle)})
+                   .value();
+    ASSERT_THAT(CreateTables(cluster_), IsOk());
     Open();
     Write("x/a.html", "A");
     bool interfered = false;
@@ -300,8 +300,7 @@ TEST_F(CrawlTest, AFileThatIsDeletedBetweenReadingAndCommitIsNotLoaded) {
     EXPECT_THAT(crawl_->Refresh("x/a.html"), IsOk());
     EXPECT_TRUE(interfered);
     EXPECT_THAT(InTables(), IsEmpty());
-    crawl_ = nullptr;
-    cluster_ = nullptr;
+    EXPECT_THAT(cluster_.Close(), IsOk());
   }
 }
 

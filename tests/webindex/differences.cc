@@ -14,14 +14,13 @@
 #include "absl/status/statusor.h"
 #include "apps/webindex/tables.h"
 #include "apps/webindex/terms.h"
-#include "percolator/combine_queue.h"
 #include "percolator/export_queue.h"
 #include "tests/webindex/batch.h"
 
 namespace webindex {
 namespace {
 
-using percolator::CombineQueue;
+using percolator::CellView;
 using percolator::ExportQueue;
 using percolator::ScannedRow;
 using percolator::Snapshot;
@@ -67,7 +66,7 @@ std::string ReadableValue(const std::string& table, const std::string& column, c
 
 class Comparison {
  public:
-  Comparison(const BatchIndex& batch, Snapshot& snapshot, const Serving& serving)
+  Comparison(const BatchIndex& batch, const Snapshot& snapshot, const Serving& serving)
       : batch_(batch), snapshot_(snapshot), serving_(serving) {}
 
   std::vector<std::string> Run() {
@@ -98,11 +97,13 @@ class Comparison {
 
   Table Read(std::string_view name) {
     Table table;
-    const std::unique_ptr<percolator::RowIterator> rows = snapshot_.Scan({.table = std::string(name)});
-    while (rows->Next()) {
-      for (const ScannedRow::Column& column : rows->row().columns) table[rows->row().key][column.name] = column.value;
+    for (const absl::StatusOr<ScannedRow>& row : snapshot_.Scan(name)) {
+      if (!row.ok()) {
+        Say(std::string(name) + ": " + row.status().ToString());
+        break;
+      }
+      for (const ScannedRow::Column& column : row->columns) table[row->key][column.name] = column.value;
     }
-    if (!rows->status().ok()) Say(std::string(name) + ": " + rows->status().ToString());
     return table;
   }
 
@@ -150,11 +151,11 @@ class Comparison {
   void ReadRanks(const Table& pages) {
     for (const auto& [url, page] : batch_.pages) {
       const auto row = pages.find(url);
-      if (row == pages.end() || row->second.count(std::string(kRank)) == 0) {
+      if (row == pages.end() || row->second.count(std::string(kRank.name())) == 0) {
         Say("pages " + url + ": has no rank");
         continue;
       }
-      ranks_[url] = std::strtoll(row->second.at(std::string(kRank)).c_str(), nullptr, 10);
+      ranks_[url] = std::strtoll(row->second.at(std::string(kRank.name())).c_str(), nullptr, 10);
     }
   }
 
@@ -166,16 +167,16 @@ class Comparison {
 
   Columns WantedPage(const std::string& url, const BatchPage& page) const {
     const BatchInput::Page& input = batch_.input.pages.at(url);
-    return {{std::string(kContents), input.contents},
-            {std::string(kText), input.parsed.text.SerializeAsString()},
-            {std::string(kIdentity), input.parsed.identity.SerializeAsString()},
-            {std::string(kLinks), input.parsed.links.SerializeAsString()},
-            {std::string(kInverted), input.parsed.links.SerializeAsString()},
-            {std::string(kResources), input.parsed.resources.SerializeAsString()},
-            {std::string(kWalk), Lines(page.walk)},
-            {std::string(kDepends), Lines(page.depends)},
-            {std::string(kCluster), page.cluster},
-            {std::string(kSummary), page.summary.SerializeAsString()}};
+    return {{std::string(kContents.name()), input.contents},
+            {std::string(kText.name()), input.parsed.text.SerializeAsString()},
+            {std::string(kIdentity.name()), input.parsed.identity.SerializeAsString()},
+            {std::string(kLinks.name()), input.parsed.links.SerializeAsString()},
+            {std::string(kInverted.name()), input.parsed.links.SerializeAsString()},
+            {std::string(kResources.name()), input.parsed.resources.SerializeAsString()},
+            {std::string(kWalk.name()), Lines(page.walk)},
+            {std::string(kDepends.name()), Lines(page.depends)},
+            {std::string(kCluster.name()), page.cluster},
+            {std::string(kSummary.name()), page.summary.SerializeAsString()}};
   }
 
   void ComparePages(Table pages) {
@@ -183,21 +184,24 @@ class Comparison {
     for (const auto& [url, page] : batch_.pages) {
       wanted[url] = WantedPage(url, page);
       const auto document = documents_.find(url);
-      if (document != documents_.end()) wanted[url][std::string(kIndexed)] = document->second.SerializeAsString();
+      if (document != documents_.end())
+        wanted[url][std::string(kIndexed.name())] = document->second.SerializeAsString();
       Columns& found = pages[url];
       CheckStat("pages " + url, found, batch_.input.pages.at(url).modified_nanos, wanted[url].at("contents").size());
       CheckHistory(url, found);
-      for (const std::string_view own : {kStat, kHistory, kRank, kShares}) found.erase(std::string(own));
+      for (const CellView own : {kStat.At(url), kHistory.At(url), kRank.At(url), kShares.At(url)}) {
+        found.erase(std::string(own.column));
+      }
       // Whether something empty is kept as an empty value or as none makes no difference.
       for (Columns* columns : {&found, &wanted[url]}) {
-        std::erase_if(*columns, [](const auto& cell) { return cell.first != kContents && cell.second.empty(); });
+        std::erase_if(*columns, [](const auto& cell) { return cell.first != kContents.name() && cell.second.empty(); });
       }
     }
     Compare(kPages, wanted, pages);
   }
 
   void CheckStat(const std::string& what, const Columns& columns, int64_t modified_nanos, uint64_t bytes) {
-    const auto cell = columns.find(std::string(kStat));
+    const auto cell = columns.find(std::string(kStat.name()));
     FileStat stat;
     if (cell == columns.end() || !stat.ParseFromString(cell->second)) {
       Say(what + " stat: is missing or malformed");
@@ -209,7 +213,7 @@ class Comparison {
 
   // The newest version is what the page is now.
   void CheckHistory(const std::string& url, const Columns& columns) {
-    const auto cell = columns.find(std::string(kHistory));
+    const auto cell = columns.find(std::string(kHistory.name()));
     History history;
     if (cell == columns.end() || !history.ParseFromString(cell->second) || history.versions().empty()) {
       Say("pages " + url + " history: is missing, malformed or empty");
@@ -256,7 +260,7 @@ class Comparison {
   // Each target has got its part of the rank that is stored.
   void CheckShares(const std::string& url, const BatchPage& page, const Columns& columns,
                    std::map<std::string, int64_t>* given) {
-    const auto cell = columns.find(std::string(kShares));
+    const auto cell = columns.find(std::string(kShares.name()));
     Shares shares;
     if (cell != columns.end() && !shares.ParseFromString(cell->second)) Say("pages " + url + " shares: malformed");
     const std::set<std::string> targets(shares.targets().begin(), shares.targets().end());
@@ -276,7 +280,7 @@ class Comparison {
   void CompareGiven(const std::map<std::string, int64_t>& given) {
     Table wanted;
     for (const auto& [url, units] : given) {
-      if (units != 0) wanted[url][std::string(kReceived)] = std::to_string(units);
+      if (units != 0) wanted[url][std::string(kReceived.name())] = std::to_string(units);
     }
     Compare(kRanks, wanted, Read(kRanks));
     Compare(kRankChanges, {}, Read(kRankChanges));
@@ -288,9 +292,9 @@ class Comparison {
     Table wanted;
     Table found = Read(kFiles);
     for (const auto& [path, file] : batch_.input.files) {
-      wanted[path][std::string(kState)] = file.state.SerializeAsString();
+      wanted[path][std::string(kState.name())] = file.state.SerializeAsString();
       CheckStat("files " + path, found[path], file.modified_nanos, file.state.bytes());
-      found[path].erase(std::string(kStat));
+      found[path].erase(std::string(kStat.name()));
     }
     Compare(kFiles, wanted, found);
   }
@@ -300,11 +304,11 @@ class Comparison {
     Table found = Read(kSubscribers);
     for (const auto& [url, page] : batch_.pages) {
       for (const std::set<std::string>* topics : {&page.walk, &page.depends}) {
-        for (const std::string& topic : *topics) wanted[PairRow(topic, url)][std::string(kSince)] = "";
+        for (const std::string& topic : *topics) wanted[PairRow(topic, url)][std::string(kSince.name())] = "";
       }
     }
     for (auto& [row, columns] : found) {
-      const auto since = columns.find(std::string(kSince));
+      const auto since = columns.find(std::string(kSince.name()));
       if (since != columns.end()) since->second.clear();  // when does not matter
     }
     Compare(kSubscribers, wanted, found);
@@ -319,19 +323,19 @@ class Comparison {
       choice.set_canonical(canonicals_.at(key));
       for (const std::string& url : urls) {
         choice.add_members(url);
-        members[PairRow(key, url)][std::string(kMember)] = "";
+        members[PairRow(key, url)][std::string(kMember.name())] = "";
       }
-      clusters[key][std::string(kChoice)] = choice.SerializeAsString();
+      clusters[key][std::string(kChoice.name())] = choice.SerializeAsString();
     }
     for (const auto& [url, document] : documents_) {
       for (const IndexedTerm& term : document.terms()) {
-        index[PairRow(term.term(), url)][std::string(kPosting)] = term.posting().SerializeAsString();
+        index[PairRow(term.term(), url)][std::string(kPosting.name())] = term.posting().SerializeAsString();
       }
     }
     Compare(kClusters, clusters, Read(kClusters));
     Table found_members = Read(kMembers);
     for (auto& [row, columns] : found_members) {
-      const auto member = columns.find(std::string(kMember));
+      const auto member = columns.find(std::string(kMember.name()));
       if (member != columns.end()) member->second.clear();  // that it is there is all
     }
     Compare(kMembers, members, found_members);
@@ -341,7 +345,7 @@ class Comparison {
   void CompareLinks() {
     Table wanted;
     for (const auto& [pair, anchors] : batch_.inlinks) {
-      wanted[PairRow(pair.first, pair.second)][std::string(kAnchors)] = anchors;
+      wanted[PairRow(pair.first, pair.second)][std::string(kAnchors.name())] = anchors;
     }
     Compare(kInlinks, wanted, Read(kInlinks));
   }
@@ -356,7 +360,7 @@ class Comparison {
         added->set_count(count);
       }
       if (words.terms().empty()) continue;
-      wanted[CombineQueue::ValueRow(url)][std::string(CombineQueue::kValueColumn)] = words.SerializeAsString();
+      wanted["v/" + url]["value"] = words.SerializeAsString();
     }
     Compare(kAnchorWords, wanted, Read(kAnchorWords));
   }
@@ -365,7 +369,7 @@ class Comparison {
   void CheckExports() {
     const ExportQueue queue = ExportsQueue();
     for (uint32_t shard = 0; shard < kExportShards; ++shard) {
-      const absl::StatusOr<ExportQueue::Progress> progress = queue.ProgressOf(snapshot_, shard);
+      const absl::StatusOr<ExportQueue::Progress> progress = queue.GetProgress(snapshot_, shard);
       if (!progress.ok()) {
         Say("exports: " + progress.status().ToString());
       } else if (progress->numbered != progress->delivered) {
@@ -438,7 +442,7 @@ class Comparison {
   }
 
   const BatchIndex& batch_;
-  Snapshot& snapshot_;
+  const Snapshot& snapshot_;
   const Serving& serving_;
   std::map<std::string, int64_t> ranks_;                       // as stored, of pages that exist
   std::map<std::string, std::string> canonicals_;              // by cluster
@@ -450,7 +454,7 @@ class Comparison {
 
 }  // namespace
 
-std::vector<std::string> Differences(const BatchIndex& batch, Snapshot& snapshot, const Serving& serving) {
+std::vector<std::string> Differences(const BatchIndex& batch, const Snapshot& snapshot, const Serving& serving) {
   return Comparison(batch, snapshot, serving).Run();
 }
 

@@ -28,6 +28,11 @@
 #include "gtest/gtest.h"
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/forwarding.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/store.h"
+#include "percolator/status_macros.h"
 #include "tests/rpc/cluster_places.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -41,7 +46,8 @@ using percolator::Cluster;
 using percolator::ClusterPlace;
 using percolator::ClusterPlaceKind;
 using percolator::IsOk;
-using percolator::ObserverSpec;
+using percolator::JointMutation;
+using percolator::RowMutation;
 using percolator::Snapshot;
 using percolator::TempDir;
 using percolator::Worker;
@@ -122,8 +128,48 @@ class Refreshers {
   std::vector<std::thread> threads_;
 };
 
-// What WebIndex is, made of its parts, so that observers can be slowed down between what they read and their commit: then
-// runs overlap that else hardly ever would.
+// Delays some transactions between their last read and their first write: then runs overlap that otherwise hardly ever
+// would.
+class SlowStore : public percolator::ForwardingStore {
+ public:
+  // `percent`: of transactions.
+  SlowStore(std::shared_ptr<percolator::Store> store, int percent)
+      : ForwardingStore(std::move(store)), percent_(percent) {}
+
+  std::vector<absl::StatusOr<percolator::MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override {
+    if (std::any_of(mutations.begin(), mutations.end(), TakesLock)) Delay();
+    return ForwardingStore::Mutate(mutations);
+  }
+  std::vector<percolator::DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override {
+    if (std::any_of(mutations.begin(), mutations.end(), TakesLock)) Delay();
+    return ForwardingStore::MutateThenDraw(mutations);
+  }
+  absl::StatusOr<percolator::JointResult> MutateTogether(const JointMutation& mutation,
+                                                         percolator::Oracle* oracle) override {
+    Delay();
+    return ForwardingStore::MutateTogether(mutation, oracle);
+  }
+
+ private:
+  // Of two phases, the first one takes locks.
+  static bool TakesLock(const RowMutation& mutation) {
+    return std::any_of(mutation.mutations.begin(), mutation.mutations.end(), [](const percolator::Mutation& m) {
+      return m.kind == percolator::Mutation::Kind::kSet && m.family == percolator::Family::kLock;
+    });
+  }
+
+  void Delay() {
+    const uint32_t chance = ++transactions_ * 2654435761U >> 8;
+    if (chance % 100 < static_cast<uint32_t>(percent_)) {
+      std::this_thread::sleep_for(std::chrono::microseconds(chance / 100 % 3000));
+    }
+  }
+
+  const int percent_;
+  std::atomic<uint32_t> transactions_ = 0;
+};
+
+// What WebIndex is, made of its parts, so that transactions can be slowed down.
 class SlowIndex {
  public:
   struct Options {
@@ -131,59 +177,49 @@ class SlowIndex {
     percolator::ClusterOptions cluster;
     percolator::WorkerOptions worker;
     CrawlOptions crawl;
-    int slow_percent = 0;  // of runs
+    int slow_percent = 0;  // of transactions
   };
 
   static absl::StatusOr<std::unique_ptr<SlowIndex>> Open(const Options& options) {
-    absl::StatusOr<std::unique_ptr<Cluster>> cluster = Cluster::Open(options.address, options.cluster);
-    if (!cluster.ok()) return cluster.status();
-    std::unique_ptr<SlowIndex> index(new SlowIndex(*std::move(cluster), options));
-    if (absl::Status s = index->Start(options); !s.ok()) return s;
+    PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, OpenCluster(options));
+    std::unique_ptr<SlowIndex> index(new SlowIndex(cluster, options));
+    PERCOLATOR_RETURN_IF_ERROR(index->Start(options));
     return index;
   }
 
-  Cluster& cluster() { return *cluster_; }
+  const Cluster& cluster() const { return cluster_; }
   Worker& worker() { return worker_; }
   Serving& serving() { return serving_; }
   Crawl& crawl() { return crawl_; }
 
   absl::Status Close() {
     EXPECT_THAT(worker_.Stop(), IsOk());
-    return cluster_->Close();
+    return cluster_.Close();
   }
 
  private:
-  SlowIndex(std::unique_ptr<Cluster> cluster, const Options& options)
-      : cluster_(std::move(cluster)), worker_(cluster_.get(), options.worker), crawl_(cluster_.get(), options.crawl) {}
+  SlowIndex(const Cluster& cluster, const Options& options)
+      : cluster_(cluster), worker_(cluster, options.worker), crawl_(cluster, options.crawl) {}
+
+  static absl::StatusOr<Cluster> OpenCluster(const Options& options) {
+    if (options.slow_percent == 0) return Cluster::Open(options.address, options.cluster);
+    PERCOLATOR_ASSIGN_OR_RETURN(percolator::Parts parts, percolator::OpenParts(options.address, options.cluster));
+    parts.store = std::make_shared<SlowStore>(parts.store, options.slow_percent);
+    return percolator::Assemble(parts, options.cluster);
+  }
 
   absl::Status Start(const Options& options) {
-    if (absl::Status s = CreateTables(*cluster_); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CreateTables(cluster_));
     {
-      absl::StatusOr<Snapshot> now = cluster_->Now();
-      if (!now.ok()) return now.status();
-      if (absl::Status s = serving_.Load(*now); !s.ok()) return s;
+      PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot now, cluster_.GetSnapshot());
+      PERCOLATOR_RETURN_IF_ERROR(serving_.Load(now));
     }
-    const auto deliver = [this](const percolator::Export& entry) { return serving_.Apply(entry); };
-    for (ObserverSpec& observer : PipelineObservers({.base = options.crawl.base, .deliver = deliver})) {
-      if (options.slow_percent > 0) observer.run = Slowed(std::move(observer.run), options.slow_percent);
-      worker_.Observe(std::move(observer));
-    }
+    AttachPipeline(worker_, {.base = options.crawl.base,
+                             .deliver = [this](const percolator::Export& entry) { return serving_.Apply(entry); }});
     return worker_.Start();
   }
 
-  static percolator::ObserverFunction Slowed(percolator::ObserverFunction run, int percent) {
-    return [run = std::move(run), percent](percolator::ReadWrite& t, const percolator::Notification& notification) {
-      absl::Status status = run(t, notification);
-      static std::atomic<uint32_t> runs = 0;
-      const uint32_t chance = ++runs * 2654435761U >> 8;
-      if (chance % 100 < static_cast<uint32_t>(percent)) {
-        std::this_thread::sleep_for(std::chrono::microseconds(chance / 100 % 3000));
-      }
-      return status;
-    };
-  }
-
-  std::unique_ptr<Cluster> cluster_;
+  const Cluster cluster_;
   Serving serving_;
   Worker worker_;
   Crawl crawl_;
@@ -198,7 +234,7 @@ class Sequence {
     const bool on_disk = OneIn(6);
     options_.address = !address.empty() ? address : on_disk ? "rocksdb:" + dir_.path() + "/data" : "memory:";
     options_.cluster.store.durability = percolator::Durability::kNoSync;
-    options_.cluster.commit_in_one_step = !OneIn(3);
+    options_.cluster.one_step_commit = !OneIn(3);
     options_.cluster.lock_lease = std::chrono::milliseconds(500);
     if (OneIn(4)) {  // garbage is collected all the time
       options_.cluster.gc_retention = std::chrono::seconds(1);
@@ -231,9 +267,9 @@ class Sequence {
   // What it was like, and what was done in the round before it failed.
   std::string Describe() const {
     std::string text = options_.address + ", " + std::to_string(options_.worker.threads) + " threads" +
-                       (options_.cluster.commit_in_one_step ? "" : ", two phases") +
+                       (options_.cluster.one_step_commit ? "" : ", two phases") +
                        (options_.worker.hints ? "" : ", no hints") + (options_.worker.claims ? "" : ", no claims") +
-                       ", " + std::to_string(options_.slow_percent) + " % of runs slow; " + how_ + "\n";
+                       ", " + std::to_string(options_.slow_percent) + " % of transactions slow; " + how_ + "\n";
     for (size_t i = compared_; i < site_.log().size(); ++i) text += "  " + site_.log()[i] + "\n";
     return text;
   }
@@ -301,7 +337,7 @@ class Sequence {
     for (const percolator::Quarantined& entry : *quarantined) {
       ADD_FAILURE() << entry.observer << " of " << entry.cell.row << ": " << entry.error;
     }
-    absl::StatusOr<Snapshot> now = index_->cluster().Now();
+    const absl::StatusOr<Snapshot> now = index_->cluster().GetSnapshot();
     ASSERT_THAT(now, IsOk());
     const std::vector<std::string> differences =
         Differences(ComputeBatch(site_.folder(), kSiteBase), *now, index_->serving());

@@ -16,7 +16,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "apps/webindex/crawl.h"
@@ -37,20 +36,17 @@ class FolderTest : public testing::Test {
     std::filesystem::create_directory(folder());
     options_.folder = folder();
     options_.max_backlog = 0;
-    options_.max_age = percolator::Duration(0);
+    options_.max_backlog_age = percolator::Duration(0);
     options_.on_problem = [this](const std::string& path, const std::string& why) {
       const std::lock_guard<std::mutex> lock(mutex_);
       problems_.push_back(path + ": " + why);
     };
-    auto cluster = percolator::Cluster::Open("memory:");
-    EXPECT_THAT(cluster, percolator::IsOk());
-    cluster_ = *std::move(cluster);
-    EXPECT_THAT(CreateTables(*cluster_), percolator::IsOk());
+    EXPECT_THAT(CreateTables(cluster_), percolator::IsOk());
     Open();
   }
 
   // A new crawl, with the options as they are.
-  void Open() { crawl_ = std::make_unique<Crawl>(cluster_.get(), options_); }
+  void Open() { crawl_ = std::make_unique<Crawl>(cluster_, options_); }
 
   std::string folder() const { return dir_.path() + "/site"; }
   std::string path(const std::string& relative) const { return folder() + "/" + relative; }
@@ -78,11 +74,12 @@ class FolderTest : public testing::Test {
 
   Contents InTables() const {
     Contents contents;
-    auto now = cluster_->Now();
-    for (const auto& [table, column] : {std::pair(kPages, kContents), std::pair(kFiles, kState)}) {
-      auto rows = now->Scan({.table = std::string(table), .columns = {std::string(column)}});
-      while (rows->Next()) contents[rows->row().key] = rows->row().columns.at(0).value;
-      EXPECT_THAT(rows->status(), percolator::IsOk());
+    const auto now = cluster_.GetSnapshot();
+    for (const Column<std::string>* column : {&kContents, &kEncoded<kState>}) {
+      for (const auto& entry : now->Scan(*column)) {
+        EXPECT_THAT(entry, percolator::IsOk());
+        if (entry.ok()) contents[entry->row] = entry->value;
+      }
     }
     return contents;
   }
@@ -104,7 +101,7 @@ class FolderTest : public testing::Test {
   CrawlOptions options_;
   std::mutex mutex_;
   std::vector<std::string> problems_;
-  std::unique_ptr<percolator::Cluster> cluster_;
+  percolator::Cluster cluster_ = percolator::Cluster::Open("memory:").value();
   std::unique_ptr<Crawl> crawl_;
 };
 

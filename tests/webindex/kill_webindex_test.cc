@@ -115,10 +115,10 @@ class KillWebIndexTest : public ::testing::TestWithParam<bool> {
 
   // How many cells wait to be observed.
   size_t Waiting(const WebIndexOptions& options) {
-    auto cluster = percolator::Cluster::Open(options.address, options.cluster);
+    const auto cluster = percolator::Cluster::Open(options.address, options.cluster);
     EXPECT_THAT(cluster, IsOk());
     if (!cluster.ok()) return 0;
-    const absl::StatusOr<percolator::Backlog> backlog = (*cluster)->NotificationBacklog();
+    const absl::StatusOr<percolator::Backlog> backlog = cluster->CountNotifications();
     EXPECT_THAT(backlog, IsOk());
     return backlog.ok() ? backlog->cells : 0;
   }
@@ -132,7 +132,7 @@ class KillWebIndexTest : public ::testing::TestWithParam<bool> {
     ASSERT_THAT(quarantined, IsOk());
     EXPECT_TRUE(quarantined->empty());
     {
-      absl::StatusOr<percolator::Snapshot> now = (*index)->cluster().Now();
+      const absl::StatusOr<percolator::Snapshot> now = (*index)->cluster().GetSnapshot();
       ASSERT_THAT(now, IsOk());
       const BatchIndex batch = ComputeBatch(dir + "/site", kSiteBase);
       for (const std::string& difference : Differences(batch, *now, (*index)->serving())) ADD_FAILURE() << difference;

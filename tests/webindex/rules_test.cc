@@ -4,18 +4,17 @@
 // finds the output right, and commits; the first must not commit any more.
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "apps/webindex/cells.h"
 #include "apps/webindex/document.pb.h"
 #include "apps/webindex/observers.h"
 #include "apps/webindex/tables.h"
 #include "gtest/gtest.h"
 #include "percolator/cluster.h"
-#include "percolator/combine_queue.h"
 #include "percolator/observer.h"
 #include "percolator/transaction.h"
 #include "tests/testing/status_matchers.h"
@@ -23,6 +22,7 @@
 namespace webindex {
 namespace {
 
+using percolator::CellView;
 using percolator::Cluster;
 using percolator::CommitResult;
 using percolator::IsOk;
@@ -33,44 +33,41 @@ class RulesTest : public testing::Test {
  protected:
   using Run = std::function<absl::Status(ReadWrite& t)>;
 
-  RulesTest() {
-    auto cluster = Cluster::Open("memory:");
-    EXPECT_THAT(cluster.status(), IsOk());
-    cluster_ = *std::move(cluster);
-    EXPECT_THAT(CreateTables(*cluster_), IsOk());
+  RulesTest() { EXPECT_THAT(CreateTables(cluster_), IsOk()); }
+
+  // Writes and reads bytes: what is stored does not depend on how columns are declared.
+  void Write(CellView cell, std::string_view value) {
+    EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) { t.Set(cell, value); }), IsOk());
   }
 
-  void Write(std::string_view table, std::string_view row, std::string_view column, std::string_view value) {
-    EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) { return t.Set(table, row, column, value); }).status(), IsOk());
-  }
-
-  std::string ReadCell(std::string_view table, std::string_view row, std::string_view column) {
-    auto now = cluster_->Now();
+  std::string ReadCell(CellView cell) {
+    const auto now = cluster_.GetSnapshot();
     EXPECT_THAT(now.status(), IsOk());
-    const auto value = now->Get(table, row, column);
+    const auto value = now->Get(cell);
     EXPECT_THAT(value.status(), IsOk());
     return value->value_or("(absent)");
   }
 
-  void Commit(const Run& run) { EXPECT_THAT(cluster_->Transact(run).status(), IsOk()); }
+  void Commit(const Run& run) { EXPECT_THAT(cluster_.Transact(run), IsOk()); }
 
   // `change` makes the input another one, `undo` what it was.
   void AnOlderRunLoses(const Run& run, const std::function<void()>& change, const std::function<void()>& undo,
-                       std::string_view table, std::string_view row, std::string_view output) {
+                       CellView output) {
     Commit(run);
-    const std::string right = ReadCell(table, row, output);
+    const std::string right = ReadCell(output);
     change();
-    Transaction older(cluster_.get());
+    Transaction older(cluster_);
     ASSERT_THAT(run(older), IsOk());
+    ASSERT_THAT(older.status(), IsOk());
     undo();
     Commit(run);
-    ASSERT_EQ(ReadCell(table, row, output), right);
+    ASSERT_EQ(ReadCell(output), right);
     const CommitResult late = older.Commit();
     EXPECT_EQ(late.outcome, CommitResult::Outcome::kAborted) << late.status;
-    EXPECT_EQ(ReadCell(table, row, output), right);
+    EXPECT_EQ(ReadCell(output), right);
   }
 
-  std::unique_ptr<Cluster> cluster_;
+  const Cluster cluster_ = Cluster::Open("memory:").value();
 };
 
 std::string TextOf(const std::string& body) {
@@ -86,39 +83,39 @@ std::string IdentityOf(uint64_t content) {
 }
 
 TEST_F(RulesTest, SummaryStays) {
-  Write(kPages, "a.html", kText, TextOf("one"));
+  Write(kText.At("a.html"), TextOf("one"));
   AnOlderRunLoses([](ReadWrite& t) { return Summarize(t, "a.html"); },
-                  [&] { Write(kPages, "a.html", kText, TextOf("two")); },
-                  [&] { Write(kPages, "a.html", kText, TextOf("one")); }, kPages, "a.html", kSummary);
+                  [&] { Write(kText.At("a.html"), TextOf("two")); }, [&] { Write(kText.At("a.html"), TextOf("one")); },
+                  kSummary.At("a.html"));
 }
 
 TEST_F(RulesTest, ClusterStays) {
-  Write(kPages, "a.html", kIdentity, IdentityOf(1));
+  Write(kIdentity.At("a.html"), IdentityOf(1));
   AnOlderRunLoses([](ReadWrite& t) { return FindCluster(t, "a.html"); },
-                  [&] { Write(kPages, "a.html", kIdentity, IdentityOf(2)); },
-                  [&] { Write(kPages, "a.html", kIdentity, IdentityOf(1)); }, kPages, "a.html", kCluster);
+                  [&] { Write(kIdentity.At("a.html"), IdentityOf(2)); },
+                  [&] { Write(kIdentity.At("a.html"), IdentityOf(1)); }, kCluster.At("a.html"));
 }
 
 TEST_F(RulesTest, ChoiceStays) {
   for (const char* url : {"a.html", "b.html"}) {
-    Write(kMembers, PairRow("content:1", url), kMember, "1");
-    Write(kPages, url, kRank, "100");
+    Write(kMember.At(PairRow("content:1", url)), "1");
+    Write(kRank.At(url), "100");
   }
   AnOlderRunLoses([](ReadWrite& t) { return ChooseCanonical(t, "content:1"); },
-                  [&] { Write(kPages, "b.html", kRank, "200"); }, [&] { Write(kPages, "b.html", kRank, "100"); },
-                  kClusters, "content:1", kChoice);
+                  [&] { Write(kRank.At("b.html"), "200"); }, [&] { Write(kRank.At("b.html"), "100"); },
+                  kChoice.At("content:1"));
 }
 
 TEST_F(RulesTest, PostingsStay) {
-  Write(kPages, "a.html", kIdentity, IdentityOf(1));
-  Write(kPages, "a.html", kText, TextOf("one"));
+  Write(kIdentity.At("a.html"), IdentityOf(1));
+  Write(kText.At("a.html"), TextOf("one"));
   Commit([](ReadWrite& t) { return FindCluster(t, "a.html"); });
-  const std::string key = ReadCell(kPages, "a.html", kCluster);
+  const std::string key = ReadCell(kCluster.At("a.html"));
   Commit([&](ReadWrite& t) { return ChooseCanonical(t, key); });
   AnOlderRunLoses([](ReadWrite& t) { return IndexDocument(t, "a.html"); },
-                  [&] { Write(kPages, "a.html", kText, TextOf("two")); },
-                  [&] { Write(kPages, "a.html", kText, TextOf("one")); }, kPages, "a.html", kIndexed);
-  EXPECT_EQ(ReadCell(kIndex, PairRow("two", "a.html"), kPosting), "(absent)");
+                  [&] { Write(kText.At("a.html"), TextOf("two")); }, [&] { Write(kText.At("a.html"), TextOf("one")); },
+                  kIndexed.At("a.html"));
+  EXPECT_EQ(ReadCell(kPosting.At(PairRow("two", "a.html"))), "(absent)");
 }
 
 // Two runs that have something for the same page, from different epochs: what the one has given to it the other must not
@@ -127,23 +124,24 @@ TEST_F(RulesTest, RanksAreSpreadByOneRunAtATime) {
   Links links;
   Link* link = links.add_links();
   link->set_target("b.html");
-  Write(kPages, "a.html", kLinks, links.SerializeAsString());
+  Write(kLinks.At("a.html"), links.SerializeAsString());
   const auto note = [&](const std::string& epoch, int64_t received, bool new_links) {
     RankChanges changes;
     RankChange* change = changes.add_changes();
     change->set_url("a.html");
     change->set_received(received);
     change->set_new_links(new_links);
-    Write(kRankChanges, epoch + "/0", kChanges, changes.SerializeAsString());
+    Write(kChanges.At(epoch + "/0"), changes.SerializeAsString());
   };
   note("00/1", 0, true);
   note("00/2", kRankUnit, false);
-  Transaction older(cluster_.get());
+  Transaction older(cluster_);
   ASSERT_THAT(SpreadRanks(older, "00/1"), IsOk());
+  ASSERT_THAT(older.status(), IsOk());
   Commit([](ReadWrite& t) { return SpreadRanks(t, "00/2"); });
   EXPECT_EQ(older.Commit().outcome, CommitResult::Outcome::kAborted);
   Commit([](ReadWrite& t) { return SpreadRanks(t, "00/1"); });
-  EXPECT_EQ(ReadCell(kPages, "a.html", kRank), std::to_string(static_cast<int64_t>(1.15 * kRankUnit)));
+  EXPECT_EQ(ReadCell(kRank.At("a.html")), std::to_string(static_cast<int64_t>(1.15 * kRankUnit)));
 }
 
 // Pages of a shard that together link to more than a transaction can write: a site with a table of contents on every page.
@@ -152,24 +150,24 @@ TEST_F(RulesTest, RanksOfPagesWithManyLinksFitIntoATransaction) {
   Links links;
   for (int i = 0; i < 1000; ++i) links.add_links()->set_target(std::string(30, 'x') + std::to_string(10'000 + i));
   const std::string bytes = links.SerializeAsString();
-  ASSERT_GT(kMany * bytes.size(), percolator::TransactionLimits().total_bytes);
+  ASSERT_GT(kMany * bytes.size(), percolator::TransactionLimits().max_total_bytes);
   RankChanges changes;
   for (int i = 0; i < kMany; ++i) {
     const std::string url = std::to_string(i) + ".html";
-    Write(kPages, url, kLinks, bytes);
+    Write(kLinks.At(url), bytes);
     RankChange* change = changes.add_changes();
     change->set_url(url);
     change->set_new_links(true);
   }
-  Write(kRankChanges, "00/1/0", kChanges, changes.SerializeAsString());
+  Write(kChanges.At("00/1/0"), changes.SerializeAsString());
   Commit([](ReadWrite& t) { return SpreadRanks(t, "00/1"); });
-  EXPECT_NE(ReadCell(kPages, "0.html", kShares), "(absent)");
+  EXPECT_NE(ReadCell(kShares.At("0.html")), "(absent)");
 }
 
 // Pages of words that nobody else has, all as links to one page: that page keeps as many as fit, and others get theirs.
 TEST_F(RulesTest, WordsOfLinksAreBounded) {
-  percolator::Worker worker(cluster_.get());
-  worker.Observe(AnchorWordsQueue().Observer());
+  percolator::Worker worker(cluster_);
+  AnchorWordsQueue().Attach(worker);
   ASSERT_THAT(worker.Start(), IsOk());
   const auto link = [&](const std::string& from, const std::string& to, const std::string& words) {
     Links links;
@@ -177,18 +175,20 @@ TEST_F(RulesTest, WordsOfLinksAreBounded) {
       links.add_links()->set_target(to);
       links.mutable_links(links.links_size() - 1)->set_anchor(words.substr(at, 250));
     }
-    Write(kPages, from, kLinks, links.SerializeAsString());
+    Write(kLinks.At(from), links.SerializeAsString());
     Commit([&](ReadWrite& t) { return InvertLinks(t, from); });
   };
   const auto unlink = [&](const std::string& from) {
-    Write(kPages, from, kLinks, "");
+    Write(kLinks.At(from), "");
     Commit([&](ReadWrite& t) { return InvertLinks(t, from); });
   };
   const auto words_of = [&](const std::string& url) {
-    AnchorWords words;
-    const std::string bytes = ReadCell(kAnchorWords, percolator::CombineQueue::ValueRow(url), "value");
-    EXPECT_TRUE(bytes == "(absent)" || words.ParseFromString(bytes));
-    EXPECT_LE(bytes.size(), 2 * kMostAnchorWordsBytes);
+    const auto now = cluster_.GetSnapshot();
+    EXPECT_THAT(now.status(), IsOk());
+    const auto value = AnchorWordsQueue().Get(*now, url);
+    EXPECT_THAT(value.status(), IsOk());
+    AnchorWords words = value->value_or(AnchorWords());
+    EXPECT_LE(words.ByteSizeLong(), 2 * kMostAnchorWordsBytes);
     return words;
   };
   constexpr int kFrom = 5;
@@ -214,23 +214,39 @@ TEST_F(RulesTest, WordsOfLinksAreBounded) {
 TEST_F(RulesTest, ManyChangesAreWrittenDownInSeveralCells) {
   Links links;
   for (int i = 0; i < 60'000; ++i) links.add_links()->set_target(std::to_string(100'000 + i));
-  Write(kPages, "a.html", kLinks, links.SerializeAsString());
+  Write(kLinks.At("a.html"), links.SerializeAsString());
   RankChanges changes;
   changes.add_changes()->set_url("a.html");
   changes.mutable_changes(0)->set_new_links(true);
-  Write(kRankChanges, "00/1/0", kChanges, changes.SerializeAsString());
+  Write(kChanges.At("00/1/0"), changes.SerializeAsString());
   Commit([](ReadWrite& t) { return SpreadRanks(t, "00/1"); });
-  auto now = cluster_->Now();
+  const auto now = cluster_.GetSnapshot();
   ASSERT_THAT(now.status(), IsOk());
   int given = 0;
-  const auto rows = now->Scan({.table = std::string(kRankChanges), .columns = {std::string(kChanges)}});
-  while (rows->Next()) {
-    ASSERT_TRUE(changes.ParseFromString(rows->row().columns[0].value));
-    EXPECT_LE(changes.changes_size(), 2000);
-    given += changes.changes_size();
+  for (const auto& row : now->Scan(kChanges)) {
+    ASSERT_THAT(row, IsOk());
+    EXPECT_LE(row->value.changes_size(), 2000);
+    given += row->value.changes_size();
   }
-  EXPECT_THAT(rows->status(), IsOk());
   EXPECT_EQ(given, 60'000);
+}
+
+// Indexes that exist hold these bytes.
+TEST(TablesTest, ValuesAreStoredAsTheyAlwaysWere) {
+  EXPECT_EQ(kRank.Encode(1'150'000'000), "1150000000");
+  EXPECT_EQ(kRank.Decode("a.html", "1150000000").value(), 1'150'000'000);
+  EXPECT_EQ(kReceived.Encode(-5), "-5");
+  EXPECT_EQ(kReceived.Decode("a.html", "-5").value(), -5);
+  EXPECT_EQ(kMember.Encode(true), "1");
+  EXPECT_EQ(kSince.Encode(true), "1");
+  EXPECT_EQ(kWalk.Encode({"moved:b", "moved:a"}), "moved:a\nmoved:b");
+  EXPECT_EQ(kWalk.Decode("a.html", "moved:a\nmoved:b").value(), (Topics{"moved:a", "moved:b"}));
+  EXPECT_EQ(kDepends.Encode({"file:a"}), "file:a");
+  Identity identity;
+  identity.set_moved_to("b.html");
+  EXPECT_EQ(kIdentity.Encode(identity), identity.SerializeAsString());
+  EXPECT_EQ(kEncoded<kIdentity>.At("a.html").table, "pages");
+  EXPECT_EQ(kEncoded<kIdentity>.At("a.html").column, "identity");
 }
 
 }  // namespace

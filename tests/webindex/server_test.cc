@@ -22,7 +22,6 @@
 
 #include "apps/webindex/answers.h"
 #include "apps/webindex/api.h"
-#include "apps/webindex/cells.h"
 #include "apps/webindex/document.pb.h"
 #include "apps/webindex/index.h"
 #include "apps/webindex/print.h"
@@ -128,7 +127,7 @@ class ServerTest : public ::testing::Test {
     auto index = WebIndex::Open({.address = "memory:", .crawl = {.folder = docs_}});
     ASSERT_THAT(index, IsOk());
     index_ = *std::move(index);
-    api_ = std::make_unique<Api>(&index_->cluster(), &index_->worker(), &index_->serving(),
+    api_ = std::make_unique<Api>(index_->cluster(), &index_->worker(), &index_->serving(),
                                  ApiOptions{.folder = docs_, .instance = "this one"});
     server_ = std::make_unique<Server>(api_.get(), ServerOptions{.port = 0, .folder = docs_});
     const absl::StatusOr<int> port = server_->Start();
@@ -150,9 +149,9 @@ class ServerTest : public ::testing::Test {
     stat.set_loaded_micros(
         std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
             .count());
-    ASSERT_THAT(index_->cluster().Transact([&](ReadWrite& t) -> absl::Status {
-      if (absl::Status s = t.Set(kPages, url, kContents, contents); !s.ok()) return s;
-      return t.Set(kPages, url, kStat, stat.SerializeAsString());
+    ASSERT_THAT(index_->cluster().Transact([&](ReadWrite& t) {
+      t.Set(kContents, url, contents);
+      t.Set(kStat, url, stat);
     }),
                 IsOk());
   }

@@ -203,21 +203,18 @@ TEST(ServingTest, WhatIsNoChangeIsAnError) {
 }
 
 TEST(ServingTest, LoadsTheTablesAndKeepsWhatWasApplied) {
-  auto cluster = Cluster::Open("memory:");
+  const auto cluster = Cluster::Open("memory:");
   ASSERT_THAT(cluster, IsOk());
-  ASSERT_THAT(CreateTables(**cluster), IsOk());
-  ASSERT_THAT((*cluster)->Transact([](ReadWrite& t) -> absl::Status {
-    for (const char* url : {"a", "b", "c"}) {
-      const std::string bytes = IndexedOf({url, "", "stored"}).SerializeAsString();
-      if (absl::Status s = t.Set(kPages, url, kIndexed, bytes); !s.ok()) return s;
-    }
-    return t.Set(kPages, "d", kStat, "not indexed yet");
+  ASSERT_THAT(CreateTables(*cluster), IsOk());
+  ASSERT_THAT(cluster->Transact([](ReadWrite& t) {
+    for (const char* url : {"a", "b", "c"}) t.Set(kIndexed, url, IndexedOf({url, "", "stored"}));
+    t.Set(kStat.At("d"), "not indexed yet");
   }),
               IsOk());
   Serving serving;
   ASSERT_THAT(serving.Apply(Changed({"a", "", "applied"}, 5)), IsOk());
   ASSERT_THAT(serving.Apply(Gone("b", 6)), IsOk());
-  absl::StatusOr<Snapshot> now = (*cluster)->Now();
+  const absl::StatusOr<Snapshot> now = cluster->GetSnapshot();
   ASSERT_THAT(now, IsOk());
   ASSERT_THAT(serving.Load(*now), IsOk());
   EXPECT_THAT(Found(serving, "applied"), ElementsAre("a"));

@@ -177,7 +177,7 @@ class BigtableStore final : public Store {
 
   const StoreLimits limits_;
   const std::unique_ptr<BigtableClient> client_;
-  Catalog catalog_;
+  BigtableCatalog catalog_;
   SafePointGate gate_;
   Parallel parallel_;
   std::atomic<bool> closed_ = false;
@@ -245,8 +245,7 @@ absl::StatusOr<ScanPage> BigtableStore::ScanOnce(const std::string& id, const Sc
   const std::optional<pb::RowFilter> filter = FilterOf(request.selectors);
   const bool empty = request.rows.limit.has_value() && *request.rows.limit <= request.rows.start;
   if (!filter.has_value() || empty) return ScanPage();
-  absl::StatusOr<ScanPage> page =
-      client_->Scan(id, request.rows, *filter, request.row_limit, std::max<size_t>(limits_.scan_bytes, 1));
+  absl::StatusOr<ScanPage> page = client_->Scan(id, request, *filter, std::max<size_t>(limits_.max_scan_bytes, 1));
   if (!page.ok()) return page.status();
   for (Row& row : page->rows) row.cells = Select(row.cells, request.selectors);
   std::erase_if(page->rows, [](const Row& row) { return row.cells.empty(); });  // a filter may let more pass

@@ -32,7 +32,8 @@
 
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
+#include "percolator/tls.h"
 #include "src/base/clock.h"
 
 namespace percolator {

@@ -43,13 +43,13 @@ absl::Status UnlessMissing(const absl::Status& status) { return absl::IsNotFound
 
 }  // namespace
 
-std::string TableIdOf(const std::string& name, uint64_t generation) {
+std::string BigtableTableId(const std::string& name, uint64_t generation) {
   if (name.size() <= kLongestPlainName && name.front() != '-') return StrCat(name, "-", generation);
   // Begins with a letter, because a name may begin with what Bigtable does not allow there.
   return StrCat("x", name.substr(0, kKeptOfLongName), absl::StrFormat("%016x", StableHash(name)), "-", generation);
 }
 
-absl::StatusOr<std::string> Catalog::IdOf(const std::string& name) {
+absl::StatusOr<std::string> BigtableCatalog::IdOf(const std::string& name) {
   {
     MutexLock lock(&mutex_);
     if (const auto it = ids_.find(name); it != ids_.end()) return it->second;
@@ -58,18 +58,18 @@ absl::StatusOr<std::string> Catalog::IdOf(const std::string& name) {
   const absl::StatusOr<Entry> entry = ReadEntry(name);
   if (!entry.ok()) return entry.status();
   if (!entry->generation.has_value()) return UnknownTable(name);
-  std::string id = TableIdOf(name, *entry->generation);
+  std::string id = BigtableTableId(name, *entry->generation);
   MutexLock lock(&mutex_);
   ids_.insert_or_assign(name, id);
   return id;
 }
 
-void Catalog::Forget(const std::string& name) {
+void BigtableCatalog::Forget(const std::string& name) {
   MutexLock lock(&mutex_);
   ids_.erase(name);
 }
 
-Catalog::Entry Catalog::EntryOf(const std::vector<Cell>& cells) {
+BigtableCatalog::Entry BigtableCatalog::EntryOf(const std::vector<Cell>& cells) {
   Entry entry;
   for (const Cell& cell : cells) {
     const uint64_t generation = cell.timestamp.value();
@@ -85,20 +85,20 @@ Catalog::Entry Catalog::EntryOf(const std::vector<Cell>& cells) {
   return entry;
 }
 
-absl::StatusOr<std::vector<Cell>> Catalog::ReadRow(const std::string& row) {
+absl::StatusOr<std::vector<Cell>> BigtableCatalog::ReadRow(const std::string& row) {
   absl::StatusOr<BigtableClient::Rows> rows = client_->Read(kCatalogTable, {row}, *FilterOf({Everything()}));
   if (absl::IsNotFound(rows.status())) return std::vector<Cell>();
   if (!rows.ok()) return rows.status();
   return rows->empty() ? std::vector<Cell>() : std::move(rows->begin()->second);
 }
 
-absl::StatusOr<Catalog::Entry> Catalog::ReadEntry(const std::string& name) {
+absl::StatusOr<BigtableCatalog::Entry> BigtableCatalog::ReadEntry(const std::string& name) {
   const absl::StatusOr<std::vector<Cell>> cells = ReadRow(name);
   if (!cells.ok()) return cells.status();
   return EntryOf(*cells);
 }
 
-absl::StatusOr<MutateResult> Catalog::Mutate(const RowMutation& mutation) {
+absl::StatusOr<MutateResult> BigtableCatalog::Mutate(const RowMutation& mutation) {
   const absl::StatusOr<Predicate> predicate = PredicateOf(mutation.condition);
   if (!predicate.ok()) return predicate.status();
   const auto send = [&]() -> absl::StatusOr<MutateResult> {
@@ -113,26 +113,26 @@ absl::StatusOr<MutateResult> Catalog::Mutate(const RowMutation& mutation) {
   return send();
 }
 
-absl::Status Catalog::DeleteGeneration(const std::string& name, uint64_t generation) {
-  if (absl::Status s = UnlessMissing(client_->DeleteTable(TableIdOf(name, generation))); !s.ok()) return s;
+absl::Status BigtableCatalog::DeleteGeneration(const std::string& name, uint64_t generation) {
+  if (absl::Status s = UnlessMissing(client_->DeleteTable(BigtableTableId(name, generation))); !s.ok()) return s;
   return Mutate({kCatalogTable, name, {}, {EraseAt(kDelete, generation)}}).status();
 }
 
-absl::Status Catalog::CleanUp(const std::string& name, const Entry& entry) {
+absl::Status BigtableCatalog::CleanUp(const std::string& name, const Entry& entry) {
   for (const uint64_t generation : entry.to_delete) {
     if (absl::Status s = DeleteGeneration(name, generation); !s.ok()) return s;
   }
   return absl::OkStatus();
 }
 
-absl::Status Catalog::Create(const TableInfo& info) {
+absl::Status BigtableCatalog::Create(const TableInfo& info) {
   for (;;) {
     const absl::StatusOr<Entry> entry = ReadEntry(info.name);
     if (!entry.ok()) return entry.status();
     if (entry->generation.has_value()) return TableExists(info.name);
     if (absl::Status s = CleanUp(info.name, *entry); !s.ok()) return s;
     const uint64_t generation = entry->dropped + 1;
-    const std::string id = TableIdOf(info.name, generation);
+    const std::string id = BigtableTableId(info.name, generation);
     // One that is there was left by a crash, or is just being made by somebody else: nobody has written to it.
     absl::Status created = client_->CreateTable(id);
     if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
@@ -152,7 +152,7 @@ absl::Status Catalog::Create(const TableInfo& info) {
   }
 }
 
-absl::Status Catalog::Drop(const std::string& name) {
+absl::Status BigtableCatalog::Drop(const std::string& name) {
   const absl::StatusOr<Entry> entry = ReadEntry(name);
   if (!entry.ok()) return entry.status();
   if (absl::Status s = CleanUp(name, *entry); !s.ok()) return s;
@@ -172,27 +172,30 @@ absl::Status Catalog::Drop(const std::string& name) {
   return DeleteGeneration(name, generation);
 }
 
-absl::StatusOr<std::vector<TableInfo>> Catalog::List() {
+absl::StatusOr<std::vector<TableInfo>> BigtableCatalog::List() {
   std::vector<TableInfo> tables;
-  const google::bigtable::v2::RowFilter filter =
-      *FilterOf({{Family::kData, kSchema, TimestampRange::All(), Selector::kAllVersions}});
-  for (RowRange rest = RowRange::All();;) {
-    absl::StatusOr<ScanPage> page = client_->Scan(kCatalogTable, rest, filter, kListedAtOnce, kListedBytes);
+  ScanRequest request{kCatalogTable,
+                      RowRange::All(),
+                      {{Family::kData, kSchema, TimestampRange::All(), Selector::kAllVersions}},
+                      kListedAtOnce};
+  const google::bigtable::v2::RowFilter filter = *FilterOf(request.selectors);
+  for (;;) {
+    absl::StatusOr<ScanPage> page = client_->Scan(kCatalogTable, request, filter, kListedBytes);
     if (absl::IsNotFound(page.status())) return tables;
     if (!page.ok()) return page.status();
     for (Row& row : page->rows) tables.push_back({std::move(row.key), std::move(row.cells[0].value)});
     if (!page->resume.has_value()) return tables;
-    rest.start = *std::move(page->resume);
+    request.ContinueAt(*std::move(page->resume));
   }
 }
 
-absl::StatusOr<Timestamp> Catalog::ReadSafePoint() {
+absl::StatusOr<Timestamp> BigtableCatalog::ReadSafePoint() {
   const absl::StatusOr<std::vector<Cell>> cells = ReadRow(kSafePointRow);
   if (!cells.ok()) return cells.status();
   return cells->empty() ? Timestamp() : cells->front().timestamp;
 }
 
-absl::Status Catalog::RaiseSafePoint(Timestamp ts) {
+absl::Status BigtableCatalog::RaiseSafePoint(Timestamp ts) {
   if (ts == Timestamp()) return absl::OkStatus();
   const Condition lower{Condition::Quantifier::kNone, {Any(kTs, TimestampRange::From(ts))}};
   const RowMutation raise{

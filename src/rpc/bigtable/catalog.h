@@ -1,4 +1,4 @@
-// Catalog: which tables of an instance are Percolator's, and the safe point, in a table of the instance.
+// BigtableCatalog: which tables of an instance are Percolator's, and the safe point, in a table of the instance.
 //
 //     row NAME          data:schema @ g     the table exists, with this schema, as NAME-g of the instance
 //                       data:dropped @ g    so many were dropped before; the next has a larger number
@@ -21,19 +21,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/store.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/bigtable/client.h"
 
 namespace percolator {
 
 // The identifier in the instance of a table's generation: of at most 50 characters, as Bigtable wants it. Long names are
 // shortened and told apart by a hash.
-std::string TableIdOf(const std::string& name, uint64_t generation);
+std::string BigtableTableId(const std::string& name, uint64_t generation);
 
-class Catalog {
+class BigtableCatalog {
  public:
-  explicit Catalog(BigtableClient* client) : client_(client) {}
+  explicit BigtableCatalog(BigtableClient* client) : client_(client) {}
 
   // The identifier of a table, from memory if it was asked for before. kNotFound: there is none.
   absl::StatusOr<std::string> IdOf(const std::string& name);

@@ -1,5 +1,5 @@
 // BigtableClient: Bigtable's requests, each with its deadline, routing header and app profile, repeated where that does no
-// harm, and errors in the words of percolator/store.h.
+// harm, and errors in the words of percolator/spi/store.h.
 //
 // Tables are named here by their identifiers in the instance. Nothing is validated: what comes here is right.
 
@@ -21,9 +21,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/bigtable/bigtable_store.h"
 #include "src/rpc/bigtable/filters.h"
+#include "src/rpc/bigtable/row_parser.h"
 #include "src/rpc/proto/bigtable.grpc.pb.h"
 #include "src/rpc/proto/bigtable_admin.grpc.pb.h"
 
@@ -44,9 +45,11 @@ class BigtableClient {
   absl::StatusOr<Rows> Read(const std::string& table, std::vector<std::string> keys,
                             const google::bigtable::v2::RowFilter& filter);
 
-  // A page of rows, with all cells that the filter lets pass. REQUIRES: the range is not empty.
-  absl::StatusOr<ScanPage> Scan(const std::string& table, const RowRange& range,
-                                const google::bigtable::v2::RowFilter& filter, size_t row_limit, size_t bytes);
+  // A page of the rows that `scan` is about, with all cells that the filter lets pass; the selectors of `scan` are not
+  // looked at. The row that makes the page `bytes` or more ends it. kUnimplemented: the server does not support reverse
+  // scans. REQUIRES: the range is not empty.
+  absl::StatusOr<ScanPage> Scan(const std::string& table, const ScanRequest& scan,
+                                const google::bigtable::v2::RowFilter& filter, size_t bytes);
 
   // Applies mutations without condition. REQUIRES: each has an effect; no two are of the same row.
   std::vector<absl::Status> Mutate(const std::string& table, const std::vector<const RowMutation*>& mutations);
@@ -81,10 +84,10 @@ class BigtableClient {
   void PrepareAdmin(std::string_view field, std::string_view resource, const Attempts& attempts,
                     grpc::ClientContext* context);
 
-  // Reads a stream of ReadRows until `on_rows` says false, which is no error. `done`: RowParser::done at the end.
+  // Reads a stream of ReadRows with a new parser, until `on_row` says false, which is no error.
   absl::Status Stream(const google::bigtable::v2::ReadRowsRequest& request, const std::string& table,
                       const Attempts& attempts, const std::function<bool(std::string key, std::vector<Cell>)>& on_row,
-                      std::string* done);
+                      RowParser* parser);
   // Sends those mutations whose status is not final.
   absl::Status MutateOne(const std::string& table, const RowMutation& mutation);
   void MutateMany(const std::string& table, const std::vector<const RowMutation*>& mutations,

@@ -1,4 +1,4 @@
-// The contract of percolator/store.h in Bigtable's terms: selectors and conditions as row filters, mutations as
+// The contract of percolator/spi/store.h in Bigtable's terms: selectors and conditions as row filters, mutations as
 // mutations.
 //
 // TIME       A timestamp is kept as its thousandfold, because Bigtable takes only whole milliseconds. The largest that fits
@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/bigtable/row_parser.h"
 #include "src/rpc/proto/bigtable.pb.h"
 

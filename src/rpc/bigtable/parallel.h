@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
 
 namespace percolator {
 

@@ -21,9 +21,22 @@ absl::Status RowParser::Consume(Response* response, std::vector<WireRow>* rows) 
   const std::string& scanned = response->last_scanned_row_key();
   if (scanned.empty()) return absl::OkStatus();
   if (state_ != State::kNewRow) return Malformed("a key that was scanned, within a row");
-  if (scanned <= done_) return Malformed("keys that were scanned do not ascend");
-  done_ = scanned;
+  if (absl::Status s = CheckOrder("keys that were scanned", scanned); !s.ok()) return s;
+  Done(scanned);
   return absl::OkStatus();
+}
+
+absl::Status RowParser::CheckOrder(std::string_view what, const std::string& key) const {
+  if (done_.empty() || (reverse_ ? key < done_ : key > done_)) return absl::OkStatus();
+  if (reverse_ && !order_known_ && key > done_) {
+    return absl::UnimplementedError("the Bigtable server does not support reverse scans");
+  }
+  return Malformed(StrCat(what, reverse_ ? " do not descend" : " do not ascend"));
+}
+
+void RowParser::Done(std::string key) {
+  order_known_ = !done_.empty();
+  done_ = std::move(key);
 }
 
 absl::Status RowParser::Finish() const {
@@ -52,7 +65,7 @@ absl::Status RowParser::ConsumeChunk(Chunk* chunk, std::vector<WireRow>* rows) {
 
 absl::Status RowParser::BeginRow(const Chunk& chunk) {
   if (chunk.row_key().empty()) return Malformed("a row without a key");
-  if (chunk.row_key() <= done_) return Malformed("row keys do not ascend");
+  if (absl::Status s = CheckOrder("row keys", chunk.row_key()); !s.ok()) return s;
   if (!chunk.has_family_name()) return Malformed("a row that begins without a family");
   if (!chunk.has_qualifier()) return Malformed("a row that begins without a column");
   row_.key = chunk.row_key();
@@ -91,7 +104,7 @@ absl::Status RowParser::EndChunk(const Chunk& chunk, std::vector<WireRow>* rows)
   if (more && chunk.commit_row()) return Malformed("a row committed within a cell");
   state_ = more ? State::kCell : State::kRow;
   if (!chunk.commit_row()) return absl::OkStatus();
-  done_ = row_.key;
+  Done(row_.key);
   rows->push_back(std::exchange(row_, {}));
   state_ = State::kNewRow;
   return absl::OkStatus();

@@ -41,20 +41,30 @@ class RowParser {
  public:
   using Response = google::bigtable::v2::ReadRowsResponse;
 
+  // `reverse`: of an answer to a request that has `reversed` set. Then keys must descend.
+  explicit RowParser(bool reverse = false) : reverse_(reverse) {}
+
   // Takes the chunks of a message, which it may empty, and appends the rows that are complete with them. kInternal: the
-  // server broke the rules; rows that were complete before are appended.
+  // server broke the rules; rows that were complete before are appended. kUnimplemented: the second key is above the
+  // first, although keys have to descend, so the server does not know `reversed`.
   absl::Status Consume(Response* response, std::vector<WireRow>* rows);
   // To be called at the end of the stream. kInternal: a row is not complete.
   absl::Status Finish() const;
 
-  // Up to this key, itself included, the answer is complete: the last row, or one that the server looked at and found not to
-  // match. Empty: nothing is yet.
+  // Up to this key (in reverse: from it on), itself included, the answer is complete: the last row, or one that the server
+  // looked at and found not to match. Empty: nothing is yet.
   const std::string& done() const { return done_; }
+
+  // Whether more than one key has come, so that their order is known. Until then nothing of a reverse answer that is not
+  // complete can be relied on.
+  bool order_known() const { return order_known_; }
 
  private:
   using Chunk = Response::CellChunk;
   enum class State : uint8_t { kNewRow, kRow, kCell };
 
+  absl::Status CheckOrder(std::string_view what, const std::string& key) const;
+  void Done(std::string key);
   absl::Status ConsumeChunk(Chunk* chunk, std::vector<WireRow>* rows);
   absl::Status BeginRow(const Chunk& chunk);
   absl::Status CheckRow(const Chunk& chunk) const;
@@ -63,12 +73,14 @@ class RowParser {
   absl::Status EndChunk(const Chunk& chunk, std::vector<WireRow>* rows);
   absl::Status Reset(const Chunk& chunk);
 
+  const bool reverse_;
   State state_ = State::kNewRow;
   WireRow row_;
   // Of the cell before, or the one in progress.
   std::string family_;
   std::string column_;
   std::string done_;
+  bool order_known_ = false;
 };
 
 }  // namespace percolator

@@ -21,7 +21,7 @@ Timestamp OldestLock(const RowMutation& mutation) {
 
 }  // namespace
 
-SafePointGate::SafePointGate(Catalog* catalog, Duration age, Clock* clock)
+SafePointGate::SafePointGate(BigtableCatalog* catalog, Duration age, Clock* clock)
     : catalog_(catalog), age_(age), clock_(clock), runtime_(Runtime::Real()), passed_(runtime_->NewWaitQueue()) {}
 
 Duration SafePointGate::Now() const { return Duration(static_cast<int64_t>(clock_->BootMicros())); }

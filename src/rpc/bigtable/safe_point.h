@@ -10,10 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
-#include "percolator/store.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
+#include "percolator/spi/store.h"
 #include "src/base/clock.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
 #include "src/rpc/bigtable/catalog.h"
 
 namespace percolator {
@@ -22,7 +22,7 @@ class SafePointGate {
  public:
   // `age`: how old what is known of the safe point may be at most, by a clock that goes on while the machine sleeps: meanwhile
   // others do not wait.
-  SafePointGate(Catalog* catalog, Duration age, Clock* clock);
+  SafePointGate(BigtableCatalog* catalog, Duration age, Clock* clock);
 
   // As it was at most `age` ago.
   absl::StatusOr<Timestamp> Get();
@@ -53,7 +53,7 @@ class SafePointGate {
   // Whether what is known was asked for too long before `now`.
   bool IsOld(Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  Catalog* const catalog_;
+  BigtableCatalog* const catalog_;
   const Duration age_;
   Clock* const clock_;
   Runtime* const runtime_;

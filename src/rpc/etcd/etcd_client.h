@@ -26,8 +26,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
+#include "percolator/tls.h"
 #include "src/rpc/proto/etcd.grpc.pb.h"
 
 namespace percolator {

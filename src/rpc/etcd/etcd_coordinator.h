@@ -24,8 +24,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "percolator/coordinator.h"
 #include "percolator/options.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/tls.h"
 
 namespace percolator {
 

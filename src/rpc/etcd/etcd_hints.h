@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "percolator/coordinator.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
 #include "src/coord/listener_slot.h"
 #include "src/rpc/etcd/etcd_client.h"
 #include "src/rpc/etcd/etcd_coordinator.h"

@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
 #include "src/base/strings.h"
 #include "src/oracle/next_timestamps.h"
 #include "src/rpc/etcd/etcd_client.h"

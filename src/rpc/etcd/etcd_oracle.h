@@ -21,7 +21,7 @@
 //             had changed several times within the window. An oracle that is started after the damage, and finds that
 //             nobody leads, can't know of a leader that still answers.
 //
-// Why that keeps the promises of percolator/oracle.h:
+// Why that keeps the promises of percolator/spi/oracle.h:
 //
 // O2, O3  A leader hands out nothing at or above the bound of a write that it knows to have succeeded, and a new one begins
 //         at the bound of the write before its own: at or above everything that was handed out before.
@@ -56,7 +56,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "percolator/oracle.h"
+#include "percolator/spi/oracle.h"
 #include "src/base/clock.h"
 #include "src/rpc/etcd/etcd_coordinator.h"
 

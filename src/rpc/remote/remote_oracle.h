@@ -15,7 +15,8 @@
 
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
-#include "percolator/oracle.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/tls.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
 

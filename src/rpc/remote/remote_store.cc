@@ -97,6 +97,10 @@ absl::StatusOr<ScanPage> RemoteStore::Scan(const ScanRequest& request) {
     scan_answered_.NotifyOne();
   }
   if (!status.ok()) return status;
+  if (request.reverse && !response.reversed()) {
+    return absl::UnimplementedError(
+        "the server does not support reverse scans: it runs an older version of Percolator");
+  }
   NoteSafePoint(response.safe_point());
   absl::StatusOr<std::vector<Row>> rows = FromMessages<Row>(response.mutable_rows());
   if (!rows.ok()) return rows.status();

@@ -25,14 +25,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
-#include "percolator/store.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
 
 namespace percolator {
 
-// What goes into one request, so that a server takes it (ServerOptions::request_bytes).
+// What goes into one request, so that a server takes it (ServerOptions::max_request_bytes).
 struct RequestLimits {
   size_t entries = 10'000;
   // A request ends with the entry that reaches this. With the largest entry there is it is still small enough.
@@ -40,7 +40,7 @@ struct RequestLimits {
   // A joint mutation can't be divided: what is larger is kInvalidArgument, as any that exceeds a limit of the store.
   size_t joint_bytes = size_t{80} << 20;
   // Scans in flight; more wait for one of these to be answered. A page has up to 4 MiB, or one row, and the server
-  // has to refuse answers for which the connection has no room (ServerOptions::unsent_bytes_per_connection).
+  // has to refuse answers for which the connection has no room (ServerOptions::max_unsent_bytes_per_connection).
   int scans = 8;
 };
 

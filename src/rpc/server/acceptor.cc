@@ -20,7 +20,7 @@
 #include <functional>
 #include <utility>
 
-#include "src/base/runtime.h"
+#include "percolator/spi/runtime.h"
 #include "src/base/strings.h"
 
 namespace percolator {

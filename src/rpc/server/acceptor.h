@@ -24,7 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/runtime.h"
 
 namespace percolator {
 

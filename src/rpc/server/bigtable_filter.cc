@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "src/base/runtime.h"
+#include "percolator/spi/runtime.h"
 #include "src/base/strings.h"
 
 namespace percolator {

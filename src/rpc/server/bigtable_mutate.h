@@ -36,7 +36,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/proto/bigtable.pb.h"
 #include "src/rpc/server/bigtable_tables.h"
 #include "src/rpc/server/row_latches.h"

@@ -15,13 +15,19 @@ constexpr size_t kRowKeyBytes = 4 << 10;
 constexpr int64_t kMostRanges = 100'000;  // in one request, with single keys
 constexpr size_t kKeysAtOnce = 64;
 // A page of keys ends with the row that reaches this, as one of a scan does.
-constexpr size_t kKeysBytes = StoreLimits().scan_bytes;
+constexpr size_t kKeysBytes = StoreLimits().max_scan_bytes;
 constexpr size_t kPageRows = 1000;
 constexpr size_t kFewRows = 64;
 
 std::string Successor(std::string key) {
   key.push_back('\0');
   return key;
+}
+
+// The key itself, or, if no row key may be that long, the first one behind it that may be. Empty: there is none.
+std::string AtOrAbove(const std::string& key) {
+  if (key.size() <= kRowKeyBytes) return key;
+  return RowRange::Prefix(std::string_view(key).substr(0, kRowKeyBytes)).limit.value_or("");
 }
 
 // A key below this one, and not far. Empty: there is none.
@@ -35,9 +41,10 @@ std::string Below(std::string key) {
   return key;
 }
 
+// No row has an empty key.
 bool IsSingle(const RowRange& range) {
-  return range.limit.has_value() && range.limit->size() == range.start.size() + 1 && range.limit->back() == '\0' &&
-         range.limit->starts_with(range.start);
+  return !range.start.empty() && range.limit.has_value() && range.limit->size() == range.start.size() + 1 &&
+         range.limit->back() == '\0' && range.limit->starts_with(range.start);
 }
 
 absl::Status CheckBorder(std::string_view key) {
@@ -113,7 +120,7 @@ std::optional<std::vector<Selector>> ColumnsOf(const BigtableTable& table, const
   }
   if (!IsExact(range)) return std::nullopt;
   BigtableTable::Place place = table.PlaceOf(family, range.start_qualifier_closed());
-  if (place.column.size() > StoreLimits().column_bytes) return std::nullopt;
+  if (place.column.size() > StoreLimits().max_column_bytes) return std::nullopt;
   return std::vector<Selector>{{.family = place.family, .column = std::move(place.column)}};
 }
 
@@ -266,12 +273,14 @@ std::vector<bt::ReadRowsResponse> RowChunker::Take() {
 // --- RowReader
 
 RowReader::RowReader(Store* store, std::shared_ptr<const BigtableTable> table, ReadPlan plan,
-                     std::vector<RowRange> ranges, int64_t limit)
+                     std::vector<RowRange> ranges, int64_t limit, bool reverse)
     : store_(store),
       table_(std::move(table)),
       plan_(std::move(plan)),
+      reverse_(reverse),
       ranges_(std::move(ranges)),
       left_(limit == 0 ? -1 : limit) {
+  if (reverse_) std::reverse(ranges_.begin(), ranges_.end());
   if (plan_.selectors.empty()) next_ = ranges_.size();  // there is nothing to see
 }
 
@@ -284,8 +293,8 @@ absl::StatusOr<std::unique_ptr<RowReader>> RowReader::Open(Store* store, Bigtabl
   if (!ranges.ok()) return ranges.status();
   absl::StatusOr<ReadPlan> plan = PlanRead(**table, request.filter());
   if (!plan.ok()) return plan.status();
-  return std::unique_ptr<RowReader>(
-      new RowReader(store, *std::move(table), *std::move(plan), *std::move(ranges), request.rows_limit()));
+  return std::unique_ptr<RowReader>(new RowReader(store, *std::move(table), *std::move(plan), *std::move(ranges),
+                                                  request.rows_limit(), request.reversed()));
 }
 
 // As many rows as may be needed; a few more if the filter may drop some.
@@ -311,10 +320,12 @@ absl::StatusOr<std::vector<Row>> RowReader::ReadKeys() {
 }
 
 absl::StatusOr<std::vector<Row>> RowReader::ScanRange() {
-  absl::StatusOr<ScanPage> page = store_->Scan({table_->id(), ranges_[next_], plan_.selectors, PageRows()});
+  ScanRequest request{table_->id(), ranges_[next_], plan_.selectors, PageRows(), reverse_};
+  absl::StatusOr<ScanPage> page = store_->Scan(request);
   if (!page.ok()) return page.status();
   if (page->resume.has_value()) {
-    ranges_[next_].start = *std::move(page->resume);
+    request.ContinueAt(*std::move(page->resume));
+    ranges_[next_] = std::move(request.rows);
   } else {
     ++next_;
   }
@@ -350,10 +361,13 @@ absl::StatusOr<std::vector<bt::ReadRowsResponse>> RowReader::Next() {
   return messages;
 }
 
-// Everything that was asked for below the start of what is left is done.
+// The rows that were asked for and are not in what is left are done: those below its start or, in reverse, from its
+// limit on.
 void RowReader::TellProgress(std::vector<bt::ReadRowsResponse>* messages) {
-  std::string scanned = Below(ranges_[next_].start);
-  if (scanned <= told_) return;
+  const RowRange& range = ranges_[next_];
+  std::string scanned = reverse_ ? AtOrAbove(range.limit.value_or("")) : Below(range.start);
+  if (scanned.empty()) return;
+  if (!told_.empty() && (reverse_ ? scanned >= told_ : scanned <= told_)) return;
   told_ = std::move(scanned);
   messages->emplace_back().set_last_scanned_row_key(told_);
 }

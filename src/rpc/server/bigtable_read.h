@@ -14,6 +14,9 @@
 //
 // A page in which nothing matched is a message too, which says how far the server has come: so a client whose time is over can go
 // on from there, however few rows match.
+//
+// A request that has `reversed` set gets the same rows in descending order of their keys; rows_limit keeps the last ones.
+// The cells of a row come in the same order either way.
 
 #ifndef PERCOLATOR_RPC_SERVER_BIGTABLE_READ_H_
 #define PERCOLATOR_RPC_SERVER_BIGTABLE_READ_H_
@@ -27,7 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/proto/bigtable.pb.h"
 #include "src/rpc/server/bigtable_filter.h"
 #include "src/rpc/server/bigtable_tables.h"
@@ -88,7 +91,7 @@ class RowReader {
 
  private:
   RowReader(Store* store, std::shared_ptr<const BigtableTable> table, ReadPlan plan, std::vector<RowRange> ranges,
-            int64_t limit);
+            int64_t limit, bool reverse);
 
   size_t PageRows() const;
   absl::StatusOr<std::vector<Row>> ReadKeys();
@@ -98,12 +101,13 @@ class RowReader {
   Store* const store_;
   const std::shared_ptr<const BigtableTable> table_;
   const ReadPlan plan_;
-  std::vector<RowRange> ranges_;
-  size_t next_ = 0;        // of the ranges, the first that is not done
-  std::vector<Row> rows_;  // that were read
-  size_t next_row_ = 0;    // of these, the first that is not done: a filter may make much of each
-  int64_t left_;           // rows that may still come; negative: any number
-  std::string told_;       // the last key in an answer: of a row, or how far the server has come
+  const bool reverse_;
+  std::vector<RowRange> ranges_;  // in the order in which they are read
+  size_t next_ = 0;               // of the ranges, the first that is not done
+  std::vector<Row> rows_;         // that were read
+  size_t next_row_ = 0;           // of these, the first that is not done: a filter may make much of each
+  int64_t left_;                  // rows that may still come; negative: any number
+  std::string told_;              // the last key in an answer: of a row, or how far the server has come
 };
 
 }  // namespace percolator

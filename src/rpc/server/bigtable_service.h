@@ -20,7 +20,7 @@
 #include <memory>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/server/executor.h"
 
 namespace percolator {

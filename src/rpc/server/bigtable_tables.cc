@@ -39,7 +39,7 @@ absl::Status CheckFamilyName(std::string_view name) {
 }
 
 absl::Status CheckSchema(const v1::BigtableSchema& schema) {
-  constexpr size_t kLimit = StoreLimits().schema_bytes - kForeignSchemaMark.size();
+  constexpr size_t kLimit = StoreLimits().max_schema_bytes - kForeignSchemaMark.size();
   if (const size_t bytes = schema.ByteSizeLong(); bytes > kLimit) {
     return absl::InvalidArgumentError(StrCat("the families of a table have ", bytes, " bytes; the limit is ", kLimit));
   }
@@ -383,20 +383,20 @@ absl::Status BigtableTables::EraseRows(const BigtableTable& table, RowRange rows
       if (!result.ok()) return result.status();
     }
     if (!page->resume.has_value()) return absl::OkStatus();
-    request.rows.start = *std::move(page->resume);
+    request.ContinueAt(*std::move(page->resume));
   }
 }
 
 absl::StatusOr<std::string> BigtableTables::FirstRow(const BigtableTable& table) {
   ScanRequest request{table.id(), RowRange::All(), {}, 1};
-  if (!table.native()) request.rows = RowRange::After(SchemaRow());
+  if (!table.native()) request.rows = RowRange::All().After(SchemaRow());
   for (const Family family : table.families()) request.selectors.push_back({.family = family, .newest = 1});
   for (;;) {
     absl::StatusOr<ScanPage> page = store_->Scan(request);
     if (!page.ok()) return page.status();
     if (!page->rows.empty()) return std::move(page->rows.front().key);
     if (!page->resume.has_value()) return std::string();
-    request.rows.start = *std::move(page->resume);
+    request.ContinueAt(*std::move(page->resume));
   }
 }
 

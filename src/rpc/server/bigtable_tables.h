@@ -35,8 +35,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/store.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/proto/bigtable_admin.pb.h"
 #include "src/rpc/proto/bigtable_schema.pb.h"
 #include "src/rpc/server/bigtable_filter.h"

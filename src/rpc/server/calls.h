@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 #include "src/rpc/server/executor.h"
 #include "src/rpc/server/requests.h"
 #include "src/rpc/server/unsent.h"

@@ -1,7 +1,7 @@
 // Coordination on the wire: percolator.v1.Coordination, for the processes around one server.
 //
 // Everything is in memory. A server that is started anew knows no sessions; they come back with their next KeepAlive, under
-// the same id. Until then others may take them for dead, which costs them transactions and no more (percolator/coordinator.h).
+// the same id. Until then others may take them for dead, which costs them transactions and no more (percolator/spi/coordinator.h).
 //
 // HINTS  Are passed on to all who listen, except to whom they came from. A listener that does not take them fast enough
 //        loses the oldest.
@@ -17,10 +17,10 @@
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
-#include "percolator/coordinator.h"
-#include "percolator/oracle.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/coordinator.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/runtime.h"
 #include "src/coord/session_book.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
 #include "src/rpc/server/executor.h"

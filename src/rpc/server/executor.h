@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "src/base/mutex.h"
-#include "src/base/runtime.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
 #include "src/rpc/server/requests.h"
 #include "src/rpc/server/unsent.h"
 

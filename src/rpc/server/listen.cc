@@ -59,9 +59,9 @@ bool AreUsable(const std::shared_ptr<grpc::ServerCredentials>& credentials) {
 }
 
 void SetLimits(const ListenOptions& options, grpc::ServerBuilder* builder) {
-  builder->SetMaxReceiveMessageSize(static_cast<int>(options.request_bytes));
-  builder->SetMaxSendMessageSize(static_cast<int>(options.answer_bytes));
-  builder->SetResourceQuota(grpc::ResourceQuota("percolator").Resize(options.receive_bytes));
+  builder->SetMaxReceiveMessageSize(static_cast<int>(options.max_request_bytes));
+  builder->SetMaxSendMessageSize(static_cast<int>(options.max_response_bytes));
+  builder->SetResourceQuota(grpc::ResourceQuota("percolator").Resize(options.max_receive_bytes));
   // A small message can unpack to a very large one, and does so before any limit applies.
   for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder->SetCompressionAlgorithmSupportStatus(algorithm, false);
@@ -92,11 +92,11 @@ absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector
         StrCat("can't listen on \"", options.address, "\": it is HOST:PORT, and a port is a number from 0 to 65535"));
   }
   listening.host = split->host;
-  if (options.tls.empty() && !IsLoopback(listening.host) && !options.plaintext_for_all) {
+  if (options.tls.empty() && !IsLoopback(listening.host) && !options.allow_plaintext) {
     return absl::InvalidArgumentError(StrCat(
         "others can reach ", options.address,
         ", and what is sent there would be plain text: give a certificate and a key, or say that this is wanted, with "
-        "plaintext_for_all or --plaintext"));
+        "allow_plaintext or --plaintext"));
   }
   const absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials = Credentials(options.tls);
   if (!credentials.ok()) return credentials.status();
@@ -104,7 +104,7 @@ absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector
     return absl::UnavailableError(StrCat("can't listen on ", options.address, ": the certificate and key do not fit"));
   }
   // The other half is for the files of the store, and for what else the process does.
-  const size_t connections = std::min(options.connections, RaiseFileLimit() / 2);
+  const size_t connections = std::min(options.max_connections, RaiseFileLimit() / 2);
   absl::StatusOr<std::unique_ptr<Acceptor>> acceptor =
       Acceptor::Bind(split->host, std::to_string(split->port), std::max<size_t>(1, connections));
   if (!acceptor.ok()) {

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
+#include "percolator/tls.h"
 #include "src/rpc/server/acceptor.h"
 #include "src/rpc/server/unsent.h"
 
@@ -21,11 +22,11 @@ namespace percolator {
 struct ListenOptions {
   std::string address;  // HOST:PORT; port 0: one that is free
   TlsFiles tls;
-  bool plaintext_for_all = false;
-  size_t request_bytes = size_t{80} << 20;
-  size_t answer_bytes = size_t{256} << 20;
-  size_t connections = 10'000;
-  size_t receive_bytes = size_t{256} << 20;
+  bool allow_plaintext = false;
+  size_t max_request_bytes = size_t{80} << 20;
+  size_t max_response_bytes = size_t{256} << 20;
+  size_t max_connections = 10'000;
+  size_t max_receive_bytes = size_t{256} << 20;
   UnsentAnswers* unsent = nullptr;  // whose stalled calls are cancelled; null: none. Must outlive the server
 };
 

@@ -41,7 +41,7 @@ class OracleServer::Impl {
 
   absl::Status Start(const OracleServerOptions& options) {
     absl::StatusOr<Listening> listening =
-        Listen({options.listen, options.tls, options.plaintext_for_all, kMessageBytes, kMessageBytes}, {&service_});
+        Listen({options.listen, options.tls, options.allow_plaintext, kMessageBytes, kMessageBytes}, {&service_});
     if (!listening.ok()) return listening.status();
     listening_ = *std::move(listening);
     return absl::OkStatus();

@@ -3,7 +3,7 @@
 #ifndef PERCOLATOR_RPC_SERVER_ORACLE_SERVICE_H_
 #define PERCOLATOR_RPC_SERVER_ORACLE_SERVICE_H_
 
-#include "percolator/oracle.h"
+#include "percolator/spi/oracle.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
 #include "src/rpc/server/executor.h"
 #include "src/rpc/server/requests.h"

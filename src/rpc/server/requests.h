@@ -25,7 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 #include "src/rpc/status.h"
 
 namespace percolator {

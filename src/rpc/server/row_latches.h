@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 
 namespace percolator {
 

@@ -27,22 +27,23 @@ absl::StatusOr<Parts> OpenParts(const ServerOptions& options) {
 }
 
 CallMemory MemoryOf(const ServerOptions& options) {
-  return {options.request_bytes, options.requests_memory, options.unsent_bytes, options.unsent_bytes_per_connection};
+  return {options.max_request_bytes, options.max_requests_memory, options.max_unsent_bytes,
+          options.max_unsent_bytes_per_connection};
 }
 
 absl::Status CheckOptions(const ServerOptions& options) {
   if (options.threads < 1) return absl::InvalidArgumentError("a server needs at least one thread");
-  if (options.waiting_requests < 1) return absl::InvalidArgumentError("at least one request must be able to wait");
+  if (options.max_waiting_requests < 1) return absl::InvalidArgumentError("at least one request must be able to wait");
   if (options.session_ttl < std::chrono::milliseconds(10)) {
     return absl::InvalidArgumentError("session_ttl must be at least 10 milliseconds");
   }
-  for (const size_t bytes : {options.request_bytes, options.answer_bytes}) {
+  for (const size_t bytes : {options.max_request_bytes, options.max_response_bytes}) {
     if (bytes >= 1 && bytes <= std::numeric_limits<int>::max()) continue;  // an int, to gRPC
-    return absl::InvalidArgumentError("request_bytes and answer_bytes must be at least 1, and less than 2 GiB");
+    return absl::InvalidArgumentError("request_bytes and max_response_bytes must be at least 1, and less than 2 GiB");
   }
-  if (options.connections < 1) return absl::InvalidArgumentError("a server needs at least one connection");
-  if (options.requests_memory / 2 < options.request_bytes) {
-    return absl::InvalidArgumentError("requests_memory must be at least twice request_bytes");
+  if (options.max_connections < 1) return absl::InvalidArgumentError("a server needs at least one connection");
+  if (options.max_requests_memory / 2 < options.max_request_bytes) {
+    return absl::InvalidArgumentError("max_requests_memory must be at least twice request_bytes");
   }
   return absl::OkStatus();
 }
@@ -53,18 +54,18 @@ class Server::Impl {
  public:
   Impl(const ServerOptions& options, Parts parts)
       : parts_(std::move(parts)),
-        executor_(std::make_unique<Executor>(options.threads, options.waiting_requests, MemoryOf(options))),
+        executor_(std::make_unique<Executor>(options.threads, options.max_waiting_requests, MemoryOf(options))),
         store_(parts_.store.get(), parts_.oracle.get(), executor_.get()),
         oracle_(parts_.oracle.get(), executor_.get()),
-        coordination_(parts_.oracle.get(), executor_.get(), options.session_ttl, options.sessions),
+        coordination_(parts_.oracle.get(), executor_.get(), options.session_ttl, options.max_sessions),
         bigtable_(NewBigtableServices(parts_.store.get(), executor_.get(), options.bigtable_writes_all)) {}
 
   absl::Status Start(const ServerOptions& options) {
     std::vector<grpc::Service*> services = {&store_, &oracle_, &coordination_};
     for (const std::unique_ptr<grpc::Service>& service : bigtable_) services.push_back(service.get());
     absl::StatusOr<Listening> listening =
-        Listen({options.listen, options.tls, options.plaintext_for_all, options.request_bytes, options.answer_bytes,
-                options.connections, options.receive_bytes, executor_->unsent()},
+        Listen({options.listen, options.tls, options.allow_plaintext, options.max_request_bytes,
+                options.max_response_bytes, options.max_connections, options.max_receive_bytes, executor_->unsent()},
                services);
     if (!listening.ok()) return listening.status();
     listening_ = *std::move(listening);

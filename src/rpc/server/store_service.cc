@@ -74,6 +74,7 @@ absl::Status Scan(Store* store, RequestMemory* memory, v1::ScanRequest* request,
   if (!page.ok()) return page.status();
   for (Row& row : page->rows) ToMessage(std::move(row), response->add_rows());
   if (page->resume.has_value()) response->set_resume(*std::move(page->resume));
+  response->set_reversed(scan->reverse);
   return AddSafePoint(store, response);
 }
 

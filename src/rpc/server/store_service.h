@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "percolator/oracle.h"
-#include "percolator/store.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/store.h"
 #include "src/rpc/proto/percolator.grpc.pb.h"
 #include "src/rpc/server/executor.h"
 #include "src/rpc/server/requests.h"

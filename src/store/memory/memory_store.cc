@@ -1,6 +1,6 @@
 // The store in memory: ordered maps under one mutex.
 //
-// It is the executable specification of percolator/store.h: other stores are compared with it, and the
+// It is the executable specification of percolator/spi/store.h: other stores are compared with it, and the
 // simulator runs on it. So it is written to be read, and its answers depend on nothing but the calls made.
 
 #include <algorithm>
@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,9 +19,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "percolator/oracle.h"
-#include "percolator/store.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/oracle.h"
+#include "percolator/spi/store.h"
 #include "src/store/validate.h"
 
 namespace percolator {
@@ -156,7 +158,8 @@ class MemoryStore final : public Store {
   absl::StatusOr<Row> ReadRow(const RowRead& read) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<MutateResult> MutateRow(const RowMutation& mutation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<bool> HoldsIn(const Rows& rows, const RowMutation& mutation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<ScanPage> ScanRows(const Rows& rows, const ScanRequest& request) const;
+  template <typename Iterator>
+  absl::StatusOr<ScanPage> ScanRows(Iterator it, Iterator end, const ScanRequest& request) const;
   absl::StatusOr<Table*> FindTable(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const StoreLimits limits_;
@@ -204,18 +207,26 @@ absl::StatusOr<ScanPage> MemoryStore::Scan(const ScanRequest& request) {
   if (absl::Status status = ValidateScan(request, limits_); !status.ok()) return status;
   absl::StatusOr<Table*> table = FindTable(request.table);
   if (!table.ok()) return table.status();
-  return ScanRows((*table)->rows, request);
+  const std::optional<std::string>& limit = request.rows.limit;
+  if (limit.has_value() && *limit <= request.rows.start) return ScanPage();
+  const Rows& rows = (*table)->rows;
+  const auto begin = rows.lower_bound(request.rows.start);
+  const auto end = limit.has_value() ? rows.lower_bound(*limit) : rows.end();
+  if (!request.reverse) return ScanRows(begin, end, request);
+  return ScanRows(std::make_reverse_iterator(end), std::make_reverse_iterator(begin), request);
 }
 
-absl::StatusOr<ScanPage> MemoryStore::ScanRows(const Rows& rows, const ScanRequest& request) const {
+// Reads the rows from `it` on, in the direction in which it moves.
+template <typename Iterator>
+absl::StatusOr<ScanPage> MemoryStore::ScanRows(Iterator it, Iterator end, const ScanRequest& request) const {
   ScanPage page;
   size_t bytes = 0;
   size_t work = 0;
-  for (auto it = rows.lower_bound(request.rows.start); it != rows.end(); ++it) {
-    if (request.rows.limit.has_value() && it->first >= *request.rows.limit) break;
-    const bool full = page.rows.size() >= request.row_limit || bytes >= limits_.scan_bytes || work >= limits_.scan_work;
+  for (; it != end; ++it) {
+    const bool full =
+        page.rows.size() >= request.row_limit || bytes >= limits_.max_scan_bytes || work >= limits_.max_scan_work;
     if (full && work > 0) {
-      page.resume = it->first;
+      page.resume = request.reverse ? it->first + '\0' : it->first;  // either way the rest has this row
       break;
     }
     Row row{it->first, {}};
@@ -316,7 +327,7 @@ absl::Status MemoryStore::CreateTable(const TableInfo& info) {
   MutexLock lock(&mutex_);
   if (closed_) return StoreClosed();
   if (absl::Status status = ValidateTable(info, limits_); !status.ok()) return status;
-  if (tables_.size() >= limits_.tables && !tables_.contains(info.name)) return TooManyTables(limits_);
+  if (tables_.size() >= limits_.max_tables && !tables_.contains(info.name)) return TooManyTables(limits_);
   const bool created = tables_.try_emplace(info.name, Table{info.schema, {}}).second;
   return created ? absl::OkStatus() : TableExists(info.name);
 }

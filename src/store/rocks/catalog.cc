@@ -19,7 +19,7 @@ std::string KeyOf(const std::string& name) { return StrCat(kTableKey, name); }
 
 }  // namespace
 
-absl::Status Catalog::Load(rocksdb::DB* db) {
+absl::Status RocksCatalog::Load(rocksdb::DB* db) {
   WriterLock lock(&mutex_);
   std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(rocksdb::ReadOptions()));
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
@@ -31,7 +31,7 @@ absl::Status Catalog::Load(rocksdb::DB* db) {
   return FromRocks(it->status(), "reading the store's catalog");
 }
 
-bool Catalog::LoadEntry(std::string_view key, std::string_view value) {
+bool RocksCatalog::LoadEntry(std::string_view key, std::string_view value) {
   if (key == kSafePointKey) {
     uint64_t safe_point = 0;
     if (!ConsumeFixed64(&value, &safe_point) || !value.empty()) return false;
@@ -50,7 +50,7 @@ bool Catalog::LoadEntry(std::string_view key, std::string_view value) {
   return true;
 }
 
-Table* Catalog::LookUp(const std::string& name) const {
+Table* RocksCatalog::LookUp(const std::string& name) const {
   ReaderLock lock(&mutex_);
   const auto found = tables_.find(name);
   if (found == tables_.end()) return nullptr;
@@ -58,7 +58,7 @@ Table* Catalog::LookUp(const std::string& name) const {
   return found->second.get();
 }
 
-std::vector<TableInfo> Catalog::List() const {
+std::vector<TableInfo> RocksCatalog::List() const {
   ReaderLock lock(&mutex_);
   std::vector<TableInfo> infos;
   infos.reserve(tables_.size());
@@ -66,17 +66,17 @@ std::vector<TableInfo> Catalog::List() const {
   return infos;
 }
 
-size_t Catalog::size() const {
+size_t RocksCatalog::size() const {
   ReaderLock lock(&mutex_);
   return tables_.size();
 }
 
-bool Catalog::Full() const {
+bool RocksCatalog::Full() const {
   ReaderLock lock(&mutex_);
   return next_id_ == std::numeric_limits<uint32_t>::max();
 }
 
-std::unique_ptr<Table> Catalog::StageCreate(const TableInfo& info, rocksdb::WriteBatch* batch) const {
+std::unique_ptr<Table> RocksCatalog::StageCreate(const TableInfo& info, rocksdb::WriteBatch* batch) const {
   ReaderLock lock(&mutex_);
   std::string entry;
   AppendFixed32(&entry, next_id_);
@@ -88,23 +88,23 @@ std::unique_ptr<Table> Catalog::StageCreate(const TableInfo& info, rocksdb::Writ
   return std::make_unique<Table>(next_id_, info);
 }
 
-void Catalog::Add(std::unique_ptr<Table> table) {
+void RocksCatalog::Add(std::unique_ptr<Table> table) {
   WriterLock lock(&mutex_);
   next_id_ = table->id + 1;
   std::string name = table->info.name;
   tables_.emplace(std::move(name), std::move(table));
 }
 
-void Catalog::StageDrop(const Table& table, rocksdb::WriteBatch* batch) { batch->Delete(KeyOf(table.info.name)); }
+void RocksCatalog::StageDrop(const Table& table, rocksdb::WriteBatch* batch) { batch->Delete(KeyOf(table.info.name)); }
 
-void Catalog::Remove(const std::string& name) {
+void RocksCatalog::Remove(const std::string& name) {
   WriterLock lock(&mutex_);
   const auto found = tables_.find(name);
   dropped_.push_back(std::move(found->second));
   tables_.erase(found);
 }
 
-void Catalog::StageSafePoint(Timestamp ts, rocksdb::WriteBatch* batch) {
+void RocksCatalog::StageSafePoint(Timestamp ts, rocksdb::WriteBatch* batch) {
   std::string value;
   AppendFixed64(&value, ts.value());
   batch->Put(kSafePointKey, value);

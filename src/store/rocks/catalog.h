@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "percolator/store.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/store.h"
 #include "rocksdb/db.h"
 #include "rocksdb/write_batch.h"
-#include "src/base/mutex.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -34,7 +34,7 @@ struct Table {
   std::atomic<bool> dropped{false};
 };
 
-class Catalog {
+class RocksCatalog {
  public:
   absl::Status Load(rocksdb::DB* db);
 

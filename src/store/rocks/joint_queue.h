@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "percolator/oracle.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/oracle.h"
 
 namespace percolator {
 

@@ -28,7 +28,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/hash/hash.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 
 namespace percolator {
 

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "percolator/store.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/store.h"
 #include "src/base/strings.h"
 #include "src/store/rocks/cell_key.h"
 

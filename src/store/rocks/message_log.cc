@@ -5,7 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
 
 namespace percolator {
 namespace {

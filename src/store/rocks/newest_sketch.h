@@ -33,7 +33,7 @@
 #include <new>
 #include <optional>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "src/store/rocks/cell_key.h"
 
 namespace percolator {

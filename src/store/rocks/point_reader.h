@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "rocksdb/iterator.h"
 #include "src/store/rocks/cell_key.h"
 #include "src/store/rocks/iterator_pool.h"

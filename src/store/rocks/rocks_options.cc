@@ -37,7 +37,7 @@ class NearLastInsertion : public rocksdb::SliceTransform {
   bool InDomain(const rocksdb::Slice& key) const override { return key.size() > kTimestampBytes; }
 };
 
-rocksdb::ColumnFamilyOptions FamilyOptions(Family family, const RocksStoreOptions& options,
+rocksdb::ColumnFamilyOptions FamilyOptions(Family family, const RocksOptions& options,
                                            const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::ColumnFamilyOptions cf;
   const bool small = family == Family::kLock || family == Family::kNotify;
@@ -76,8 +76,7 @@ rocksdb::ColumnFamilyOptions FamilyOptions(Family family, const RocksStoreOption
 
 }  // namespace
 
-rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, const std::string& message_log_path,
-                                 rocksdb::Env* env) {
+rocksdb::DBOptions MakeDbOptions(const RocksOptions& options, const std::string& message_log_path, rocksdb::Env* env) {
   rocksdb::DBOptions db;
   db.env = env;
   db.create_if_missing = true;
@@ -103,7 +102,7 @@ rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, const std::st
   return db;
 }
 
-std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(const RocksStoreOptions& options) {
+std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(const RocksOptions& options) {
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
 #include "rocksdb/options.h"
@@ -14,12 +14,11 @@
 namespace percolator {
 
 // RocksDB's messages go to the file `message_log_path`.
-rocksdb::DBOptions MakeDbOptions(const RocksStoreOptions& options, const std::string& message_log_path,
-                                 rocksdb::Env* env);
+rocksdb::DBOptions MakeDbOptions(const RocksOptions& options, const std::string& message_log_path, rocksdb::Env* env);
 
 // The default column family, which holds the catalog, and then one for each Family, in the order of its
 // values.
-std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(const RocksStoreOptions& options);
+std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(const RocksOptions& options);
 
 }  // namespace percolator
 

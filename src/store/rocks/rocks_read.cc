@@ -132,7 +132,8 @@ absl::Status RocksStore::ReadRowAtSnapshot(std::string_view row_prefix, const Ro
   const ScanCursor::Range only_this_row = {std::string(row_prefix), PastRow(row_prefix)};
   ScanCursor::Budget budget;  // never needed: a cursor does not stop at the first row
   RowBytes bytes(read.selectors.size(), options_.limits);
-  for (const auto& cursor : OpenCursors(snapshot.snapshot(), read.selectors, only_this_row, &budget)) {
+  for (const auto& cursor :
+       OpenCursors(snapshot.snapshot(), read.selectors, only_this_row, /*reverse=*/false, &budget)) {
     if (!cursor->at_end()) cursor->TakeRow(&out->cells);
     if (!cursor->status().ok()) return cursor->status();
     if (absl::Status s = bytes.Count(out->cells); !s.ok()) return s;

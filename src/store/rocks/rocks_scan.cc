@@ -13,11 +13,14 @@ size_t BytesIn(const Row& row) {
   return bytes;
 }
 
-// The cursor in the first row of all; null: all are at their ends.
-ScanCursor* FirstInOrder(const std::vector<std::unique_ptr<ScanCursor>>& cursors) {
+// The cursor in the first row of all, or in the last one if `reverse`; null: all are at their ends.
+ScanCursor* FirstInOrder(const std::vector<std::unique_ptr<ScanCursor>>& cursors, bool reverse) {
   ScanCursor* first = nullptr;
   for (const auto& cursor : cursors) {
-    if (!cursor->at_end() && (first == nullptr || cursor->row_prefix() < first->row_prefix())) first = cursor.get();
+    if (cursor->at_end()) continue;
+    const bool before = first == nullptr || (reverse ? first->row_prefix() < cursor->row_prefix()
+                                                     : cursor->row_prefix() < first->row_prefix());
+    if (before) first = cursor.get();
   }
   return first;
 }
@@ -42,13 +45,13 @@ absl::StatusOr<bool> TakeRow(const std::string& row_prefix, const std::vector<st
 
 std::vector<std::unique_ptr<ScanCursor>> RocksStore::OpenCursors(const rocksdb::Snapshot* snapshot,
                                                                  const std::vector<Selector>& selectors,
-                                                                 const ScanCursor::Range& range,
+                                                                 const ScanCursor::Range& range, bool reverse,
                                                                  ScanCursor::Budget* budget) {
   std::vector<std::unique_ptr<ScanCursor>> cursors;
   cursors.reserve(selectors.size());
   for (const Selector& selector : selectors) {
     cursors.push_back(
-        std::make_unique<ScanCursor>(db_.get(), family(selector.family), snapshot, selector, range, budget));
+        std::make_unique<ScanCursor>(db_.get(), family(selector.family), snapshot, selector, range, reverse, budget));
   }
   return cursors;
 }
@@ -64,20 +67,21 @@ absl::StatusOr<ScanPage> RocksStore::Scan(const ScanRequest& request) {
                                                                           : TablePrefix(id + 1)};
   if (absl::Status s = WaitUntilOpen(range); !s.ok()) return s;  // T8
   rocksdb::ManagedSnapshot snapshot(db_.get());
-  ScanCursor::Budget budget{options_.limits.scan_work};
-  const auto cursors = OpenCursors(snapshot.snapshot(), request.selectors, range, &budget);
+  ScanCursor::Budget budget{options_.limits.max_scan_work};
+  const auto cursors = OpenCursors(snapshot.snapshot(), request.selectors, range, request.reverse, &budget);
 
   ScanPage page;
   size_t bytes = 0;
-  while (const ScanCursor* first = FirstInOrder(cursors)) {
+  while (const ScanCursor* first = FirstInOrder(cursors, request.reverse)) {
     Row row{first->row(), {}};
     const std::string row_prefix = first->row_prefix();
     const bool full =
-        page.rows.size() == request.row_limit || (!page.rows.empty() && bytes >= options_.limits.scan_bytes);
+        page.rows.size() == request.row_limit || (!page.rows.empty() && bytes >= options_.limits.max_scan_bytes);
     const absl::StatusOr<bool> taken = full ? false : TakeRow(row_prefix, cursors, options_.limits, &row);
     if (!taken.ok()) return taken.status();
     if (!*taken) {
       page.resume = std::move(row.key);
+      if (request.reverse) page.resume->push_back('\0');  // the rest has this row
       break;
     }
     bytes += BytesIn(row);

@@ -98,24 +98,24 @@ class RocksStore::Listener : public rocksdb::EventListener {
   RocksStore* const store_;
 };
 
-absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& dir, const RocksStoreOptions& options) {
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& dir, const RocksOptions& options) {
   return OpenRocksStoreWithEnv(dir, options, rocksdb::Env::Default());
 }
 
-absl::StatusOr<std::unique_ptr<Store>> OpenRocksStoreWithEnv(const std::string& dir, const RocksStoreOptions& options,
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksStoreWithEnv(const std::string& dir, const RocksOptions& options,
                                                              rocksdb::Env* env) {
   absl::StatusOr<std::unique_ptr<RocksStore>> store = RocksStore::Open(dir, options, env);
   if (!store.ok()) return store.status();
   return std::unique_ptr<Store>(std::move(*store));
 }
 
-absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& dir, const RocksStoreOptions& options,
+absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& dir, const RocksOptions& options,
                                                              rocksdb::Env* env) {
   // More than this does not fit into RocksDB's records.
   constexpr size_t kMostBytes = size_t{1} << 30;
-  if (options.limits.value_bytes > kMostBytes || options.limits.row_mutation_bytes > kMostBytes) {
-    return absl::InvalidArgumentError(StrCat("limits of ", options.limits.value_bytes, " bytes for a value and ",
-                                             options.limits.row_mutation_bytes, " for a row mutation: up to ",
+  if (options.limits.max_value_bytes > kMostBytes || options.limits.max_row_mutation_bytes > kMostBytes) {
+    return absl::InvalidArgumentError(StrCat("limits of ", options.limits.max_value_bytes, " bytes for a value and ",
+                                             options.limits.max_row_mutation_bytes, " for a row mutation: up to ",
                                              kMostBytes, " is possible"));
   }
   absl::StatusOr<std::unique_ptr<StoreFolder>> folder = StoreFolder::Open(dir, options.create_if_missing);
@@ -130,7 +130,7 @@ absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& 
   return store;
 }
 
-RocksStore::RocksStore(const RocksStoreOptions& options, std::unique_ptr<StoreFolder> folder)
+RocksStore::RocksStore(const RocksOptions& options, std::unique_ptr<StoreFolder> folder)
     : options_(options),
       folder_(std::move(folder)),
       versions_(options.version_cache_bytes),
@@ -196,7 +196,7 @@ absl::Status RocksStore::CreateTable(const TableInfo& info) {
   if (absl::Status s = ValidateTable(info, options_.limits); !s.ok()) return s;
   MutexLock lock(&admin_mutex_);
   if (catalog_.Find(info.name) != nullptr) return TableExists(info.name);
-  if (catalog_.size() >= options_.limits.tables) return TooManyTables(options_.limits);
+  if (catalog_.size() >= options_.limits.max_tables) return TooManyTables(options_.limits);
   if (catalog_.Full()) return absl::ResourceExhaustedError("every id for a table has been used");
   if (absl::Status s = MayWrite(); !s.ok()) return s;
   if (absl::Status s = space_->Take(info.schema.size()); !s.ok()) return s;
@@ -214,7 +214,7 @@ absl::Status RocksStore::DropTable(const std::string& name) {
   LatchTable::Guard guard(&latches_, LatchTable::EveryStripe());
   if (absl::Status s = MayWrite(); !s.ok()) return s;
   rocksdb::WriteBatch batch;
-  Catalog::StageDrop(**table, &batch);
+  RocksCatalog::StageDrop(**table, &batch);
   for (int i = 0; i < kFamilyCount; ++i) {
     batch.DeleteRange(family(static_cast<Family>(i)), TablePrefix((*table)->id), TablePrefix((*table)->id + 1));
   }
@@ -251,7 +251,7 @@ absl::Status RocksStore::RaiseSafePoint(Timestamp ts) {
   if (ts <= catalog_.safe_point()) return absl::OkStatus();
   if (absl::Status s = MayWrite(); !s.ok()) return s;
   rocksdb::WriteBatch batch;
-  Catalog::StageSafePoint(ts, &batch);
+  RocksCatalog::StageSafePoint(ts, &batch);
   if (absl::Status s = Write(&batch, /*sync=*/true); !s.ok()) return s;
   catalog_.SetSafePoint(ts);
   latches_.PassThrough();

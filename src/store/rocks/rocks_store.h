@@ -1,4 +1,4 @@
-// The store on RocksDB. Users open it with OpenRocksStore of percolator/store.h; this header is for its parts
+// The store on RocksDB. Users open it with OpenRocksStore of percolator/spi/store.h; this header is for its parts
 // and for tests that make its files fail.
 //
 //   rocks_store.cc    opening, closing, tables, and what happens when a write fails
@@ -28,11 +28,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "percolator/store.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/store.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
 #include "rocksdb/write_batch.h"
-#include "src/base/mutex.h"
 #include "src/store/rocks/catalog.h"
 #include "src/store/rocks/cell_key.h"
 #include "src/store/rocks/folder.h"
@@ -49,7 +49,7 @@ namespace percolator {
 
 class RocksStore : public Store {
  public:
-  static absl::StatusOr<std::unique_ptr<RocksStore>> Open(const std::string& dir, const RocksStoreOptions& options,
+  static absl::StatusOr<std::unique_ptr<RocksStore>> Open(const std::string& dir, const RocksOptions& options,
                                                           rocksdb::Env* env);
   ~RocksStore() override;
 
@@ -93,7 +93,7 @@ class RocksStore : public Store {
   struct Joint;  // a joint mutation on its way; rocks_together.cc
   using Joints = absl::InlinedVector<Joint*, 8>;
 
-  RocksStore(const RocksStoreOptions& options, std::unique_ptr<StoreFolder> folder);
+  RocksStore(const RocksOptions& options, std::unique_ptr<StoreFolder> folder);
 
   absl::Status OpenDatabase(rocksdb::Env* env);
   absl::Status LoadLocks();
@@ -119,7 +119,8 @@ class RocksStore : public Store {
   // rocks_scan.cc
   std::vector<std::unique_ptr<ScanCursor>> OpenCursors(const rocksdb::Snapshot* snapshot,
                                                        const std::vector<Selector>& selectors,
-                                                       const ScanCursor::Range& range, ScanCursor::Budget* budget);
+                                                       const ScanCursor::Range& range, bool reverse,
+                                                       ScanCursor::Budget* budget);
 
   // rocks_mutate.cc
   absl::Status AddEntry(const RowMutation& mutation, Entries* entries) const;
@@ -156,7 +157,7 @@ class RocksStore : public Store {
   absl::Status Write(rocksdb::WriteBatch* batch, bool sync);
 
   // Constant after Open.
-  const RocksStoreOptions options_;
+  const RocksOptions options_;
   std::unique_ptr<StoreFolder> folder_;
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
@@ -166,7 +167,7 @@ class RocksStore : public Store {
   // The last sequence number when the store was closed cleanly, 0 if it was not.
   uint64_t closed_at_ = 0;
 
-  Catalog catalog_;
+  RocksCatalog catalog_;
   LatchTable latches_;
   LockTable locks_;
   VersionCache versions_;
@@ -187,7 +188,7 @@ class RocksStore : public Store {
 
 // As OpenRocksStore, with all of RocksDB's file access going through `env`: for tests that make files fail.
 // `env` must outlive the store.
-absl::StatusOr<std::unique_ptr<Store>> OpenRocksStoreWithEnv(const std::string& dir, const RocksStoreOptions& options,
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksStoreWithEnv(const std::string& dir, const RocksOptions& options,
                                                              rocksdb::Env* env);
 
 }  // namespace percolator

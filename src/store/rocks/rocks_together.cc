@@ -27,7 +27,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "percolator/oracle.h"
+#include "percolator/spi/oracle.h"
 #include "src/base/strings.h"
 #include "src/store/rocks/rocks_store.h"
 #include "src/store/validate.h"

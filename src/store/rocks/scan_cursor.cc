@@ -12,9 +12,11 @@ constexpr int kStepsBeforeSeek = 8;
 
 std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-rocksdb::ReadOptions ScanOptions(const rocksdb::Snapshot* snapshot, const rocksdb::Slice* limit) {
+rocksdb::ReadOptions ScanOptions(const rocksdb::Snapshot* snapshot, const rocksdb::Slice* start,
+                                 const rocksdb::Slice* limit) {
   rocksdb::ReadOptions options;
   options.snapshot = snapshot;
+  options.iterate_lower_bound = start;
   options.iterate_upper_bound = limit;
   options.total_order_seek = true;        // over many cells, so no filter by cell
   options.ignore_range_deletions = true;  // see IteratorPool::Take
@@ -24,14 +26,21 @@ rocksdb::ReadOptions ScanOptions(const rocksdb::Snapshot* snapshot, const rocksd
 }  // namespace
 
 ScanCursor::ScanCursor(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, const rocksdb::Snapshot* snapshot,
-                       const Selector& selector, const Range& range, Budget* budget)
+                       const Selector& selector, const Range& range, bool reverse, Budget* budget)
     : selector_(selector),
-      limit_key_(range.limit_key),
-      limit_(limit_key_),
+      reverse_(reverse),
+      one_cell_(reverse && selector.column.has_value()),
+      range_(range),
+      start_(range_.start_key),
+      limit_(range_.limit_key),
       budget_(budget),
-      it_(db->NewIterator(ScanOptions(snapshot, &limit_), family)) {
-  if (selector_.range.empty() || range.start_key >= range.limit_key) return;
-  it_->Seek(range.start_key);
+      it_(db->NewIterator(ScanOptions(snapshot, reverse ? &start_ : nullptr, &limit_), family)) {
+  if (selector_.range.empty() || range_.start_key >= range_.limit_key) return;
+  if (reverse_) {
+    SettleBefore(range_.limit_key);
+    return;
+  }
+  it_->Seek(start_);
   Settle();
 }
 
@@ -44,14 +53,49 @@ void ScanCursor::TakeRow(std::vector<Cell>* out) {
     it_->Next();
     Settle();
   }
+  if (reverse_ && status_.ok()) SettleBefore(row_prefix);
 }
 
-// Moves forward to the first version that is selected, if the cursor is not on one already.
+// Moves to the last row before `limit_key` in which something is selected, and in it to the first version that is.
+void ScanCursor::SettleBefore(std::string limit_key) {
+  do {
+    if (!EnterRowBefore(limit_key)) return;
+    it_->Seek(one_cell_ ? SeekKeyBelow(CellPrefix(row_prefix_, *selector_.column), selector_.range.until)
+                        : row_prefix_);
+    Settle();
+    limit_key = row_prefix_;
+  } while (state_ == State::kEnd && status_.ok());  // the end is that of the row
+}
+
+// False: there is no row before `limit_key`, or no budget for it, or reading failed.
+bool ScanCursor::EnterRowBefore(const std::string& limit_key) {
+  state_ = State::kEnd;
+  it_->SeekForPrev(limit_key);  // no version has a key as short as this
+  if (!it_->Valid()) {
+    status_ = FromRocks(it_->status(), "scanning");
+    return false;
+  }
+  const std::string_view key = View(it_->key());
+  if (!Parse(key)) return false;
+  const bool first = row_prefix_.empty();
+  row_prefix_ = key.substr(0, key_.row_prefix_bytes);
+  cell_prefix_.clear();
+  if (!first && budget_->versions == 0) {
+    state_ = State::kStopped;
+    return false;
+  }
+  Spend();  // even if nothing in the row is looked at again
+  return true;
+}
+
+// Moves forward to the first version that is selected, if the cursor is not on one already. A reverse cursor that finds
+// none in the row is at its end then, until it is moved to the row before.
 void ScanCursor::Settle() {
   for (; it_->Valid(); Spend()) {
     const std::string_view key = View(it_->key());
     if (CellPrefixOf(key) != cell_prefix_ && !EnterCell(key)) return;
     if (selector_.column.has_value() && key_.column != *selector_.column) {
+      if (one_cell_) break;
       SkipTo(key_.column < *selector_.column
                  ? SeekKeyBelow(CellPrefix(row_prefix_, *selector_.column), selector_.range.until)
                  : PastRow(row_prefix_));
@@ -62,6 +106,7 @@ void ScanCursor::Settle() {
       SkipTo(SeekKeyBelow(cell_prefix_, selector_.range.until));
     } else if (ts < selector_.range.from ||
                (taken_ == selector_.newest && selector_.newest != Selector::kAllVersions)) {
+      if (one_cell_) break;
       SkipTo(PastCell(cell_prefix_));
     } else {
       state_ = State::kOnVersion;
@@ -72,22 +117,30 @@ void ScanCursor::Settle() {
   status_ = FromRocks(it_->status(), "scanning");
 }
 
-// False: the cursor can't go on, for lack of budget or because the key is corrupt.
+// False: the cursor can't go on, for lack of budget, because the key is corrupt, or, in reverse, because the row ends
+// here.
 bool ScanCursor::EnterCell(std::string_view key) {
   const bool first = row_prefix_.empty();
-  if (!ParseCellKey(key, &key_)) {
-    status_ = absl::DataLossError(
-        StrCat("the store has a key that can't be read: ", absl::BytesToHexString(std::string(key))));
-    state_ = State::kEnd;
-    return false;
-  }
+  if (!Parse(key)) return false;
   taken_ = 0;
   cell_prefix_ = CellPrefixOf(key);
   const std::string_view row_prefix = key.substr(0, key_.row_prefix_bytes);
   if (row_prefix == row_prefix_) return true;
+  if (reverse_) {
+    state_ = State::kEnd;
+    return false;
+  }
   row_prefix_ = row_prefix;
   if (first || budget_->versions > 0) return true;
   state_ = State::kStopped;
+  return false;
+}
+
+bool ScanCursor::Parse(std::string_view key) {
+  if (ParseCellKey(key, &key_)) return true;
+  status_ =
+      absl::DataLossError(StrCat("the store has a key that can't be read: ", absl::BytesToHexString(std::string(key))));
+  state_ = State::kEnd;
   return false;
 }
 

@@ -1,7 +1,10 @@
-// Walks what one selector selects of a range of rows, in key order.
+// Walks what one selector selects of a range of rows, in key order or, row by row, in reverse.
 //
 // A scan has one cursor per selector, all on one snapshot, and merges them row by row. The cursor steps over
 // versions and columns that are not selected, by Next while they are few and by Seek when they are many.
+//
+// A reverse cursor seeks the last version before the row it is in, which tells which row comes next, then seeks the
+// beginning of that row and reads it forwards like any other. So a row costs it two seeks.
 
 #ifndef PERCOLATOR_STORE_ROCKS_SCAN_CURSOR_H_
 #define PERCOLATOR_STORE_ROCKS_SCAN_CURSOR_H_
@@ -13,7 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "rocksdb/db.h"
 #include "src/store/rocks/cell_key.h"
 
@@ -31,7 +34,7 @@ class ScanCursor {
   };
 
   ScanCursor(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, const rocksdb::Snapshot* snapshot,
-             const Selector& selector, const Range& range, Budget* budget);
+             const Selector& selector, const Range& range, bool reverse, Budget* budget);
   ScanCursor(const ScanCursor&) = delete;
   ScanCursor& operator=(const ScanCursor&) = delete;
 
@@ -53,12 +56,19 @@ class ScanCursor {
   enum class State { kOnVersion, kStopped, kEnd };
 
   void Settle();
+  void SettleBefore(std::string limit_key);
+  bool EnterRowBefore(const std::string& limit_key);
   bool EnterCell(std::string_view key);
+  bool Parse(std::string_view key);
   void Spend();
   void SkipTo(const std::string& target);
 
   const Selector selector_;
-  const std::string limit_key_;
+  const bool reverse_;
+  // Of a row at most one cell is wanted, and it was sought: a row ends with it.
+  const bool one_cell_;
+  const Range range_;
+  const rocksdb::Slice start_;
   const rocksdb::Slice limit_;
   Budget* const budget_;
   const std::unique_ptr<rocksdb::Iterator> it_;

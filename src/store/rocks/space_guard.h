@@ -19,7 +19,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "percolator/store.h"
+#include "percolator/spi/store.h"
 #include "rocksdb/file_system.h"
 
 namespace percolator {

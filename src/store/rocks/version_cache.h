@@ -23,8 +23,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
-#include "percolator/store.h"
-#include "src/base/mutex.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/store.h"
 #include "src/store/rocks/cell_key.h"
 
 namespace percolator {

@@ -1,12 +1,12 @@
 // Mutex, SharedMutex and CondVar: the standard ones, annotated for clang's thread-safety analysis. Code that also runs in
-// the simulator waits with the WaitQueue of src/base/runtime.h instead of a CondVar.
+// the simulator waits with the WaitQueue of percolator/spi/runtime.h instead of a CondVar.
 //
-// Why not absl::Mutex: ThreadSanitizer follows a lock only where it is compiled with it, or intercepts it.
-// Debian's Abseil is not, so every absl::Mutex would look like no lock at all. The standard mutex is
-// pthread's, which it intercepts.
+// Why not absl::Mutex: ThreadSanitizer follows a lock only if the lock was compiled with it or is one that it intercepts.
+// Debian's Abseil is not compiled with it, so an absl::Mutex would look like no lock at all. std::mutex is pthread's, which
+// it intercepts.
 
-#ifndef PERCOLATOR_BASE_MUTEX_H_
-#define PERCOLATOR_BASE_MUTEX_H_
+#ifndef PERCOLATOR_SPI_MUTEX_H_
+#define PERCOLATOR_SPI_MUTEX_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -30,13 +30,13 @@ class ABSL_LOCKABLE Mutex {
 
 class CondVar {
  public:
-  // Releases the mutex, waits to be notified (or for no reason at all), takes the mutex again.
+  // Releases the mutex, waits, and takes the mutex again. May return without having been notified.
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     condition_.wait(lock);
     lock.release();
   }
-  // The same, for this long at most.
+  // Same, but waits at most this long.
   void WaitFor(Mutex* mutex, std::chrono::microseconds at_most) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     condition_.wait_for(lock, at_most);
@@ -95,4 +95,4 @@ class ABSL_SCOPED_LOCKABLE WriterLock {
 
 }  // namespace percolator
 
-#endif  // PERCOLATOR_BASE_MUTEX_H_
+#endif  // PERCOLATOR_SPI_MUTEX_H_

@@ -1,0 +1,19 @@
+// A part of a cluster that uses another one.
+
+#ifndef PERCOLATOR_CLUSTER_KEEPING_H_
+#define PERCOLATOR_CLUSTER_KEEPING_H_
+
+#include <memory>
+#include <utility>
+
+namespace percolator {
+
+// Returns `part`, which keeps `used` alive. So a caller of OpenParts may replace a part that another one uses.
+template <typename T, typename Used>
+std::shared_ptr<T> Keeping(std::unique_ptr<T> part, std::shared_ptr<Used> used) {
+  return std::shared_ptr<T>(part.release(), [used = std::move(used)](T* p) { delete p; });
+}
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_CLUSTER_KEEPING_H_

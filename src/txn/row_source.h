@@ -1,0 +1,23 @@
+// RowSource: where a RowScan (percolator/transaction.h) gets its rows from.
+
+#ifndef PERCOLATOR_TXN_ROW_SOURCE_H_
+#define PERCOLATOR_TXN_ROW_SOURCE_H_
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "percolator/transaction.h"
+
+namespace percolator::internal {
+
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+
+  // Returns the next row or an error, or nullopt at the end. The end follows an error.
+  virtual std::optional<absl::StatusOr<ScannedRow>> Next() = 0;
+};
+
+}  // namespace percolator::internal
+
+#endif  // PERCOLATOR_TXN_ROW_SOURCE_H_
