@@ -48,10 +48,8 @@ constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kMemory = 1000 * kMiB;
 constexpr size_t kKept = 250 * kMiB;  // more than before an attack, after it: caches, and the buffers of the store
 constexpr std::chrono::seconds kLongestWait(5);
-// What an attack may take from the rate of the good client, compared with right before it: usually half of what is allowed
-// here. Of attacks that send as many bytes as they can: the server has to receive them, on the same two cores.
+// The factor by which an attack may slow the good client down, compared with right before it: twice what is usual.
 constexpr double kSlower = 6;
-constexpr double kMuchSlower = 15;
 constexpr int kTries = 3;  // something else may run beside one of them
 constexpr std::chrono::milliseconds kBaseline(700);
 constexpr std::chrono::milliseconds kAttack(1500);
@@ -340,10 +338,10 @@ class AttackTest : public ::testing::Test {
   void ForgetPeak() const { std::ofstream(StrCat("/proc/", server_->pid(), "/clear_refs")) << "5"; }
 
   // Runs attacks together for a while, and checks what the server and the good client make of it.
-  void Expect(const std::string& name, const std::vector<std::string>& attacks, double slower = kSlower) {
+  void Expect(const std::string& name, const std::vector<std::string>& attacks) {
     double kept = Attack(name, attacks);
-    for (int tries = 1; kept < 1 / slower && !kSanitized && tries < kTries; ++tries) kept = Attack(name, attacks);
-    EXPECT_TRUE(kept >= 1 / slower || kSanitized) << name << ": the good client kept only " << kept << " of its rate";
+    for (int tries = 1; kept < 1 / kSlower && !kSanitized && tries < kTries; ++tries) kept = Attack(name, attacks);
+    EXPECT_TRUE(kept >= 1 / kSlower || kSanitized) << name << ": the good client kept only " << kept << " of its rate";
   }
 
   // Returns which part of its rate the good client kept. Everything else must hold each time.
@@ -385,7 +383,7 @@ class AttackTest : public ::testing::Test {
 
 TEST_F(AttackTest, AServerSurvivesEachAttackAndAllTogether) {
   Expect("idle connections", {"idle"});
-  Expect("empty messages", {"empties", "empties", "empties"}, kMuchSlower);
+  Expect("empty messages", {"empties", "empties", "empties"});
   Expect("empty messages for the oracle", {"oracle"});
   Expect("compressed requests", {"packed", "packed"});
   Expect("filters that multiply", {"filters", "filters"});
@@ -393,8 +391,7 @@ TEST_F(AttackTest, AServerSurvivesEachAttackAndAllTogether) {
   Expect("unread streams", {"unread"});
   Expect("large schemas", {"schemas", "schemas"});
   Expect("half requests", {"half"});
-  Expect("all together", {"idle", "empties", "packed", "filters", "selectors", "unread", "schemas", "half"},
-         kMuchSlower);
+  Expect("all together", {"idle", "empties", "packed", "filters", "selectors", "unread", "schemas", "half"});
   EXPECT_THAT(Open(), IsOk());
 }
 

@@ -10,12 +10,16 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 #include "src/base/strings.h"
 
 namespace percolator {
 namespace {
+
+constexpr Duration kRefusalDelayPerMiB = std::chrono::milliseconds(20);
+constexpr Duration kMaxRefusalDelay = std::chrono::seconds(1);
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
@@ -224,10 +228,10 @@ RequestMemory::Share RequestMemory::TakeOf(grpc_call* call) {
   return found == arrived_.end() ? Share() : std::move(found->second.share);
 }
 
-grpc::Status RequestMemory::RefusalOf(grpc_call* call) {
+RequestMemory::Refusal RequestMemory::RefusalOf(grpc_call* call) {
   const MutexLock lock(&mutex_);
   const auto found = arrived_.find(call);
-  return found == arrived_.end() ? grpc::Status::CANCELLED : found->second.refusal;
+  return found == arrived_.end() ? Refusal{grpc::Status::CANCELLED} : found->second.refusal;
 }
 
 // --- LimitedHandler
@@ -253,15 +257,16 @@ void* LimitedHandler::Deserialize(grpc_call* call, grpc_byte_buffer* bytes, grpc
   if (size < kSmallRequest) return handle_->Deserialize(call, bytes, status, handler_data);
   NoteLargeUse(size);
   RequestMemory::Arrived arrived;
-  arrived.refusal = ToGrpc(Check(bytes, &arrived.share));
-  if (arrived.refusal.ok()) {
+  arrived.refusal = {ToGrpc(Check(bytes, &arrived.share)),
+                     std::min(kMaxRefusalDelay, kRefusalDelayPerMiB * static_cast<int64_t>(size >> 20))};
+  if (arrived.refusal.status.ok()) {
     memory_->Add(call, std::move(arrived));
     return handle_->Deserialize(call, bytes, status, handler_data);
   }
   grpc_byte_buffer_destroy(bytes);
   grpc_byte_buffer* const nothing = grpc_raw_byte_buffer_create(nullptr, 0);
   void* const request = refuse_->Deserialize(call, nothing, status, handler_data);
-  *status = arrived.refusal;
+  *status = arrived.refusal.status;
   memory_->Add(call, std::move(arrived));
   return request;
 }

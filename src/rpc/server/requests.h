@@ -10,6 +10,8 @@
 
 #include <google/protobuf/message.h>
 #include <grpc/byte_buffer.h>
+#include <grpc/support/time.h>
+#include <grpcpp/alarm.h>
 #include <grpcpp/impl/codegen/server_callback_handlers.h>
 #include <grpcpp/impl/rpc_service_method.h>
 #include <grpcpp/server_context.h>
@@ -26,6 +28,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "percolator/spi/mutex.h"
+#include "percolator/types.h"
 #include "src/rpc/status.h"
 
 namespace percolator {
@@ -76,8 +79,13 @@ class RequestMemory {
   // The share of a request that a method of a service is called with: the method takes it over and keeps it as long as the
   // request. If it does not, the share ends when the method returns.
   Share TakeOf(grpc_call* call);
-  // The status with which a request is refused.
-  grpc::Status RefusalOf(grpc_call* call);
+  // How a request is refused: the later, the larger it was. A client that goes on to send large requests that are refused would
+  // otherwise keep the server busy with receiving them.
+  struct Refusal {
+    grpc::Status status;
+    Duration delay{0};
+  };
+  Refusal RefusalOf(grpc_call* call);
 
  private:
   friend class LimitedHandler;
@@ -85,7 +93,7 @@ class RequestMemory {
   // A request between its check and the method that takes it over.
   struct Arrived {
     Share share;
-    grpc::Status refusal;
+    Refusal refusal;
     uint64_t number = 0;  // of this alone: calls follow each other at the same address
   };
 
@@ -101,6 +109,19 @@ class RequestMemory {
   uint64_t numbers_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<grpc_call*, Arrived> arrived_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Finishes a call after a while.
+template <typename Reactor>
+void FinishAfter(const RequestMemory::Refusal& refusal, Reactor* reactor) {
+  if (refusal.delay == Duration(0)) return reactor->Finish(refusal.status);
+  auto* const alarm = new grpc::Alarm;
+  const gpr_timespec when =
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_micros(refusal.delay.count(), GPR_TIMESPAN));
+  alarm->Set(when, [alarm, reactor, status = refusal.status](bool) {
+    reactor->Finish(status);
+    delete alarm;
+  });
+}
 
 // A handler of a method that looks at requests before another one parses them.
 class LimitedHandler final : public grpc::internal::MethodHandler {
@@ -146,7 +167,7 @@ class LimitedService : public Base {
                    }),
                    std::make_unique<Handler>([memory](grpc::CallbackServerContext* context, const Request*, Response*) {
                      grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-                     reactor->Finish(memory->RefusalOf(context->c_call()));
+                     FinishAfter(memory->RefusalOf(context->c_call()), reactor);
                      return reactor;
                    })));
   }
@@ -158,7 +179,7 @@ class LimitedService : public Base {
     using Handler = grpc::internal::CallbackServerStreamingHandler<Request, Response>;
     class Refused final : public grpc::ServerWriteReactor<Response> {
      public:
-      explicit Refused(const grpc::Status& status) { this->Finish(status); }
+      explicit Refused(const RequestMemory::Refusal& refusal) { FinishAfter(refusal, this); }
       void OnDone() override { delete this; }
     };
     this->MarkMethodCallback(
