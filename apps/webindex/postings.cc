@@ -39,7 +39,7 @@ uint32_t AddTerms(std::string_view text, void (*add_one)(Posting*), Postings* po
 absl::Status AddAnchors(const ReadView& view, const Choice& choice, Postings* postings) {
   const std::vector<std::string> members(choice.members().begin(), choice.members().end());
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<AnchorWords>> words,
-                              AnchorWordsQueue().Get(view, members));
+                              AnchorWordsQueue().GetMany(view, members));
   std::map<std::string, int64_t> counts;
   for (const std::optional<AnchorWords>& of_member : words) {
     if (!of_member.has_value()) continue;

@@ -44,27 +44,6 @@
 
 namespace percolator {
 
-namespace internal {
-
-// What Transact returns for a function that returns R: Status for void and Status, StatusOr<T> for StatusOr<T>.
-template <typename R>
-struct TransactResult {
-  static_assert(sizeof(R) == 0, "a transaction function returns void, absl::Status or absl::StatusOr<T>");
-};
-template <>
-struct TransactResult<void> {
-  using Type = absl::Status;
-};
-template <>
-struct TransactResult<absl::Status> {
-  using Type = absl::Status;
-};
-template <typename T>
-struct TransactResult<absl::StatusOr<T>> {
-  using Type = absl::StatusOr<T>;
-};
-}  // namespace internal
-
 // Counters since this process opened the cluster.
 struct ClusterMetrics {
   uint64_t commits = 0;
@@ -114,8 +93,7 @@ class Cluster {
   // Returns Aborted if conflicts persisted for max_attempts or until the timeout, and Unknown if the outcome of a commit
   // could not be determined. Then `fn` is not run again, and Resolve(*GetUnknownCommit(status)) settles the question.
   template <std::invocable<ReadWrite&> Fn>
-  auto Transact(Fn&& fn, const TransactionOptions& options = {}, CommitResult* result = nullptr) const ->
-      typename internal::TransactResult<std::invoke_result_t<Fn&, ReadWrite&>>::Type;
+  auto Transact(Fn&& fn, const TransactionOptions& options = {}, CommitResult* result = nullptr) const;
 
   // Returns a snapshot of everything committed before the call.
   absl::StatusOr<Snapshot> GetSnapshot() const;
@@ -154,23 +132,31 @@ class Cluster {
 
 // Implementation details follow.
 
+namespace internal {
+
+template <typename R>
+inline constexpr bool kIsStatusOr = false;
+template <typename T>
+inline constexpr bool kIsStatusOr<absl::StatusOr<T>> = true;
+
+}  // namespace internal
+
 template <std::invocable<ReadWrite&> Fn>
-auto Cluster::Transact(Fn&& fn, const TransactionOptions& options, CommitResult* result) const ->
-    typename internal::TransactResult<std::invoke_result_t<Fn&, ReadWrite&>>::Type {
+auto Cluster::Transact(Fn&& fn, const TransactionOptions& options, CommitResult* result) const {
   using R = std::invoke_result_t<Fn&, ReadWrite&>;
   if constexpr (std::is_void_v<R>) {
-    return Run([&](ReadWrite& t) { return fn(t), absl::OkStatus(); }, options, result);
+    return Run([&](ReadWrite& t) { return fn(t), internal::FirstReadError(t); }, options, result);
   } else if constexpr (std::same_as<R, absl::Status>) {
-    return Run(fn, options, result);
+    return Run([&](ReadWrite& t) { return fn(t); }, options, result);
   } else {
+    static_assert(internal::kIsStatusOr<R>, "a transaction function returns void, absl::Status or absl::StatusOr<T>");
     std::optional<R> value;  // of the last attempt
     const auto attempt = [&](ReadWrite& t) {
       value.reset();
       return value.emplace(fn(t)).status();
     };
     absl::Status status = Run(attempt, options, result);
-    if (!status.ok()) return status;
-    return *std::move(value);
+    return status.ok() ? *std::move(value) : R(std::move(status));
   }
 }
 

@@ -52,11 +52,25 @@ concept Number =
     std::is_arithmetic_v<T> && !std::same_as<T, char> && !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
     !std::same_as<T, char16_t> && !std::same_as<T, char32_t> && !std::same_as<T, long double>;
 
+// Takes a T from a number of the same kind: not a bool from a pointer, nor an integer from a fraction.
+template <typename T>
+class NumberParam {
+ public:
+  template <Number U>
+  requires(std::same_as<T, bool> == std::same_as<U, bool> &&
+           (std::floating_point<T> || !std::floating_point<U>)) constexpr NumberParam(U value)
+      : value_(static_cast<T>(value)) {}           // NOLINT(google-explicit-constructor)
+  constexpr operator T() const { return value_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  T value_;
+};
+
 }  // namespace internal
 
 template <internal::Number T>
 struct Codec<T> {
-  using Param = T;
+  using Param = internal::NumberParam<T>;
   static std::string Encode(T value) {
     char text[64];
     return std::string(text, std::to_chars(text, text + sizeof(text), static_cast<Number>(value)).ptr);
@@ -75,24 +89,27 @@ struct Codec<T> {
   using Number = std::conditional_t<std::is_floating_point_v<T>, T, Integer>;
 };
 
-// Any protobuf message. Recognized by its methods, so that this header does not include protobuf.
+// Any protobuf message. Recognized by its methods, so that this header does not include protobuf. A message without its
+// required fields is read as it was written.
 template <typename T>
 requires requires(const T& in, T& out, const void* bytes, int size) {
   { in.SerializeAsString() } -> std::same_as<std::string>;
-  { out.ParseFromArray(bytes, size) } -> std::same_as<bool>;
+  { out.ParsePartialFromArray(bytes, size) } -> std::same_as<bool>;
 }
 struct Codec<T> {
   using Param = const T&;
   static std::string Encode(const T& message) { return message.SerializeAsString(); }
   static std::optional<T> Decode(std::string_view bytes) {
     T message;
-    if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return std::nullopt;
+    if (!message.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) return std::nullopt;
     return message;
   }
 };
 
 namespace internal {
 
+// Not constexpr, so that the compiler names it if it is called.
+void ATableNameMustMatchLettersDigitsUnderscoreDashUpTo64();
 // Checks a table's name when the program is compiled.
 consteval std::string_view TableName(std::string_view name) {
   bool valid = !name.empty() && name.size() <= 64;
@@ -100,7 +117,7 @@ consteval std::string_view TableName(std::string_view name) {
     valid =
         valid && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-');
   }
-  if (!valid) throw "a table name is [A-Za-z0-9_-]{1,64}";
+  if (!valid) ATableNameMustMatchLettersDigitsUnderscoreDashUpTo64();
   return name;
 }
 

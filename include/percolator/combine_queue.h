@@ -62,7 +62,8 @@ class RawCombineQueue {
  public:
   using Combine = std::function<absl::StatusOr<std::string>(std::string_view a, std::string_view b)>;
 
-  RawCombineQueue(std::string table, Combine combine, std::string neutral, const CombineQueueOptions& options);
+  RawCombineQueue(std::string table, Combine combine, std::optional<std::string> neutral,
+                  const CombineQueueOptions& options);
   RawCombineQueue(const RawCombineQueue&) = default;  // a move copies
   RawCombineQueue& operator=(const RawCombineQueue&) = default;
 
@@ -94,8 +95,12 @@ class CombineQueue {
   // Combines two deltas, or a value and a delta.
   using Combine = std::function<absl::StatusOr<T>(const T& a, const T& b)>;
 
-  // A value that becomes equal to T() is deleted, so combining with T() must change nothing.
+  // Combining with `neutral` must change nothing. A value that becomes equal to it is deleted. Without a neutral value, as for a
+  // minimum, values are never deleted.
   CombineQueue(std::string table, Combine combine, const CombineQueueOptions& options = {})
+      : CombineQueue(std::move(table), std::move(combine), std::optional<T>(T()), options) {}
+  CombineQueue(std::string table, Combine combine, const std::optional<T>& neutral,
+               const CombineQueueOptions& options = {})
       : raw_(
             std::move(table),
             [combine = std::move(combine)](std::string_view a, std::string_view b) -> absl::StatusOr<std::string> {
@@ -108,7 +113,7 @@ class CombineQueue {
               if (!both.ok()) return std::move(both).status();
               return C::Encode(*both);
             },
-            C::Encode(T()), options) {}
+            neutral.has_value() ? std::optional<std::string>(C::Encode(*neutral)) : std::nullopt, options) {}
 
   // Creates the table unless it exists.
   absl::Status EnsureTable(const Cluster& cluster) const { return raw_.EnsureTable(cluster); }
@@ -119,8 +124,8 @@ class CombineQueue {
     raw_.Observe(worker, std::move(name), std::move(fn), options);
   }
 
-  // Add deltas if the transaction commits. Adding many in one call takes fewer requests. An error is kept by the
-  // transaction, like that of a write.
+  // Add deltas if the transaction commits. Adding many in one call takes fewer requests. An error fails the transaction, as that of
+  // a write does.
   void Add(ReadWrite& t, std::string_view key, typename C::Param delta) const {
     raw_.Add(t, {{std::string(key), C::Encode(delta)}});
   }
@@ -135,7 +140,8 @@ class CombineQueue {
     return Decode(raw_.Get(view, key));
   }
   // Returns the folded values of many keys, in their order.
-  absl::StatusOr<std::vector<std::optional<T>>> Get(const ReadView& view, absl::Span<const std::string> keys) const {
+  absl::StatusOr<std::vector<std::optional<T>>> GetMany(const ReadView& view,
+                                                        absl::Span<const std::string> keys) const {
     absl::StatusOr<std::vector<std::optional<std::string>>> bytes = raw_.Get(view, keys);
     if (!bytes.ok()) return std::move(bytes).status();
     std::vector<std::optional<T>> values;

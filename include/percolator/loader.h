@@ -91,7 +91,7 @@ class Loader {
     if constexpr (std::is_same_v<Fn, Function> || !std::is_void_v<std::invoke_result_t<Fn&, ReadWrite&>>) {
       Push(std::move(load));
     } else {
-      Push([load = std::move(load)](ReadWrite& t) mutable { return load(t), absl::OkStatus(); });
+      Push([load = std::move(load)](ReadWrite& t) mutable { return load(t), internal::FirstReadError(t); });
     }
   }
   // Waits until every added function has ended. Returns the first error. A function that had not begun when the cluster was

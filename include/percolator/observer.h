@@ -67,7 +67,7 @@ concept TakesRow = !TakesNotification<Fn> && std::is_invocable_v<Fn&, ReadWrite&
 //     absl::Status(ReadWrite& t, const Notification& notification)
 //     absl::Status(ReadWrite& t, const std::string& row)
 //
-// or the same with void instead of absl::Status. If it returns OK or void, its writes are committed. Aborted: it runs again.
+// or the same with void instead of absl::Status, which fails with the first error of its reads. If it returns OK or void, its writes are committed. Aborted: it runs again.
 // Unavailable and DeadlineExceeded: it runs again after a delay, indefinitely. Any other error: it runs again after a delay,
 // and after ObserverOptions::max_attempts errors the notification is quarantined.
 class ObserverFunction {
@@ -76,25 +76,36 @@ class ObserverFunction {
   ObserverFunction(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): like std::function
   template <internal::TakesNotification Fn>
   ObserverFunction(Fn fn)  // NOLINT(google-explicit-constructor)
-      : run_([fn = std::move(fn)](ReadWrite& t, const Notification& n) mutable { return Call(fn, t, n); }) {}
+      : run_(IsEmpty(fn) ? nullptr
+                         : Run([fn](ReadWrite& t, const Notification& n) mutable { return Call(fn, t, n); })) {}
   template <internal::TakesRow Fn>
   ObserverFunction(Fn fn)  // NOLINT(google-explicit-constructor)
-      : run_([fn = std::move(fn)](ReadWrite& t, const Notification& n) mutable { return Call(fn, t, n.cell.row); }) {}
+      : run_(IsEmpty(fn) ? nullptr
+                         : Run([fn](ReadWrite& t, const Notification& n) mutable { return Call(fn, t, n.cell.row); })) {
+  }
 
   absl::Status operator()(ReadWrite& t, const Notification& n) const { return run_(t, n); }
   friend bool operator==(const ObserverFunction& f, std::nullptr_t) { return f.run_ == nullptr; }
 
  private:
+  using Run = std::function<absl::Status(ReadWrite& t, const Notification& n)>;
+
+  // Returns whether `fn` is a null pointer or an empty std::function.
+  template <typename Fn>
+  static bool IsEmpty(const Fn& fn) {
+    if constexpr (std::is_pointer_v<Fn> || requires { fn.target_type(); }) return fn == nullptr;
+    return false;
+  }
   template <typename Fn, typename Arg>
   static absl::Status Call(Fn& fn, ReadWrite& t, const Arg& arg) {
     if constexpr (std::is_void_v<std::invoke_result_t<Fn&, ReadWrite&, const Arg&>>) {
-      return fn(t, arg), absl::OkStatus();
+      return fn(t, arg), internal::FirstReadError(t);
     } else {
       return fn(t, arg);
     }
   }
 
-  std::function<absl::Status(ReadWrite& t, const Notification& n)> run_;
+  Run run_;
 };
 
 struct ObserverOptions {

@@ -9,6 +9,7 @@
 //   kOutOfRange          the snapshot is too old: garbage collection may have removed what it would read
 //   kInvalidArgument     a limit was exceeded or a name is malformed: fix the call
 //   kNotFound            the table does not exist
+//   kUnimplemented       the server does not support the call, as an old one does not support reverse scans
 //   kAlreadyExists       a table of that name exists
 //   kCancelled           garbage collection was stopped because the cluster is being closed
 //   kFailedPrecondition  misuse, a closed cluster, or a component that has stopped: do not retry until that is fixed

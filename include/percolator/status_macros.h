@@ -9,13 +9,8 @@
 #include "absl/status/statusor.h"
 
 // Evaluates `expr`, an absl::Status, and returns it from the enclosing function unless it is OK.
-#define PERCOLATOR_RETURN_IF_ERROR(expr)                                              \
-  switch (0) /* so that a braceless `if` before the macro does not take its `else` */ \
-  case 0:                                                                             \
-  default:                                                                            \
-    if (absl::Status percolator_status = (expr); percolator_status.ok()) [[likely]] { \
-    } else /* NOLINT(readability-else-after-return) */                                \
-      return percolator_status
+#define PERCOLATOR_RETURN_IF_ERROR(expr) \
+  PERCOLATOR_INTERNAL_RETURN_(PERCOLATOR_INTERNAL_CAT_(percolator_status_, __COUNTER__), expr)
 
 // Evaluates `expr`, an absl::StatusOr, and assigns its value to `lhs`, which may declare a variable. On an error, returns
 // the status from the enclosing function. Enclose structured bindings in parentheses:
@@ -26,6 +21,15 @@
   PERCOLATOR_INTERNAL_ASSIGN_(PERCOLATOR_INTERNAL_CAT_(percolator_or_, __COUNTER__), lhs, expr)
 
 // Implementation details follow.
+
+// The switch is there so that a braceless `if` before the macro does not take its `else`.
+#define PERCOLATOR_INTERNAL_RETURN_(status, expr)                 \
+  switch (0)                                                      \
+  case 0:                                                         \
+  default:                                                        \
+    if (absl::Status status = (expr); (status).ok()) [[likely]] { \
+    } else /* NOLINT(readability-else-after-return) */            \
+      return status
 
 // NOLINTBEGIN(bugprone-macro-parentheses): `result` is a name
 #define PERCOLATOR_INTERNAL_ASSIGN_(result, lhs, expr) \

@@ -103,14 +103,15 @@ class RowScan {
   RowScan& operator=(const RowScan&) = delete;
   ~RowScan();
 
-  // Reads the first row. Call it once.
-  Iterator begin();
+  // Reads the first row.
+  Iterator begin() &;
   std::default_sentinel_t end() const { return {}; }
 
  private:
   void Next();
 
   std::unique_ptr<internal::RowSource> source_;
+  bool begun_ = false;
   std::optional<absl::StatusOr<ScannedRow>> current_;  // absent: at the end
 };
 
@@ -149,7 +150,7 @@ class ReadView {
   absl::StatusOr<std::vector<std::optional<std::string>>> GetCells(absl::Span<const CellView> cells) const;
   absl::StatusOr<std::vector<std::optional<std::string>>> GetCells(absl::Span<const CellName> cells) const;
 
-  // Scans a table, or the rows of a table that have a value in `column`.
+  // Scans a table, or the rows of a table that have a value in `column`; then `columns` and `keys_only` have no effect.
   RowScan Scan(std::string_view table, ScanOptions options = {}) const;
   template <typename T, typename C>
   ColumnScan<T, C> Scan(const Column<T, C>& column, ScanOptions options = {}) const;
@@ -180,8 +181,9 @@ class Snapshot final : public ReadView {
 
 // Reads return this transaction's own earlier writes. Used by one thread at a time, const methods included.
 //
-// Writes are buffered until the commit and return nothing. A write can only fail because of the call itself: an exceeded
-// limit, a malformed name, a missing table, a notify-only column. The first such error is kept: it makes all later reads and
+// Writes are buffered until the commit and return nothing. A write fails because of the call itself: an exceeded limit, a
+// malformed name, a missing table, a notify-only column; or because the list of tables, which the first write to a table
+// reads, cannot be read for as long as a call may take. The first such error is kept: it makes all later reads and
 // the commit fail with that error, and later writes have no effect.
 class ReadWrite : public ReadView {
  public:
@@ -190,7 +192,11 @@ class ReadWrite : public ReadView {
 
   template <typename T, typename C>
   void Set(const Column<T, C>& column, std::string_view row, std::type_identity_t<typename Column<T, C>::Param> value) {
-    Set(column.At(row), C::Encode(value));
+    if constexpr (std::is_same_v<C, Codec<std::string>>) {
+      Set(column.At(row), value);  // without a copy
+    } else {
+      Set(column.At(row), C::Encode(value));
+    }
   }
   void Set(CellView cell, std::string_view value);
 
@@ -255,6 +261,39 @@ class Transaction final : public ReadWrite {
 
 // Implementation details follow.
 
+namespace internal {
+
+// Returns the first error of a read or a scan of a transaction.
+absl::Status FirstReadError(const ReadWrite& t);
+// Keeps the error of a read for FirstReadError, and returns it.
+absl::Status NoteReadError(const ReadView& view, absl::Status status);
+
+// `bytes`: a std::optional of a string, which is moved if it is the value, or of a view.
+template <typename T, typename C, typename Bytes>
+absl::StatusOr<std::optional<T>> DecodeCell(const Column<T, C>& column, std::string_view row, Bytes bytes) {
+  if constexpr (std::is_same_v<C, Codec<std::string>> && std::is_same_v<Bytes, std::optional<std::string>>)
+    return bytes;
+  if (!bytes.has_value()) return std::optional<T>();
+  absl::StatusOr<T> value = column.Decode(row, *bytes);
+  if (!value.ok()) return std::move(value).status();
+  return std::optional<T>(*std::move(value));
+}
+
+// Decodes one of the columns of GetColumns. Returns whether it could.
+template <typename T, typename C>
+bool DecodeColumn(const Column<T, C>& column, std::string_view row, std::optional<std::string>&& bytes,
+                  std::optional<T>* value, absl::Status* status) {
+  absl::StatusOr<std::optional<T>> decoded = DecodeCell(column, row, std::move(bytes));
+  if (decoded.ok()) {
+    *value = *std::move(decoded);
+  } else {
+    *status = std::move(decoded).status();
+  }
+  return status->ok();
+}
+
+}  // namespace internal
+
 template <typename T, typename C>
 class ColumnScan {
  public:
@@ -288,7 +327,7 @@ class ColumnScan {
   ColumnScan(const ColumnScan&) = delete;
   ColumnScan& operator=(const ColumnScan&) = delete;
 
-  Iterator begin() { return Iterator(this, rows_.begin()); }
+  Iterator begin() & { return Iterator(this, rows_.begin()); }  // call it once
   std::default_sentinel_t end() const { return {}; }
 
  private:
@@ -299,9 +338,10 @@ class ColumnScan {
   }
   absl::StatusOr<Entry<T>> Decode(absl::StatusOr<ScannedRow>& row) const {
     if (!row.ok()) return row.status();
-    absl::StatusOr<T> value = column_.Decode(row->key, row->columns.front().value);
-    if (!value.ok()) return value.status();
-    return Entry<T>{std::move(row->key), *std::move(value)};
+    std::optional<std::string> bytes = std::move(row->columns.front().value);
+    absl::StatusOr<std::optional<T>> value = internal::DecodeCell(column_, row->key, std::move(bytes));
+    if (!value.ok()) return std::move(value).status();
+    return Entry<T>{std::move(row->key), **std::move(value)};
   }
 
   Column<T, C> column_;
@@ -309,34 +349,6 @@ class ColumnScan {
   absl::StatusOr<Entry<T>> current_;
   bool failed_ = false;
 };
-
-namespace internal {
-
-// `bytes`: a std::optional of a string, which is moved if it is the value, or of a view.
-template <typename T, typename C, typename Bytes>
-absl::StatusOr<std::optional<T>> DecodeCell(const Column<T, C>& column, std::string_view row, Bytes bytes) {
-  if constexpr (std::is_same_v<C, Codec<std::string>> && std::is_same_v<Bytes, std::optional<std::string>>)
-    return bytes;
-  if (!bytes.has_value()) return std::optional<T>();
-  absl::StatusOr<T> value = column.Decode(row, *bytes);
-  if (!value.ok()) return std::move(value).status();
-  return std::optional<T>(*std::move(value));
-}
-
-// Decodes one of the columns of GetColumns. Returns whether it could.
-template <typename T, typename C>
-bool DecodeColumn(const Column<T, C>& column, std::string_view row, std::optional<std::string>&& bytes,
-                  std::optional<T>* value, absl::Status* status) {
-  absl::StatusOr<std::optional<T>> decoded = DecodeCell(column, row, std::move(bytes));
-  if (decoded.ok()) {
-    *value = *std::move(decoded);
-  } else {
-    *status = std::move(decoded).status();
-  }
-  return status->ok();
-}
-
-}  // namespace internal
 
 template <typename T, typename C>
 absl::StatusOr<std::optional<T>> ScannedRow::Get(const percolator::Column<T, C>& column) const {
@@ -350,7 +362,9 @@ absl::StatusOr<std::optional<T>> ReadView::Get(const Column<T, C>& column, std::
     return bytes;
   } else {
     if (!bytes.ok()) return std::move(bytes).status();
-    return internal::DecodeCell(column, row, *std::move(bytes));
+    absl::StatusOr<std::optional<T>> value = internal::DecodeCell(column, row, *std::move(bytes));
+    if (!value.ok()) return internal::NoteReadError(*this, std::move(value).status());
+    return value;
   }
 }
 
@@ -375,7 +389,7 @@ absl::StatusOr<std::tuple<std::optional<typename Columns::Value>...>> ReadView::
         (internal::DecodeColumn(columns, row, std::move((*bytes)[I]), &std::get<I>(values), &status) && ...));
   }
   (std::index_sequence_for<Columns...>());
-  if (!status.ok()) return status;
+  if (!status.ok()) return internal::NoteReadError(*this, std::move(status));
   return values;
 }
 
@@ -391,7 +405,7 @@ absl::StatusOr<std::vector<std::optional<T>>> ReadView::GetRows(const Column<T, 
   values.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     absl::StatusOr<std::optional<T>> value = internal::DecodeCell(column, rows[i], std::move((*bytes)[i]));
-    if (!value.ok()) return std::move(value).status();
+    if (!value.ok()) return internal::NoteReadError(*this, std::move(value).status());
     values.push_back(*std::move(value));
   }
   return values;

@@ -196,7 +196,8 @@ absl::StatusOr<std::vector<std::string>> Cluster::ListTables() const {
 
 absl::Status Cluster::Run(absl::FunctionRef<absl::Status(ReadWrite& t)> fn, const TransactionOptions& options,
                           CommitResult* result) const {
-  return RunTransaction(engine_, fn, options, result);
+  const std::shared_ptr<Engine> engine = engine_;  // `fn` may assign to this handle
+  return RunTransaction(engine, fn, options, result);
 }
 
 absl::StatusOr<Snapshot> Cluster::GetSnapshot() const {

@@ -38,7 +38,7 @@ namespace internal {
 
 class RawCombineQueue::Impl {
  public:
-  Impl(std::string table, Combine combine, std::string neutral, const CombineQueueOptions& options)
+  Impl(std::string table, Combine combine, std::optional<std::string> neutral, const CombineQueueOptions& options)
       : table_(std::move(table)),
         combine_(std::move(combine)),
         neutral_(std::move(neutral)),
@@ -52,7 +52,7 @@ class RawCombineQueue::Impl {
   uint32_t BucketOf(std::string_view key) const { return static_cast<uint32_t>(StableHash(key) % buckets_); }
 
   // A value that is equal to the neutral one is deleted.
-  bool IsNeutral(const std::string& value) const { return value == neutral_; }
+  bool IsNeutral(const std::string& value) const { return neutral_.has_value() && value == *neutral_; }
 
   // The error of the user's function for a value, with its name.
   absl::Status AtKey(std::string_view key, const absl::Status& status) const {
@@ -62,7 +62,11 @@ class RawCombineQueue::Impl {
   // Where there is no value, combines with the neutral one, so that the function sees every delta: bytes that it refuses must
   // not become a value.
   absl::Status CombineInto(std::string_view key, std::optional<std::string>* value, std::string_view delta) const {
-    absl::StatusOr<std::string> combined = combine_(value->has_value() ? **value : neutral_, delta);
+    if (!value->has_value() && !neutral_.has_value()) {
+      *value = std::string(delta);
+      return absl::OkStatus();
+    }
+    absl::StatusOr<std::string> combined = combine_(value->has_value() ? **value : *neutral_, delta);
     if (!combined.ok()) return AtKey(key, combined.status());
     *value = *std::move(combined);
     return absl::OkStatus();
@@ -109,13 +113,13 @@ class RawCombineQueue::Impl {
 
   const std::string table_;
   const Combine combine_;
-  const std::string neutral_;
+  const std::optional<std::string> neutral_;
   const size_t batch_;
   const uint32_t buckets_;
   const Journal journal_;
 };
 
-RawCombineQueue::RawCombineQueue(std::string table, Combine combine, std::string neutral,
+RawCombineQueue::RawCombineQueue(std::string table, Combine combine, std::optional<std::string> neutral,
                                  const CombineQueueOptions& options)
     : impl_(std::make_shared<const Impl>(std::move(table), std::move(combine), std::move(neutral), options)) {}
 
@@ -133,9 +137,12 @@ void RawCombineQueue::Attach(Worker& worker) const {
 
 void RawCombineQueue::Observe(Worker& worker, std::string name, ObserverFunction fn,
                               const ObserverOptions& options) const {
-  const auto with_key = [fn = std::move(fn)](ReadWrite& t, const Notification& n) {
-    return fn(t, {{n.cell.table, std::string(KeyOf(n.cell.row)), n.cell.column}, n.commit_ts});
-  };
+  ObserverFunction with_key;  // stays empty if `fn` is, which Start refuses
+  if (!(fn == nullptr)) {
+    with_key = [fn = std::move(fn)](ReadWrite& t, const Notification& n) {
+      return fn(t, {{n.cell.table, std::string(KeyOf(n.cell.row)), n.cell.column}, n.commit_ts});
+    };
+  }
   worker.Observe({.name = std::move(name),
                   .table = impl_->table(),
                   .column = kValueColumn,

@@ -201,6 +201,7 @@ class ExportQueue::Impl {
           return reached;
         }
         t.Delete({table_, EntryRow(shard, entry.sequence), kEntry});
+        if (absl::Status s = t.status(); !s.ok()) return s;
         reached = entry.sequence;
       }
     }
@@ -266,9 +267,9 @@ void ExportQueue::Add(ReadWrite& t, std::string_view key, std::string_view paylo
 }
 
 void ExportQueue::Add(ReadWrite& t, std::string_view payload) const {
-  // If it cannot start, Append keeps the error.
-  const Timestamp start_ts = t.Start().value_or(Timestamp());
-  impl_->journal().Append(t, {{impl_->ShardOf(start_ts.ToString()), "", std::string(payload)}});
+  const absl::StatusOr<Timestamp> start_ts = t.Start();
+  if (!start_ts.ok()) return t.Fail(start_ts.status());
+  impl_->journal().Append(t, {{impl_->ShardOf(start_ts->ToString()), "", std::string(payload)}});
 }
 
 absl::StatusOr<ExportQueue::Progress> ExportQueue::GetProgress(const ReadView& view, uint32_t shard) const {

@@ -14,6 +14,12 @@ namespace {
 constexpr Duration kFirstRetry = std::chrono::microseconds(100);
 constexpr Duration kLastRetry = std::chrono::milliseconds(100);
 
+// Returns `why` no commit was attempted. If `result` is not null, it receives the same.
+absl::Status Uncommitted(const absl::Status& why, CommitResult* result) {
+  if (result != nullptr) *result = {.outcome = CommitResult::Outcome::kAborted, .status = why};
+  return why;
+}
+
 // One transaction: the function, and its commit. `last` is for a mutant.
 absl::Status Attempt(const std::shared_ptr<Engine>& engine, absl::FunctionRef<absl::Status(ReadWrite& t)> fn,
                      const TransactionOptions& options, CommitResult* result, size_t* marks,
@@ -22,7 +28,7 @@ absl::Status Attempt(const std::shared_ptr<Engine>& engine, absl::FunctionRef<ab
   if (MutantOn(Mutant::kRetryKeepsWrites) && last->has_value()) {
     t.core().TakeWrites(**last);
   } else {
-    if (absl::Status s = fn(t); !s.ok()) return s;
+    if (absl::Status s = fn(t); !s.ok()) return Uncommitted(s, result);
   }
   if (marks != nullptr) *marks = t.core().CountMarks();
   CommitResult committed = t.Commit();
@@ -36,14 +42,16 @@ absl::Status Attempt(const std::shared_ptr<Engine>& engine, absl::FunctionRef<ab
 
 absl::Status RunTransaction(const std::shared_ptr<Engine>& engine, absl::FunctionRef<absl::Status(ReadWrite& t)> fn,
                             const TransactionOptions& options, CommitResult* result, size_t* marks) {
-  if (options.max_attempts < 1) return absl::InvalidArgumentError("max_attempts must be at least 1");
+  if (options.max_attempts < 1) {
+    return Uncommitted(absl::InvalidArgumentError("max_attempts must be at least 1"), result);
+  }
   Runtime* const runtime = engine->env.runtime;
   const Duration end = runtime->Elapsed() + std::min(options.timeout, kForever);
   Backoff backoff(runtime, kFirstRetry, kLastRetry);
   std::optional<WriteBuffer> last;
   TransactionOptions once = options;
   for (int attempt = 1;; ++attempt) {
-    if (engine->closed() || engine->forked()) return engine->Closed();
+    if (engine->closed() || engine->forked()) return Uncommitted(engine->Closed(), result);
     if (marks != nullptr) *marks = 0;
     once.timeout = std::max(end - runtime->Elapsed(), Duration(1));
     absl::Status status = Attempt(engine, fn, once, result, marks, &last);

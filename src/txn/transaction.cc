@@ -39,6 +39,7 @@ class MergedRows final : public internal::RowSource {
     absl::Status status = core_->engine()->InCall([this] { return started_.ok() ? Advance() : started_; });
     if (!status.ok()) {
       done_ = true;
+      core_->NoteReadError(status);
       return status;
     }
     if (done_) return std::nullopt;
@@ -164,6 +165,13 @@ class FailedRows final : public internal::RowSource {
   bool told_ = false;
 };
 
+// Keeps the error of a read.
+template <typename T>
+absl::StatusOr<T> Noted(TransactionCore& core, absl::StatusOr<T> result) {
+  if (!result.ok()) core.NoteReadError(result.status());
+  return result;
+}
+
 // The status of a write, with the cell it was to.
 absl::Status AtWrite(CellView cell, const absl::Status& status) {
   if (IsClosed(status)) return status;
@@ -201,11 +209,22 @@ std::optional<std::string_view> ScannedRow::operator[](std::string_view column) 
   return place->value;
 }
 
+namespace internal {
+
+absl::Status FirstReadError(const ReadWrite& t) { return t.core().read_error(); }
+
+absl::Status NoteReadError(const ReadView& view, absl::Status status) {
+  view.core().NoteReadError(status);
+  return status;
+}
+
+}  // namespace internal
+
 RowScan::RowScan(std::unique_ptr<internal::RowSource> source) : source_(std::move(source)) {}
 RowScan::~RowScan() = default;
 
-RowScan::Iterator RowScan::begin() {
-  Next();
+RowScan::Iterator RowScan::begin() & {
+  if (!std::exchange(begun_, true)) Next();
   return Iterator(this);
 }
 
@@ -215,7 +234,7 @@ ReadView::ReadView(std::shared_ptr<TransactionCore> core) : core_(std::move(core
 ReadView::~ReadView() = default;
 
 absl::StatusOr<std::optional<std::string>> ReadView::Get(CellView cell) const {
-  return core_->engine()->InCall([&] { return core_->Get(cell.table, cell.row, cell.column); });
+  return Noted(*core_, core_->engine()->InCall([&] { return core_->Get(cell.table, cell.row, cell.column); }));
 }
 
 absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::GetCells(
@@ -233,7 +252,7 @@ absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::GetCells(absl:
 }
 
 absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::GetCells(absl::Span<const CellName> cells) const {
-  return core_->engine()->InCall([&] { return core_->Get(cells); });
+  return Noted(*core_, core_->engine()->InCall([&] { return core_->Get(cells); }));
 }
 
 RowScan ReadView::Scan(std::string_view table, ScanOptions options) const {

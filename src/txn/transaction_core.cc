@@ -235,12 +235,22 @@ void TransactionCore::Learn() {
 
 // --- Writing
 
+// A check that reads the list of tables, tried for as long as a call may take: a failed write cannot be repeated.
+absl::Status TransactionCore::RetryCheck(absl::FunctionRef<absl::Status()> check) {
+  absl::Status status = check();
+  if (!IsTransient(status)) return status;
+  const Deadline deadline = ReadDeadline();
+  for (Backoff backoff(engine_->env.runtime); WaitAndRetry(status, deadline, &backoff);) status = check();
+  return status;
+}
+
 absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std::string_view row,
                                      std::string_view column, std::string_view value) {
   const TransactionLimits& limits = engine_->env.options.limits;
   if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
   if (absl::Status s = CheckNames(row, column, value, limits); !s.ok()) return s;
-  if (absl::Status s = engine_->tables->CheckWritable(table, column); !s.ok()) return s;
+  const auto check = [&] { return engine_->tables->CheckWritable(table, column); };
+  if (absl::Status s = RetryCheck(check); !s.ok()) return s;
   CellName cell{std::string(table), std::string(row), std::string(column)};
   const auto old = writes_.find(cell);
   if (kind == WriteKind::kVerify && old != writes_.end()) return absl::OkStatus();  // a write verifies as well
@@ -260,7 +270,8 @@ absl::Status TransactionCore::Notify(std::string_view table, std::string_view ro
   const TransactionLimits& limits = engine_->env.options.limits;
   if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
   if (absl::Status s = CheckNames(row, column, {}, limits); !s.ok()) return s;
-  if (absl::Status s = engine_->tables->CheckNotifiable(table, column); !s.ok()) return s;
+  const auto check = [&] { return engine_->tables->CheckNotifiable(table, column); };
+  if (absl::Status s = RetryCheck(check); !s.ok()) return s;
   if (notified_.size() >= limits.max_cells) {
     return TooLarge("notifications in a transaction", notified_.size() + 1, limits.max_cells);
   }

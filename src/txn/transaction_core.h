@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -59,6 +60,11 @@ class TransactionCore {
   // The first error of a write of the user, or OK. It fails all later reads and the commit.
   const absl::Status& write_error() const { return write_error_; }
   void KeepWriteError(absl::Status status) { write_error_ = std::move(status); }
+  // The first error of a read of the user, or OK. Snapshots, which many threads use, keep none.
+  const absl::Status& read_error() const { return read_error_; }
+  void NoteReadError(const absl::Status& status) {
+    if (!is_snapshot_ && read_error_.ok()) read_error_ = status;
+  }
   CommitResult Commit();
 
   // --- For observers (src/observe/run.h).
@@ -120,6 +126,7 @@ class TransactionCore {
   absl::Status Fetch(const std::vector<CellName>& cells);
   void AddPredicted(const std::vector<WantedCell>& asked, std::vector<WantedCell>* wanted);
   void NoteRead(const CellName& cell);
+  absl::Status RetryCheck(absl::FunctionRef<absl::Status()> check);
   void Learn();
 
   absl::StatusOr<Writes> BuildWrites();
@@ -145,6 +152,7 @@ class TransactionCore {
   WriteBuffer writes_;
   size_t buffered_bytes_ = 0;
   absl::Status write_error_;
+  absl::Status read_error_;
   std::map<CellName, CachedRead> cache_;
   size_t cached_bytes_ = 0;
   std::map<std::pair<std::string, std::string>, RowReads> row_reads_;

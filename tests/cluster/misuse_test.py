@@ -41,7 +41,7 @@ class MisuseTest(unittest.TestCase):
         self.assertEqual(code, 0, errors)
 
     def test_a_table_name_that_is_malformed(self):
-        self.assert_refused('constexpr Column<int64_t> bad("my accounts", "balance");', "a table name is [A-Za-z0-9_-]{1,64}")
+        self.assert_refused('constexpr Column<int64_t> bad("my accounts", "balance");', "ATableNameMustMatchLettersDigitsUnderscoreDashUpTo64")
 
     def test_a_table_name_that_is_known_only_at_run_time(self):
         self.assert_refused('const Column<int64_t> bad(name, "balance");')
@@ -60,6 +60,12 @@ class MisuseTest(unittest.TestCase):
 
     def test_a_value_of_another_type(self):
         self.assert_refused('t.Set(kBalance, name, "seven");')
+
+    def test_a_text_in_a_column_of_bools(self):
+        self.assert_refused('constexpr Column<bool> flag("accounts", "flag"); t.Set(flag, name, "false");')
+
+    def test_a_fraction_in_a_column_of_integers(self):
+        self.assert_refused('t.Set(kBalance, name, 3.9);')
 
     def test_a_transaction_function_that_returns_something_else(self):
         self.assert_refused('return bank.Transact([](ReadWrite&) { return 7; }).status();',

@@ -51,6 +51,14 @@ class FoundBugsTest : public ::testing::Test {
   const Cluster cluster_ = NewCluster(options_);
 };
 
+// The first write to a table reads the list of tables. A write cannot be repeated, because its error fails the transaction: so
+// that read is retried, as others are.
+TEST_F(FoundBugsTest, AWriteOutlastsAPassingFailureToListTheTables) {
+  store_.failing_lists = 3;
+  EXPECT_THAT(cluster_.Transact([](ReadWrite& t) { t.Set({"t", "r", "c"}, "v"); }), IsOk());
+  EXPECT_EQ(store_.failing_lists, 0);
+}
+
 // T10. A one-step commit is delivered twice; between the two, somebody overwrites the cell. The second answer is "refused",
 // and the newest record is not ours: yet it was committed.
 TEST_F(FoundBugsTest, CommitDeliveredTwiceAndOverwrittenBetween) {

@@ -38,6 +38,7 @@ class HookedStore : public ForwardingStore {
   std::function<void(const std::vector<RowMutation>&)> before_mutate;
   std::function<void()> after_list;
   std::atomic<bool> down{false};
+  std::atomic<int> failing_lists{0};  // calls of ListTables
   std::atomic<int> asked_for_safe_point{0};
 
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override {
@@ -58,6 +59,7 @@ class HookedStore : public ForwardingStore {
     return ForwardingStore::SafePoint();
   }
   absl::StatusOr<std::vector<TableInfo>> ListTables() override {
+    if (failing_lists > 0 && failing_lists-- > 0) return absl::UnavailableError("no list");
     auto tables = ForwardingStore::ListTables();
     if (after_list) std::exchange(after_list, nullptr)();
     return tables;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -29,6 +30,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Optional;
 
 // A Sum that waits until the test opens the gate. A run that waits here has read its deltas but has not committed, so a test
 // can decide the order in which runs commit.
@@ -350,6 +352,23 @@ TEST_P(CombineQueueTest, ADeltaOfAnotherType) {
   EXPECT_THAT(quarantined->front().error,
               HasSubstr("combine queue counts, key \"a\": not a value of the queue's type: \"one\""));
   EXPECT_EQ(Get(queue, "a"), 1);
+}
+
+// A minimum has no neutral value: zero would be one that no other value is below.
+TEST_P(CombineQueueTest, WithoutANeutralValue) {
+  const auto minimum = [](int64_t a, int64_t b) -> absl::StatusOr<int64_t> { return std::min(a, b); };
+  const CombineQueue<int64_t> queue("counts", minimum, std::nullopt, {.buckets = 1});
+  const auto worker = NewWorker(queue);
+  Add(queue, "a", 5);
+  Add(queue, "a", 3);
+  Add(queue, "b", 0);
+  Add(queue, "c", -1);
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_THAT(queue.GetMany(*cluster_.GetSnapshot(), {"a", "b", "c", "d"}),
+              IsOkAndHolds(ElementsAre(Optional(3), Optional(0), Optional(-1), std::nullopt)));
+  Add(queue, "a", 0);
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(Get(queue, "a"), 0);
 }
 
 TEST(SumTest, Adds) {

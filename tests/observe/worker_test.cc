@@ -1,10 +1,12 @@
 // Workers end to end: what is observed, and when there is nothing left to do.
 
 #include <atomic>
+#include <functional>
 #include <set>
 #include <stdexcept>
 #include <vector>
 
+#include "percolator/combine_queue.h"
 #include "tests/observe/worker_fixture.h"
 
 namespace percolator {
@@ -366,6 +368,38 @@ TEST_P(WorkerTest, TheClusterMayBeClosedAfterStop) {
   ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   EXPECT_THAT(worker.Stop(), IsOk());
   ASSERT_THAT(cluster_->Close(), IsOk());
+}
+
+TEST_P(WorkerTest, AnObserverWithoutAFunctionIsRefused) {
+  constexpr Column<std::string> kContents("docs", "contents");
+  using Function = absl::Status(ReadWrite&, const std::string&);
+  const auto expect_refused = [&](const auto& observe) {
+    Worker worker(*cluster_, Options());
+    observe(worker);
+    EXPECT_THAT(worker.Start(), StatusIs(absl::StatusCode::kInvalidArgument));
+  };
+  expect_refused([&](Worker& w) { w.Observe(kContents, "a", nullptr); });
+  expect_refused([&](Worker& w) { w.Observe(kContents, "a", static_cast<Function*>(nullptr)); });
+  expect_refused([&](Worker& w) { w.Observe(kContents, "a", std::function<Function>()); });
+  expect_refused([&](Worker& w) { CombineQueue<int64_t>("docs", Sum).Observe(w, "a", nullptr); });
+}
+
+// A change is not lost because its observer could not read, and could not say so.
+TEST_P(WorkerTest, AnObserverThatReturnsNothingFailsIfAReadFails) {
+  Worker worker(*cluster_, Options());
+  worker.Observe({.name = "reads",
+                  .table = "docs",
+                  .column = "contents",
+                  .run =
+                      [](ReadWrite& t, const std::string&) {
+                        t.Get({"missing", "r", "c"}).IgnoreError();
+                      },
+                  .max_attempts = 2});
+  ASSERT_THAT(worker.Start(), IsOk());
+  Set("d1", "contents", "a");
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(MetricsOf(worker, "reads").commits, 0);
+  EXPECT_EQ(MetricsOf(worker, "reads").quarantined, 1);
 }
 
 TEST_P(WorkerTest, BadRegistrations) {

@@ -975,13 +975,60 @@ TEST_F(ColumnTest, TheResultOfTheCommit) {
   EXPECT_EQ(cluster_->GetSnapshotAt(result.commit_ts)->Get(kBalance, "Bob").value(), 2);
 }
 
-TEST_F(ColumnTest, WithoutACommitThereIsNoResult) {
-  CommitResult result;
-  result.commit_ts = Timestamp(7);
-  EXPECT_THAT(cluster_->Transact([](ReadWrite&) { return absl::PermissionDeniedError("no"); }, {}, &result),
-              StatusIs(absl::StatusCode::kPermissionDenied));
-  EXPECT_EQ(result.commit_ts, Timestamp(7));
-  EXPECT_EQ(static_cast<int>(result.outcome), static_cast<int>(Outcome::kUnknown));
+TEST_F(ColumnTest, WithoutACommitTheResultIsAborted) {
+  const auto expect = [&](absl::StatusCode code, const auto& fn, const TransactionOptions& options = {}) {
+    CommitResult result{.outcome = Outcome::kCommitted, .commit_ts = Timestamp(7)};  // of the transaction before
+    const absl::Status status = cluster_->Transact(fn, options, &result);
+    EXPECT_THAT(status, StatusIs(code));
+    ExpectOutcome(result, Outcome::kAborted);
+    EXPECT_EQ(result.status, status);
+    EXPECT_EQ(result.commit_ts, Timestamp());
+  };
+  const auto nothing = [](ReadWrite&) {};
+  expect(absl::StatusCode::kPermissionDenied, [](ReadWrite&) { return absl::PermissionDeniedError("no"); });
+  expect(absl::StatusCode::kInvalidArgument, nothing, {.max_attempts = 0});
+  ASSERT_THAT(cluster_->Close(), IsOk());
+  expect(absl::StatusCode::kFailedPrecondition, nothing);
+}
+
+// It has no other way to say that it gave up.
+TEST_F(ColumnTest, AFunctionThatReturnsNothingFailsWithTheFirstErrorOfItsReads) {
+  const auto expect = [&](absl::StatusCode code, const std::function<void(ReadWrite&)>& read) {
+    EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) {
+      t.Set(kBalance, "Bob", 7);
+      read(t);
+    }),
+                StatusIs(code));
+    EXPECT_EQ(Now("Bob"), std::nullopt);
+  };
+  MustSet({Put("Ann", "many")});
+  expect(absl::StatusCode::kNotFound, [](ReadWrite& t) { t.Get({"missing", "r", "c"}).IgnoreError(); });
+  expect(absl::StatusCode::kNotFound, [](ReadWrite& t) { t.GetCells({{"missing", "r", "c"}}).IgnoreError(); });
+  expect(absl::StatusCode::kNotFound, [](ReadWrite& t) {
+    for (const auto& row : t.Scan("missing")) row.IgnoreError();
+  });
+  expect(absl::StatusCode::kDataLoss, [](ReadWrite& t) { t.Get(kBalance, "Ann").IgnoreError(); });
+  expect(absl::StatusCode::kDataLoss, [](ReadWrite& t) { t.Get(kBalance, "Ann", 1).IgnoreError(); });
+  expect(absl::StatusCode::kDataLoss, [](ReadWrite& t) { t.GetColumns("Ann", kBalance).IgnoreError(); });
+  expect(absl::StatusCode::kDataLoss, [](ReadWrite& t) { t.GetRows(kBalance, {"Ann"}).IgnoreError(); });
+  // A function that returns a status has decided for itself.
+  EXPECT_THAT(cluster_->Transact([](ReadWrite& t) {
+    t.Get(kBalance, "Ann").IgnoreError();
+    return absl::OkStatus();
+  }),
+              IsOk());
+}
+
+TEST_F(ColumnTest, AFunctionMayBeMutableAndMayAssignToItsHandle) {
+  int runs = 0;
+  std::optional<Cluster> handle(*cluster_);
+  EXPECT_THAT(handle->Transact([&runs, &handle, n = 0](ReadWrite& t) mutable -> absl::Status {
+    handle.reset();
+    t.Set(kBalance, "Bob", ++n);
+    return ++runs < 3 ? absl::AbortedError("again") : absl::OkStatus();
+  }),
+              IsOk());
+  EXPECT_EQ(Now("Bob"), "3");
 }
 
 }  // namespace

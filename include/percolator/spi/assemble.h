@@ -29,7 +29,7 @@ struct Parts {
 };
 
 // Returns a pointer that does not own `part`. REQUIRES: `part` outlives Cluster::Close, or the last handle if Close is not
-// called.
+// called. A runtime outlives the last handle in any case.
 template <typename T>
 std::shared_ptr<T> Borrow(T* part) {
   return std::shared_ptr<T>(std::shared_ptr<void>(), part);

@@ -53,6 +53,7 @@
 #include "absl/status/statusor.h"
 #include "percolator/options.h"
 #include "percolator/raw_cell.h"
+#include "percolator/spi/timestamp_range.h"
 #include "percolator/timestamp.h"
 #include "percolator/types.h"
 

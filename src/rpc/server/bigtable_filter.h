@@ -27,6 +27,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "percolator/spi/timestamp_range.h"
 #include "src/rpc/proto/bigtable.pb.h"
 
 namespace percolator {

@@ -39,11 +39,12 @@ absl::Status CheckOptions(const ServerOptions& options) {
   }
   for (const size_t bytes : {options.max_request_bytes, options.max_response_bytes}) {
     if (bytes >= 1 && bytes <= std::numeric_limits<int>::max()) continue;  // an int, to gRPC
-    return absl::InvalidArgumentError("request_bytes and max_response_bytes must be at least 1, and less than 2 GiB");
+    return absl::InvalidArgumentError(
+        "max_request_bytes and max_response_bytes must be at least 1, and less than 2 GiB");
   }
   if (options.max_connections < 1) return absl::InvalidArgumentError("a server needs at least one connection");
   if (options.max_requests_memory / 2 < options.max_request_bytes) {
-    return absl::InvalidArgumentError("max_requests_memory must be at least twice request_bytes");
+    return absl::InvalidArgumentError("max_requests_memory must be at least twice max_request_bytes");
   }
   return absl::OkStatus();
 }

@@ -84,7 +84,7 @@ bool ScanCursor::EnterRowBefore(const std::string& limit_key) {
     state_ = State::kStopped;
     return false;
   }
-  Spend();  // even if nothing in the row is looked at again
+  for (int i = 0; i < kStepsBeforeSeek; ++i) Spend();  // two seeks, even if nothing in the row is selected
   return true;
 }
 
