@@ -23,6 +23,7 @@ namespace {
 constexpr Column<std::string> kText("cells", "text");
 constexpr Column<int64_t> kNumber("cells", "number");
 constexpr char kRow[] = "row";
+constexpr char kNumberRow[] = "row of a number";  // not in the way of the other one in RocksDB's memory
 
 using Call = std::function<absl::Status()>;
 
@@ -40,7 +41,7 @@ absl::Status Run(const std::string& address, const std::string& name, int count)
   PERCOLATOR_RETURN_IF_ERROR(cluster.EnsureTable("cells"));
   const auto write = [&](ReadWrite& t) {
     t.Set(kText, kRow, "some text of a common length");
-    t.Set(kNumber, kRow, 7);
+    t.Set(kNumber, kNumberRow, 7);
   };
   PERCOLATOR_RETURN_IF_ERROR(cluster.Transact(write));
   PERCOLATOR_ASSIGN_OR_RETURN(Snapshot snapshot, cluster.GetSnapshot());
@@ -50,12 +51,12 @@ absl::Status Run(const std::string& address, const std::string& name, int count)
          return snapshot.Get({"cells", kRow, "text"}).status();
        }},
       {"get-text", [&] { return snapshot.Get(kText, kRow).status(); }},
-      {"get-number", [&] { return snapshot.Get(kNumber, kRow).status(); }},
+      {"get-number", [&] { return snapshot.Get(kNumber, kNumberRow).status(); }},
       {"snapshot", [&] { return cluster.GetSnapshot().status(); }},
       {"commit", [&] { return cluster.Transact([](ReadWrite& t) {
                          t.Set({"cells", kRow, "text"}, "other text");
                        }); }},
-      {"commit-number", [&] { return cluster.Transact([](ReadWrite& t) { t.Set(kNumber, kRow, 8); }); }},
+      {"commit-number", [&] { return cluster.Transact([](ReadWrite& t) { t.Set(kNumber, kNumberRow, 8); }); }},
   };
   const auto call = calls.find(name);
   if (call == calls.end()) return absl::InvalidArgumentError("no such call: " + name);
