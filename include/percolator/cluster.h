@@ -67,10 +67,11 @@ struct Backlog {
 // Copies are cheap. Thread-safe.
 class Cluster {
  public:
-  // Opens the cluster at `address`. Returns InvalidArgument if the address or an option is malformed, and Unavailable if a
-  // component cannot be reached. For `rocksdb:` also returns FailedPrecondition if another process has the directory open,
-  // its format is newer, its oracle's file is missing, or it is not a store; NotFound if it does not exist and
-  // RocksOptions::create_if_missing is off; ResourceExhausted if the disk is full; DataLoss if it cannot be read.
+  // Opens the cluster at `address`. Returns InvalidArgument if the address or an option is malformed, and Unavailable
+  // or DeadlineExceeded if a component cannot be reached. For `rocksdb:` also returns FailedPrecondition if the
+  // directory is open already, in this process or another, if its format is newer, if its oracle's file is missing, or
+  // if it holds something else; NotFound if it holds no store and RocksOptions::create_if_missing is off;
+  // ResourceExhausted if the disk is full; DataLoss if the store cannot be read.
   static absl::StatusOr<Cluster> Open(std::string_view address, const ClusterOptions& options = {});
 
   Cluster(const Cluster&) = default;  // a move copies: there is no cluster that was moved from
@@ -84,20 +85,23 @@ class Cluster {
   absl::Status DropTable(std::string_view name) const;
   absl::StatusOr<std::vector<std::string>> ListTables() const;
 
-  // Runs `fn` in a transaction and commits it. On a conflict, backs off and runs `fn` again on a new snapshot, so `fn` must
-  // have no side effects except through its argument. `fn` takes a ReadWrite& and returns void, Status or StatusOr<T>.
-  // Transact returns the Status, or the StatusOr<T> of the attempt that committed. If `fn` returns an error other than
-  // Aborted, nothing is committed. If `result` is not null and a commit was attempted, it receives the outcome and the
-  // commit timestamp.
+  // Runs `fn` in a transaction and commits it. On a conflict, backs off and runs `fn` again on a new snapshot, so `fn`
+  // must have no side effects except through its argument. `fn` takes a ReadWrite& and returns void, Status or
+  // StatusOr<T>. A void `fn` counts as returning the first error of its reads. Transact returns the Status, or the
+  // StatusOr<T> of the attempt that committed. If `fn` returns an error, that attempt is not committed: after Aborted,
+  // `fn` runs again; any other error is returned. If `result` is not null, it receives the outcome of the last attempt,
+  // which is kAborted if no commit was attempted, and the commit timestamp.
   //
-  // Returns Aborted if conflicts persisted for max_attempts or until the timeout, and Unknown if the outcome of a commit
-  // could not be determined. Then `fn` is not run again, and Resolve(*GetUnknownCommit(status)) settles the question.
+  // Returns Aborted if conflicts persisted for max_attempts or until the timeout, and Unknown if the outcome of a
+  // commit could not be determined. After Unknown, `fn` is not run again; Resolve(*GetUnknownCommit(status)) settles
+  // the question.
   template <std::invocable<ReadWrite&> Fn>
   auto Transact(Fn&& fn, const TransactionOptions& options = {}, CommitResult* result = nullptr) const;
 
   // Returns a snapshot of everything committed before the call.
   absl::StatusOr<Snapshot> GetSnapshot() const;
-  // Returns the snapshot at `ts`. Returns OutOfRange if `ts` is older than what garbage collection keeps.
+  // Returns the snapshot at `ts`. Returns OutOfRange if `ts` is older than what garbage collection keeps, and
+  // InvalidArgument if it is zero or in the future.
   absl::StatusOr<Snapshot> GetSnapshotAt(Timestamp ts) const;
 
   // Determines the outcome of a commit that was kUnknown. If it is still undecided, rolls it back. Returns OutOfRange if
@@ -108,15 +112,16 @@ class Cluster {
   // Counts the cells with notifications, up to `limit`.
   absl::StatusOr<Backlog> CountNotifications(size_t limit = 1'000'000) const;
 
-  // Collects garbage now. Returns the safe point: older versions are gone, except the newest of each cell.
+  // Collects garbage now. Returns the safe point: of the versions of a cell at or before it, at most the newest is left.
   absl::StatusOr<Timestamp> CollectGarbage() const;
 
   ClusterMetrics metrics() const;
 
-  // Stops the workers and loaders of this cluster, waits for calls in progress, completes background commits and releases
-  // all resources: when Close returns, the directory can be opened again. Further calls on any handle fail with
-  // FailedPrecondition. Calling Close again returns the same status. Returns FailedPrecondition, and does nothing, if called
-  // by an observer or a load function. A commit in progress runs to its outcome; a read that waits for a lock ends.
+  // Stops the workers and loaders of this cluster, waits for calls in progress, completes background commits as far as
+  // the store can be reached within five seconds, and releases all resources: when Close returns, the directory can be
+  // opened again. Further calls fail with FailedPrecondition, except that calling Close again returns the same status.
+  // Returns FailedPrecondition, and does nothing, if called by an observer, a load function or another callback of this
+  // cluster. A commit in progress runs to its outcome; a read that waits for a lock ends.
   absl::Status Close() const;
 
   // Implementation detail.

@@ -52,15 +52,16 @@ concept Number =
     std::is_arithmetic_v<T> && !std::same_as<T, char> && !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
     !std::same_as<T, char16_t> && !std::same_as<T, char32_t> && !std::same_as<T, long double>;
 
-// Takes a T from a number of the same kind: not a bool from a pointer, nor an integer from a fraction.
+// A number of the same kind as T: not a pointer or an integer for a bool, nor a fraction for an integer.
+template <typename U, typename T>
+concept NumberLike = Number<U> && std::same_as<T, bool>
+== std::same_as<U, bool> && (std::floating_point<T> || !std::floating_point<U>);
 template <typename T>
 class NumberParam {
  public:
-  template <Number U>
-  requires(std::same_as<T, bool> == std::same_as<U, bool> &&
-           (std::floating_point<T> || !std::floating_point<U>)) constexpr NumberParam(U value)
-      : value_(static_cast<T>(value)) {}           // NOLINT(google-explicit-constructor)
-  constexpr operator T() const { return value_; }  // NOLINT(google-explicit-constructor)
+  template <NumberLike<T> U>
+  constexpr NumberParam(U value) : value_(static_cast<T>(value)) {}  // NOLINT(google-explicit-constructor)
+  constexpr operator T() const { return value_; }                    // NOLINT(google-explicit-constructor)
 
  private:
   T value_;

@@ -18,8 +18,9 @@
 // OBSERVING  Observe adds an observer of the values. It sees one change for many deltas.
 // TABLE   A queue has a table of its own. All processes should use the same number of buckets, because GetExact reads the
 //         deltas of one bucket.
-// FIRST WORKER  As for any observer, deltas that were added before a worker with this queue first started do not notify it.
-//         Call NotifyAll once after that start.
+// FIRST WORKER  As for any observer, deltas that a process adds before it knows the observer do not notify it. Other
+//         processes learn of it within about half of ClusterOptions::lock_lease after a worker with this queue first
+//         started. Call NotifyAll once after that time.
 
 #ifndef PERCOLATOR_COMBINE_QUEUE_H_
 #define PERCOLATOR_COMBINE_QUEUE_H_
@@ -39,13 +40,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "percolator/cluster.h"
 #include "percolator/column.h"
 #include "percolator/observer.h"
 #include "percolator/transaction.h"
 
 namespace percolator {
-
-class Cluster;
 
 struct CombineQueueOptions {
   uint32_t buckets = 64;  // folded independently of each other; the same in every process
@@ -67,7 +67,8 @@ class RawCombineQueue {
   RawCombineQueue(const RawCombineQueue&) = default;  // a move copies
   RawCombineQueue& operator=(const RawCombineQueue&) = default;
 
-  absl::Status EnsureTable(const Cluster& cluster) const;
+  const std::string& table() const;
+  static TableSchema Schema();
   void Attach(Worker& worker) const;
   void Observe(Worker& worker, std::string name, ObserverFunction fn, const ObserverOptions& options) const;
   void Add(ReadWrite& t, const std::map<std::string, std::string>& deltas) const;
@@ -95,8 +96,9 @@ class CombineQueue {
   // Combines two deltas, or a value and a delta.
   using Combine = std::function<absl::StatusOr<T>(const T& a, const T& b)>;
 
-  // Combining with `neutral` must change nothing. A value that becomes equal to it is deleted. Without a neutral value, as for a
-  // minimum, values are never deleted.
+  // Combining with `neutral` must change nothing. The first constructor uses T(). A value that becomes equal to it is
+  // deleted. Pass a std::optional<T> without a value if there is no neutral value, as for a minimum; then values are
+  // never deleted.
   CombineQueue(std::string table, Combine combine, const CombineQueueOptions& options = {})
       : CombineQueue(std::move(table), std::move(combine), std::optional<T>(T()), options) {}
   CombineQueue(std::string table, Combine combine, const std::optional<T>& neutral,
@@ -116,7 +118,7 @@ class CombineQueue {
             neutral.has_value() ? std::optional<std::string>(C::Encode(*neutral)) : std::nullopt, options) {}
 
   // Creates the table unless it exists.
-  absl::Status EnsureTable(const Cluster& cluster) const { return raw_.EnsureTable(cluster); }
+  absl::Status EnsureTable(const Cluster& cluster) const { return cluster.EnsureTable(raw_.table(), raw_.Schema()); }
   // Adds the observer that folds deltas, "fold-TABLE".
   void Attach(Worker& worker) const { raw_.Attach(worker); }
   // Adds an observer of the values. The row of its notifications is the key.
@@ -124,8 +126,8 @@ class CombineQueue {
     raw_.Observe(worker, std::move(name), std::move(fn), options);
   }
 
-  // Add deltas if the transaction commits. Adding many in one call takes fewer requests. An error fails the transaction, as that of
-  // a write does.
+  // Add deltas if the transaction commits. Adding many in one call takes fewer requests. If Add fails, so does the
+  // transaction, as after a failed write.
   void Add(ReadWrite& t, std::string_view key, typename C::Param delta) const {
     raw_.Add(t, {{std::string(key), C::Encode(delta)}});
   }
@@ -153,8 +155,8 @@ class CombineQueue {
     }
     return values;
   }
-  // Returns the value of a key with the deltas that are not folded yet. Passes over every delta that was added to the bucket
-  // since the last garbage collection, which may be tens of thousands in a hot queue.
+  // Returns the value of a key with the deltas that are not folded yet. Passes over every delta of the bucket that
+  // garbage collection has not removed, by default those of the last hour. In a hot queue these can be very many.
   absl::StatusOr<std::optional<T>> GetExact(const ReadView& view, std::string_view key) const {
     return Decode(raw_.GetExact(view, key));
   }

@@ -20,8 +20,9 @@
 //         delivers them and then deletes them. If the function returns an error, the delivery is retried with growing delays,
 //         indefinitely, while other shards continue.
 // TABLE   A queue has a table of its own. The number of shards must not change while messages wait.
-// FIRST WORKER  As for any observer, messages that were added before a worker with this queue first started do not notify it.
-//         Call NotifyAll once after that start.
+// FIRST WORKER  As for any observer, messages that a process adds before it knows the observers do not notify them.
+//         Other processes learn of them within about half of ClusterOptions::lock_lease after a worker with this queue
+//         first started. Call NotifyAll once after that time.
 
 #ifndef PERCOLATOR_EXPORT_QUEUE_H_
 #define PERCOLATOR_EXPORT_QUEUE_H_
@@ -37,13 +38,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "percolator/cluster.h"
 #include "percolator/observer.h"
 #include "percolator/options.h"
 #include "percolator/transaction.h"
 
 namespace percolator {
-
-class Cluster;
 
 // A message.
 struct Export {
@@ -52,15 +52,16 @@ struct Export {
   std::string key = {};
   std::string payload = {};
 };
-// Delivers a message. Returns OK if it has arrived. Calls for one shard may overlap if a worker was considered dead but is
-// not.
+// Delivers a message. Returns OK if it has arrived. Calls for one shard may overlap: workers claim the shard that they
+// deliver, but a claim is only advice and may be lost.
 using DeliverFunction = std::function<absl::Status(const Export& entry)>;
 
 struct ExportQueueOptions {
   // Shards are delivered independently of each other.
   uint32_t shards = 16;
-  // Maximum number of messages that one transaction numbers or delivers. Delivering this many should take seconds. If it
-  // takes more than a minute, the transaction fails and they are delivered again.
+  // Maximum number of messages that one transaction delivers, and approximate number that it numbers: all messages that
+  // one transaction added to a shard are numbered together. Delivering this many should take seconds: if the process
+  // dies or the transaction conflicts, all of them are delivered again.
   size_t batch = 100;
   // See ORDER. Numbering scans all messages added during this time, so shorten it for a busy queue.
   Duration longest_transaction = std::chrono::seconds(90);
@@ -74,7 +75,7 @@ class ExportQueue {
   ExportQueue& operator=(const ExportQueue&) = default;
 
   // Creates the table unless it exists.
-  absl::Status EnsureTable(const Cluster& cluster) const;
+  absl::Status EnsureTable(const Cluster& cluster) const { return cluster.EnsureTable(table(), Schema()); }
   // Adds the observers that number and deliver messages, "number-TABLE" and "deliver-TABLE".
   void Attach(Worker& worker, DeliverFunction deliver) const;
 
@@ -96,6 +97,9 @@ class ExportQueue {
 
  private:
   class Impl;
+  const std::string& table() const;
+  static TableSchema Schema();
+
   std::shared_ptr<const Impl> impl_;
 };
 

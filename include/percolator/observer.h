@@ -67,9 +67,11 @@ concept TakesRow = !TakesNotification<Fn> && std::is_invocable_v<Fn&, ReadWrite&
 //     absl::Status(ReadWrite& t, const Notification& notification)
 //     absl::Status(ReadWrite& t, const std::string& row)
 //
-// or the same with void instead of absl::Status, which fails with the first error of its reads. If it returns OK or void, its writes are committed. Aborted: it runs again.
-// Unavailable and DeadlineExceeded: it runs again after a delay, indefinitely. Any other error: it runs again after a delay,
-// and after ObserverOptions::max_attempts errors the notification is quarantined.
+// or the same with void instead of absl::Status, which counts as returning the first error of its reads, or OK. If the
+// function returns OK, its writes are committed. After Aborted it runs again. After Unavailable, DeadlineExceeded, or
+// OutOfRange because its snapshot has become too old, it runs again after a delay, indefinitely. After any other error
+// or an exception it runs again after a delay, and after ObserverOptions::max_attempts such errors the notification is
+// quarantined.
 class ObserverFunction {
  public:
   ObserverFunction() = default;
@@ -144,8 +146,8 @@ struct WorkerOptions {
   int scanners = 1;
   // Maximum pause after a scan that found nothing. The pause starts at a hundredth of this and grows.
   Duration scan_period = std::chrono::seconds(1);
-  // Maximum number of cells queued in this worker. Further cells stay in the cluster until there is room. Each observer may
-  // always queue one.
+  // Maximum number of cells queued in this worker. Each observer may queue an equal share of them, and always at least
+  // one. Further cells stay in the cluster until there is room.
   size_t max_queued_cells = 10'000;
   // Delay between an observer's error and its next attempt. It starts at the minimum and doubles up to the maximum.
   Duration min_retry_delay = std::chrono::milliseconds(10);
@@ -194,7 +196,7 @@ struct Quarantined {
   CellName cell = {};
   int attempts = 0;
   std::string error = {};  // of the last attempt
-  Timestamp since = {};    // start timestamp of the last attempt
+  Timestamp since = {};    // start timestamp of the transaction that quarantined it
 };
 
 // Runs observers. Thread-safe, except Observe. Cluster::Close stops it; it may be destroyed before or after that.
@@ -208,7 +210,7 @@ class Worker {
 
   // Adds an observer of a column: strong for a Column, weak for a NotifyColumn. The name matches [A-Za-z0-9_-]{1,64} and
   // must not change: it identifies what the observer has processed. Errors are returned by Start. REQUIRES: not started.
-  template <typename T, typename C>
+  template <typename T, typename C>  // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
   void Observe(const Column<T, C>& column, std::string name, ObserverFunction fn, const ObserverOptions& options = {}) {
     Add(column.table(), column.name(), NotificationKind::kStrong, std::move(name), std::move(fn), options);
   }
@@ -217,9 +219,10 @@ class Worker {
   }
   void Observe(ObserverSpec spec);
 
-  // Checks the observers, stores their list in the cluster, and starts to run them. Returns InvalidArgument if an observer
-  // has a malformed or duplicate name, no function, or a kind that does not fit its column; NotFound if its table does not
-  // exist.
+  // Checks the observers, stores their list in the cluster, and starts to run them. Returns InvalidArgument if an
+  // option is out of range, or if an observer has a malformed or duplicate name, no function, or a kind that does not
+  // fit its column; NotFound if its table does not exist; FailedPrecondition if the worker was started before, even if
+  // it was stopped since.
   absl::Status Start();
   // Waits for running observers and starts no others. Notifications stay in the cluster for the next worker. Returns
   // FailedPrecondition, and does nothing, if called by an observer of the cluster.
@@ -236,8 +239,10 @@ class Worker {
   // process.
   absl::Status WaitUntilIdle(Duration timeout);
 
-  // Marks every existing value of the observer's column as changed, for an observer that was added to a column with data.
-  // The observer does not run again for a value that it has processed.
+  // Marks every existing value of the observer's column as changed, for an observer that was added to a column with
+  // data. The observer does not run again for a value that it has processed. If other processes write the column, call
+  // it once they know the observer (see REGISTRY). Returns NotFound if the cluster has no such observer,
+  // InvalidArgument if it is weak, and FailedPrecondition if this worker is not running.
   absl::Status Backfill(std::string_view observer);
 
   std::vector<ObserverMetrics> metrics() const;
@@ -245,8 +250,9 @@ class Worker {
   std::string DescribeGraph() const;
 
   absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
-  // Runs the observer for the cell again. Returns NotFound if the entry is no longer quarantined, and FailedPrecondition if
-  // the cluster no longer has this observer of this column; then the entry stays.
+  // Removes the entry and notifies the observer again. A strong observer that has processed a later change of the cell
+  // since then does not run. Returns NotFound if the entry is no longer quarantined, and FailedPrecondition if the
+  // cluster no longer has this observer of this column; then the entry stays.
   absl::Status Replay(const Quarantined& entry);
   // Removes the entry. The observer runs again when the cell changes next.
   absl::Status Drop(const Quarantined& entry);

@@ -15,7 +15,7 @@ namespace percolator {
 // The families of every table: figure 5 of the paper. Each is kept apart on disk, so that scanning one does not read the
 // others. These values are part of the formats in docs/format.md: do not change them.
 enum class Family : uint8_t {
-  kData = 0,    // the values, at the start timestamp of the transaction that wrote them
+  kData = 0,    // long values, at the start timestamp of the transaction that wrote them
   kLock = 1,    // locks of uncommitted transactions, at their start timestamp
   kWrite = 2,   // committed writes, at their commit timestamp
   kNotify = 3,  // marks of cells whose observers have to run

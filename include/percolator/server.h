@@ -41,8 +41,8 @@ struct ServerOptions {
   bool bigtable_writes_all = false;
   // A session ends when its process has not been heard of for this long.
   Duration session_ttl = std::chrono::seconds(5);
-  // Maximum number of sessions, and of listeners for hints. Each process has one of both. Further ones fail with
-  // Unavailable.
+  // Maximum number of sessions, and of listeners for hints. Each open cluster has a session, and a listener once it has
+  // started a worker. Further ones fail with Unavailable.
   size_t max_sessions = 10'000;
   // Maximum size of a request. The default is enough for the largest RowMutation that the default StoreLimits allow. Less
   // than 2 GiB, like max_response_bytes.

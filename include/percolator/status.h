@@ -9,12 +9,12 @@
 //   kOutOfRange          the snapshot is too old: garbage collection may have removed what it would read
 //   kInvalidArgument     a limit was exceeded or a name is malformed: fix the call
 //   kNotFound            the table does not exist
-//   kUnimplemented       the server does not support the call, as an old one does not support reverse scans
+//   kUnimplemented       the server does not support the call; for example, an old server has no reverse scans
 //   kAlreadyExists       a table of that name exists
-//   kCancelled           garbage collection was stopped because the cluster is being closed
 //   kFailedPrecondition  misuse, a closed cluster, or a component that has stopped: do not retry until that is fixed
-//   kResourceExhausted   the disk is full
+//   kResourceExhausted   the disk is full, there are too many tables, or a request or a row is too large
 //   kDataLoss            stored bytes cannot be read
+//   kInternal            a load function threw an exception, or the store failed in an unexpected way
 //
 // A conflict carries evidence: the cell, and the other transaction's lock or write.
 

@@ -1,16 +1,18 @@
 // Snapshots and transactions.
 //
-// A transaction reads from the snapshot at its start timestamp and writes at a later commit timestamp. Of two overlapping
-// transactions that write the same cell, at most one commits. This is snapshot isolation: readers never block, and never see
-// part of a transaction. It is not serializability: two transactions may each read what the other writes (write skew) unless
-// one of them calls Verify on what it read.
+// A transaction reads from the snapshot at its start timestamp and writes at a later commit timestamp. Of two
+// overlapping transactions that write the same cell, at most one commits. This is snapshot isolation: a read never sees
+// part of a transaction, but it may wait for a commit in progress whose writes may belong to its snapshot. It is not
+// serializability: two transactions may each read what the other writes (write skew) unless one of them calls Verify on
+// what it read.
 //
 //     ReadView      reads                              a Snapshot is one
 //     ReadWrite     + Set, Delete, Verify, Notify      passed to observers and Transact functions, which cannot commit
 //     Transaction   + Commit                           for running a transaction by hand
 //
-// LIFETIME  Snapshots, transactions and scans keep what they need of the cluster. They may be destroyed in any order, before or
-//           after the cluster is closed. Once it is closed, every call on them fails with FailedPrecondition.
+// LIFETIME  Snapshots, transactions and scans keep what they need of the cluster. They may be destroyed in any order,
+//           before or after the cluster is closed. Once it is closed, reads, writes and commits fail with
+//           FailedPrecondition; Commit returns an earlier result again.
 
 #ifndef PERCOLATOR_TRANSACTION_H_
 #define PERCOLATOR_TRANSACTION_H_
@@ -107,6 +109,9 @@ class RowScan {
   Iterator begin() &;
   std::default_sentinel_t end() const { return {}; }
 
+  // Implementation detail: keeps an error for FirstReadError, and returns it.
+  absl::Status NoteError(absl::Status status);
+
  private:
   void Next();
 
@@ -181,10 +186,10 @@ class Snapshot final : public ReadView {
 
 // Reads return this transaction's own earlier writes. Used by one thread at a time, const methods included.
 //
-// Writes are buffered until the commit and return nothing. A write fails because of the call itself: an exceeded limit, a
-// malformed name, a missing table, a notify-only column; or because the list of tables, which the first write to a table
-// reads, cannot be read for as long as a call may take. The first such error is kept: it makes all later reads and
-// the commit fail with that error, and later writes have no effect.
+// Writes are buffered until the commit and return nothing. A write fails only if the call is invalid (an exceeded
+// limit, a malformed name, a missing table, a notify-only column), if the cluster is closed, or if the list of tables,
+// which the first write to a table reads, cannot be read within the timeout of a call. The first such error is kept:
+// all later reads and the commit return it, and later writes have no effect.
 class ReadWrite : public ReadView {
  public:
   ReadWrite(const ReadWrite&) = delete;
@@ -213,8 +218,8 @@ class ReadWrite : public ReadView {
     value.has_value() ? Set(column, row, *value) : Delete(column, row);
   }
 
-  // Makes the commit fail if another transaction writes the cell between this one's start and commit. So what was read still
-  // holds at the commit timestamp.
+  // Makes the commit fail if another transaction writes or verifies the cell between this one's start and commit. So
+  // what was read still holds at the commit timestamp.
   template <typename T, typename C>
   void Verify(const Column<T, C>& column, std::string_view row) {
     Verify(column.At(row));
@@ -227,7 +232,8 @@ class ReadWrite : public ReadView {
   bool SetOrVerify(const Column<T, C>& column, std::string_view row, const std::optional<std::type_identity_t<T>>& was,
                    const std::optional<std::type_identity_t<T>>& now);
 
-  // Notifies the observers of a notify-only column when the transaction commits. Never conflicts.
+  // Notifies the observers of a notify-only column when the transaction commits. Never conflicts. If the commit fails,
+  // the observers may be notified nevertheless.
   void Notify(const NotifyColumn& column, std::string_view row) { Notify(column.At(row)); }
   void Notify(CellView cell);
 
@@ -336,11 +342,11 @@ class ColumnScan {
     options.keys_only = false;
     return options;
   }
-  absl::StatusOr<Entry<T>> Decode(absl::StatusOr<ScannedRow>& row) const {
+  absl::StatusOr<Entry<T>> Decode(absl::StatusOr<ScannedRow>& row) {
     if (!row.ok()) return row.status();
     std::optional<std::string> bytes = std::move(row->columns.front().value);
     absl::StatusOr<std::optional<T>> value = internal::DecodeCell(column_, row->key, std::move(bytes));
-    if (!value.ok()) return std::move(value).status();
+    if (!value.ok()) return rows_.NoteError(std::move(value).status());
     return Entry<T>{std::move(row->key), **std::move(value)};
   }
 

@@ -41,7 +41,7 @@ RowRange RowRange::After(std::string_view key) const {
   RowRange rest = *this;
   std::string next(key);
   next.push_back('\0');
-  rest.start = std::max(rest.start, std::move(next));
+  if (rest.start < next) rest.start = std::move(next);
   return rest;
 }
 

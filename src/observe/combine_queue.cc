@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "percolator/cluster.h"
 #include "src/base/stable_hash.h"
 #include "src/base/strings.h"
 #include "src/observe/journal.h"
@@ -123,9 +122,9 @@ RawCombineQueue::RawCombineQueue(std::string table, Combine combine, std::option
                                  const CombineQueueOptions& options)
     : impl_(std::make_shared<const Impl>(std::move(table), std::move(combine), std::move(neutral), options)) {}
 
-absl::Status RawCombineQueue::EnsureTable(const Cluster& cluster) const {
-  return cluster.EnsureTable(impl_->table(), {.notify_only_columns = {kFold}});
-}
+const std::string& RawCombineQueue::table() const { return impl_->table(); }
+
+TableSchema RawCombineQueue::Schema() { return {.notify_only_columns = {kFold}}; }
 
 void RawCombineQueue::Attach(Worker& worker) const {
   worker.Observe({.name = "fold-" + impl_->table(),

@@ -28,7 +28,6 @@
 #include <optional>
 #include <utility>
 
-#include "percolator/cluster.h"
 #include "src/base/coding.h"
 #include "src/base/stable_hash.h"
 #include "src/base/strings.h"
@@ -242,9 +241,9 @@ class ExportQueue::Impl {
 ExportQueue::ExportQueue(std::string table, const ExportQueueOptions& options)
     : impl_(std::make_shared<const Impl>(std::move(table), options)) {}
 
-absl::Status ExportQueue::EnsureTable(const Cluster& cluster) const {
-  return cluster.EnsureTable(impl_->table(), {.notify_only_columns = {kNumberColumn, kDeliverColumn}});
-}
+const std::string& ExportQueue::table() const { return impl_->table(); }
+
+TableSchema ExportQueue::Schema() { return {.notify_only_columns = {kNumberColumn, kDeliverColumn}}; }
 
 void ExportQueue::Attach(Worker& worker, DeliverFunction deliver) const {
   worker.Observe({.name = "number-" + impl_->table(),

@@ -147,19 +147,19 @@ absl::StatusOr<std::vector<Cell>> Inspector::ReadCells(std::string_view table, s
   });
 }
 
-absl::StatusOr<std::vector<LockInfo>> Inspector::ListLocks(std::string_view table, size_t most) {
+absl::StatusOr<std::vector<LockInfo>> Inspector::ListLocks(std::string_view table, size_t limit) {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<LockInfo>> {
     Environment& env = engine_->env;
     const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
     if (!tables.ok()) return tables.status();
     std::vector<MetLock> found;
     for (const std::string& name : *tables) {
-      if (found.size() >= most) break;
+      if (found.size() >= limit) break;
       const absl::Status read = ForEachPageOfLocks(env, name, [&](std::vector<MetLock> locks) -> absl::StatusOr<bool> {
         for (MetLock& lock : locks) {
-          if (found.size() < most) found.push_back(std::move(lock));
+          if (found.size() < limit) found.push_back(std::move(lock));
         }
-        return found.size() < most;
+        return found.size() < limit;
       });
       if (!read.ok() && !WasDropped(read, table)) return read;
     }
@@ -185,7 +185,7 @@ absl::StatusOr<Inspector::ResolvedLocks> Inspector::ResolveLocks(std::string_vie
   });
 }
 
-absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(std::string_view table, size_t most) {
+absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(std::string_view table, size_t limit) {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<WaitingNotification>> {
     Environment& env = engine_->env;
     const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
@@ -195,12 +195,12 @@ absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(st
     std::vector<WaitingNotification> waiting;
     for (const std::string& name : *tables) {
       RowRange rows = RowRange::All();
-      for (bool done = name == kSystemTable; !done && waiting.size() < most;) {
+      for (bool done = name == kSystemTable; !done && waiting.size() < limit;) {
         const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&env, name, &rows, kRowsAtOnce, &done);
         if (WasDropped(marks.status(), table)) break;
         if (!marks.ok()) return marks.status();
         for (const FoundMark& mark : *marks) {
-          if (waiting.size() == most) break;
+          if (waiting.size() == limit) break;
           waiting.push_back({mark.cell, mark.timestamp, mark.pending, AgeOf(mark.timestamp, *now)});
         }
       }

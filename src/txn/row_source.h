@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/transaction.h"
 
@@ -16,6 +17,8 @@ class RowSource {
 
   // Returns the next row or an error, or nullopt at the end. The end follows an error.
   virtual std::optional<absl::StatusOr<ScannedRow>> Next() = 0;
+  // Keeps the error of a row that could not be decoded, for FirstReadError.
+  virtual void NoteError(const absl::Status& status) = 0;
 };
 
 }  // namespace percolator::internal

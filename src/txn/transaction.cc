@@ -48,6 +48,8 @@ class MergedRows final : public internal::RowSource {
     return std::move(row_);
   }
 
+  void NoteError(const absl::Status& status) override { core_->NoteReadError(status); }
+
  private:
   // Makes `row_` the next row, or sets `done_`.
   absl::Status Advance() {
@@ -159,6 +161,7 @@ class FailedRows final : public internal::RowSource {
     if (std::exchange(told_, true)) return std::nullopt;
     return error_;
   }
+  void NoteError(const absl::Status& /*status*/) override {}
 
  private:
   const absl::Status error_;
@@ -226,6 +229,11 @@ RowScan::~RowScan() = default;
 RowScan::Iterator RowScan::begin() & {
   if (!std::exchange(begun_, true)) Next();
   return Iterator(this);
+}
+
+absl::Status RowScan::NoteError(absl::Status status) {
+  source_->NoteError(status);
+  return status;
 }
 
 void RowScan::Next() { current_ = source_->Next(); }

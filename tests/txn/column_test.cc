@@ -1011,6 +1011,9 @@ TEST_F(ColumnTest, AFunctionThatReturnsNothingFailsWithTheFirstErrorOfItsReads) 
   expect(absl::StatusCode::kDataLoss, [](ReadWrite& t) { t.Get(kBalance, "Ann", 1).IgnoreError(); });
   expect(absl::StatusCode::kDataLoss, [](ReadWrite& t) { t.GetColumns("Ann", kBalance).IgnoreError(); });
   expect(absl::StatusCode::kDataLoss, [](ReadWrite& t) { t.GetRows(kBalance, {"Ann"}).IgnoreError(); });
+  expect(absl::StatusCode::kDataLoss, [](ReadWrite& t) {
+    for (const auto& entry : t.Scan(kBalance)) entry.IgnoreError();
+  });
   // A function that returns a status has decided for itself.
   EXPECT_THAT(cluster_->Transact([](ReadWrite& t) {
     t.Get(kBalance, "Ann").IgnoreError();

@@ -18,8 +18,9 @@
 // KEYS      Row keys and columns are any bytes, including 0x00 and 0xFF. A row key has at least one byte. A column may be
 //           empty.
 // TABLES    Names match [A-Za-z0-9_-]{1,64}. An operation on a table that does not exist returns NotFound.
-// LIMITS    StoreLimits in percolator/options.h. A request that exceeds one returns InvalidArgument, and nothing of that row
-//           is applied. The borders of a row range may be one byte longer than a row key.
+// LIMITS    StoreLimits in percolator/options.h. A request that exceeds one returns InvalidArgument, and nothing of
+//           that row is applied. Exceeding max_tables or max_row_read_bytes returns ResourceExhausted instead. The
+//           borders of a row range may be one byte longer than a row key.
 // THREADS   Thread-safe.
 //
 // ERRORS    The last column says whether a mutation that returned the error was certainly not applied (CertainlyNotApplied).
