@@ -118,7 +118,9 @@ class CombineQueue {
             neutral.has_value() ? std::optional<std::string>(C::Encode(*neutral)) : std::nullopt, options) {}
 
   // Creates the table unless it exists.
-  absl::Status EnsureTable(const Cluster& cluster) const { return cluster.EnsureTable(raw_.table(), raw_.Schema()); }
+  absl::Status EnsureTable(const Cluster& cluster) const {
+    return cluster.EnsureTable(raw_.table(), internal::RawCombineQueue::Schema());
+  }
   // Adds the observer that folds deltas, "fold-TABLE".
   void Attach(Worker& worker) const { raw_.Attach(worker); }
   // Adds an observer of the values. The row of its notifications is the key.
