@@ -110,21 +110,21 @@ absl::StatusOr<Cluster> MakeCluster(Parts parts, Engine::StoreIs store_is, std::
 
 }  // namespace
 
-absl::StatusOr<Parts> OpenParts(std::string_view text, const ClusterOptions& options) {
+absl::StatusOr<Parts> OpenParts(std::string_view address, const ClusterOptions& options) {
   if (absl::Status s = CheckOptions(options); !s.ok()) return s;
-  const absl::StatusOr<Address> address = ParseAddress(text);
-  if (!address.ok()) return address.status();
-  switch (address->kind) {
+  const absl::StatusOr<Address> parsed = ParseAddress(address);
+  if (!parsed.ok()) return parsed.status();
+  switch (parsed->kind) {
     case Address::Kind::kRocks:
-      return OpenEmbedded(address->place, options);
+      return OpenEmbedded(parsed->place, options);
     case Address::Kind::kMemory:
       return OpenInMemory();
     case Address::Kind::kServer:
-      return OpenServer(*address, options);
+      return OpenServer(*parsed, options);
     case Address::Kind::kBigtable:
       break;
   }
-  return OpenBigtable(*address, options);
+  return OpenBigtable(*parsed, options);
 }
 
 absl::StatusOr<Cluster> Cluster::Open(std::string_view address, const ClusterOptions& options) {
