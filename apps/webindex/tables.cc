@@ -89,9 +89,4 @@ std::string_view SecondOf(std::string_view row) { return row.substr(row.find('\0
 
 RowRange PairsOf(std::string_view first) { return RowRange::Prefix(PairRow(first, "")); }
 
-int64_t NowMicros() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-}
-
 }  // namespace webindex

@@ -7,6 +7,7 @@
 #ifndef PERCOLATOR_APPS_WEBINDEX_TABLES_H_
 #define PERCOLATOR_APPS_WEBINDEX_TABLES_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -121,7 +122,10 @@ std::string_view SecondOf(std::string_view row);
 percolator::RowRange PairsOf(std::string_view first);
 
 // The time of day in microseconds since 1970, as messages have it.
-int64_t NowMicros();
+inline int64_t NowMicros() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
 
 // Limits. What is beyond them is left out.
 inline constexpr size_t kKeptVersions = 20;
