@@ -23,7 +23,7 @@ namespace {
 constexpr Column<std::string> kText("cells", "text");
 constexpr Column<int64_t> kNumber("cells", "number");
 constexpr char kRow[] = "row";
-constexpr char kNumberRow[] = "row of a number";  // not in the way of the other one in RocksDB's memory
+constexpr char kNumberRow[] = "row of a number";  // apart from kRow in RocksDB's memtable
 
 using Call = std::function<absl::Status()>;
 

@@ -116,7 +116,7 @@ struct CellRange {
   TimestampRange range;
 };
 
-// A test of which of `cells` exist. A cell exists if it has a version in its range. A condition without cells always holds.
+// Tests which of `cells` exist. A cell exists if it has a version in its range. A condition without cells always holds.
 struct Condition {
   enum class Quantifier : uint8_t {
     kNone,  // none of the cells exists (prewrite: no lock, no newer write)
