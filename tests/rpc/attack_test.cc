@@ -48,8 +48,8 @@ constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kMemory = 1000 * kMiB;
 constexpr size_t kKept = 250 * kMiB;  // more than before an attack, after it: caches, and the buffers of the store
 constexpr std::chrono::seconds kLongestWait(5);
-// The factor by which an attack may slow the good client down, compared with right before it: twice what is usual.
-constexpr double kSlower = 6;
+// The factor by which an attack may slow the good client down, compared with right before it.
+constexpr double kSlower = 3;
 constexpr int kTries = 3;  // something else may run beside one of them
 constexpr std::chrono::milliseconds kBaseline(700);
 constexpr std::chrono::milliseconds kAttack(1500);
@@ -145,6 +145,7 @@ class Attacker {
     if (name == "unread") UnreadStreams();
     if (name == "schemas") Schemas();
     if (name == "half") HalfRequests();
+    if (name == "calls") CallsWithoutRequests();
   }
 
  private:
@@ -268,6 +269,16 @@ class Attacker {
     Forever();
   }
 
+  // As many calls on each connection as it may have. Their requests never come.
+  void CallsWithoutRequests() const {
+    constexpr uint8_t kAcknowledge = 1;
+    std::string calls = Http2Begin() + Http2Frame(kHttp2Settings, kAcknowledge, 0, "");
+    for (uint32_t i = 0; i < 100; ++i) calls += Http2Call(2 * i + 1, "/percolator.v1.Store/Mutate");
+    std::vector<RawConnection> connections;
+    for (int i = 0; i < 400; ++i) connections.emplace_back(port_).Send(calls);
+    Forever();
+  }
+
   const int port_;
 };
 
@@ -301,6 +312,16 @@ class AttackTest : public ::testing::Test {
   }
 
   absl::StatusOr<Cluster> Open() const { return Cluster::Open(StrCat("percolator://127.0.0.1:", port_)); }
+
+  // A new client may have to try again while every connection that the server may have is younger than a second.
+  bool CanOpen() const {
+    const auto end = steady_clock::now() + kLongestWait;
+    while (!Open().ok()) {
+      if (steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return true;
+  }
 
   void MakeBigTable(int rows) const {
     admin::CreateTableRequest create;
@@ -353,12 +374,12 @@ class AttackTest : public ::testing::Test {
     argv.insert(argv.end(), attacks.begin(), attacks.end());
     ChildProcess attackers(argv);
     const double rate = good_->RateDuring([] { std::this_thread::sleep_for(kAttack); });
-    EXPECT_THAT(Open(), IsOk()) << name << ": a client that comes now";
+    EXPECT_TRUE(CanOpen()) << name << ": a client that comes now";
     kill(attackers.pid(), SIGKILL);
     EXPECT_EQ(attackers.ReadAll(), "") << name;
     const size_t peak = Memory("VmHWM");
     size_t after = Memory("VmRSS");
-    for (int i = 0; i < 50 && after > before + kKept; ++i) {
+    for (int i = 0; i < 150 && after > before + kKept; ++i) {  // every ten seconds in any case
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       after = Memory("VmRSS");
     }
@@ -392,6 +413,7 @@ TEST_F(AttackTest, AServerSurvivesEachAttackAndAllTogether) {
   Expect("large schemas", {"schemas", "schemas"});
   Expect("half requests", {"half"});
   Expect("all together", {"idle", "empties", "packed", "filters", "selectors", "unread", "schemas", "half"});
+  Expect("calls without requests", {"calls"});
   EXPECT_THAT(Open(), IsOk());
 }
 

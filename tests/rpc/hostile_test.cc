@@ -33,6 +33,7 @@
 #include "src/rpc/remote/remote_store.h"
 #include "src/rpc/server/coordination_service.h"
 #include "src/rpc/server/oracle_service.h"
+#include "src/rpc/server/requests.h"
 #include "tests/rpc/raw_connection.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -806,6 +807,18 @@ TEST_F(HostileTest, AFloodWhileItStops) {
     ASSERT_THAT(found, IsOk());
     for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ((*found)[i].cells.size(), 1U) << rows[i];
   }
+}
+
+// The answer to a bad request is delayed in proportion to the work that the request caused, by at most a second.
+TEST(RefusalTest, FollowsTheWorkOfARequestAtFault) {
+  using std::chrono::milliseconds;
+  const absl::Status too_much = absl::ResourceExhaustedError("too much");
+  EXPECT_EQ(RefuseAfter(too_much, milliseconds(0)).delay, milliseconds(0));
+  EXPECT_EQ(RefuseAfter(too_much, milliseconds(5)).delay, milliseconds(20));
+  EXPECT_EQ(RefuseAfter(absl::InvalidArgumentError("bad"), milliseconds(5)).delay, milliseconds(20));
+  EXPECT_EQ(RefuseAfter(too_much, std::chrono::hours(1)).delay, milliseconds(1000));
+  EXPECT_EQ(RefuseAfter(absl::OkStatus(), milliseconds(5)).delay, milliseconds(0));
+  EXPECT_EQ(RefuseAfter(absl::UnavailableError("later"), milliseconds(5)).delay, milliseconds(0));
 }
 
 }  // namespace

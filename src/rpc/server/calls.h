@@ -37,11 +37,11 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
         request_(executor->requests()->TakeOf(context->c_call())),
         answer_(executor->unsent(), context) {}
 
-  // With the answer, if the status is OK and the client takes its answers.
-  void Answer(absl::Status status, const google::protobuf::Message& response) {
+  // With the answer, if the status is OK and the client takes its answers. `work` is the processor time that was spent on it.
+  void Answer(absl::Status status, const google::protobuf::Message& response, Duration work) {
+    if (!status.ok()) return FinishAfter(RefuseAfter(status, work), this);
     // Once as it is, and once in gRPC's buffers.
-    if (status.ok()) status = answer_.TryAdd(2 * response.ByteSizeLong());
-    Finish(ToGrpc(status));
+    Finish(ToGrpc(answer_.TryAdd(2 * response.ByteSizeLong())));
   }
 
   bool cancelled() const { return context_->IsCancelled(); }
@@ -65,7 +65,9 @@ grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executo
   auto* const call = new UnaryCall(context, executor);
   const bool taken = executor->TryRun([call, response, work = std::move(work)] {
     if (call->cancelled()) return call->Finish(grpc::Status::CANCELLED);
-    call->Answer(work(), *response);
+    const Duration begin = ThreadTime();
+    absl::Status status = work();
+    call->Answer(std::move(status), *response, ThreadTime() - begin);
   });
   if (!taken) call->Finish(ToGrpc(executor->TooBusy()));
   return call;
@@ -117,8 +119,11 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
   // Only one thread at a time is here, and no write is under way; the mutex says so to those who can't know it.
   void MakePage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     mutex_.Unlock();
+    const Duration begin = ThreadTime();
     absl::StatusOr<Page> page = next_();
+    const Duration work = ThreadTime() - begin;
     mutex_.Lock();
+    work_ += work;
     sent_ = 0;
     page_.responses.clear();
     status_ = page.status();
@@ -134,15 +139,17 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
     const Response* response = nullptr;
     bool last = false;
     absl::Status status;
+    Duration work{0};
     {
       MutexLock lock(&mutex_);
       status = status_;
+      work = work_;
       if (status.ok() && sent_ < page_.responses.size()) {
         response = &page_.responses[sent_++];
         last = page_.last && sent_ == page_.responses.size();
       }
     }
-    if (response == nullptr) return this->Finish(ToGrpc(status));
+    if (response == nullptr) return FinishAfter(RefuseAfter(status, work), this);
     if (last) {
       this->StartWriteAndFinish(response, grpc::WriteOptions(), grpc::Status::OK);
     } else {
@@ -183,6 +190,7 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
   UnsentAnswers::Call unsent_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  Duration work_ ABSL_GUARDED_BY(mutex_){0};  // processor time that the pages took
   Page page_ ABSL_GUARDED_BY(mutex_);
   size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // of the page, counting the one under way
 };

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <limits>
 
 #include "src/base/strings.h"
@@ -20,6 +21,9 @@ namespace {
 
 constexpr Duration kRefusalDelayPerMiB = std::chrono::milliseconds(20);
 constexpr Duration kMaxRefusalDelay = std::chrono::seconds(1);
+// A client that sends such requests one after the other takes at most a fifth of a processor.
+constexpr int kRefusalDelayPerWork = 4;
+constexpr Duration kShortWork = std::chrono::milliseconds(1);
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
@@ -177,6 +181,22 @@ void TrimMemory() {
   if (trims <= 0) return;
   --trims;
   malloc_trim(0);
+}
+
+RequestMemory::Refusal RefuseAfter(const absl::Status& status, Duration work) {
+  RequestMemory::Refusal refusal{ToGrpc(status)};
+  if (status.code() != absl::StatusCode::kResourceExhausted && status.code() != absl::StatusCode::kInvalidArgument) {
+    return refusal;
+  }
+  if (work >= kShortWork) refusal.delay = std::min(kMaxRefusalDelay, kRefusalDelayPerWork * work);
+  return refusal;
+}
+
+Duration ThreadTime() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::duration_cast<Duration>(std::chrono::seconds(time.tv_sec) +
+                                              std::chrono::nanoseconds(time.tv_nsec));
 }
 
 // --- RequestMemory

@@ -110,7 +110,13 @@ class RequestMemory {
   absl::flat_hash_map<grpc_call*, Arrived> arrived_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Finishes a call after a while.
+// The same for a request that was refused after `work`, the processor time that was spent on it, if the request is at fault.
+RequestMemory::Refusal RefuseAfter(const absl::Status& status, Duration work);
+
+// Returns the processor time that the calling thread has used.
+Duration ThreadTime();
+
+// Finishes a call after the delay of its refusal.
 template <typename Reactor>
 void FinishAfter(const RequestMemory::Refusal& refusal, Reactor* reactor) {
   if (refusal.delay == Duration(0)) return reactor->Finish(refusal.status);
