@@ -311,7 +311,23 @@ Crawl::Crawl(const percolator::Cluster& cluster, CrawlOptions options)
   }
 }
 
-absl::StatusOr<CrawlResult> Crawl::Run() { return Update(""); }
+absl::StatusOr<CrawlResult> Crawl::Run() {
+  PERCOLATOR_RETURN_IF_ERROR(CheckList());
+  return Update("");
+}
+
+absl::Status Crawl::CheckList() const {
+  if (!options_.only_listed) return absl::OkStatus();
+  const auto exists = [this](const std::string& url) {
+    struct stat found {};
+    return lstat((options_.folder + "/" + url).c_str(), &found) == 0;
+  };
+  if (std::any_of(listed_.begin(), listed_.end(), exists)) return absl::OkStatus();
+  return absl::NotFoundError("none of the " + std::to_string(options_.list.size()) + " entries of the list is in " +
+                             options_.folder +
+                             ", so indexing it would remove everything from the index: name at least " +
+                             "one file of this folder, or delete the data folder to begin anew");
+}
 
 absl::Status Crawl::Refresh(const std::string& relative_path) {
   std::string path = relative_path;

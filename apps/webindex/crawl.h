@@ -68,7 +68,8 @@ class Crawl {
  public:
   Crawl(const percolator::Cluster& cluster, CrawlOptions options);
 
-  // Makes the tables as the folder is now. kNotFound: there is no such folder.
+  // Makes the tables as the folder is now. Returns NotFound if there is no such folder, or if none of the listed files is in
+  // it.
   absl::StatusOr<CrawlResult> Run();
 
   // The same for one path below the folder, a file or a folder, there or not: what Watch calls. "": everything.
@@ -84,6 +85,7 @@ class Crawl {
   class Plan;
   class Loading;
 
+  absl::Status CheckList() const;
   absl::StatusOr<CrawlResult> Update(const std::string& path);
   absl::Status LoadAll(std::vector<Task>& tasks);
   absl::Status Load(percolator::ReadWrite& t, Task& task);

@@ -47,6 +47,9 @@ class ProgramTest(unittest.TestCase):
         self.expect_error(self.index("--list", "/dev/zero"), FAILED, "device")
         self.expect_error(self.index("--list", "nowhere"), FAILED, "nowhere")
         self.expect_error(self.index("--list", "empty"), FAILED, "is empty")
+        with open(folder + "/other", "w") as other:
+            other.write("b.html\nc.html\n")
+        self.expect_error(self.index("--list", "other"), FOUND_NOTHING, "none of the 2 entries")
         self.assertEqual(self.run_it("query", "apple", "--data", "data").returncode, 0)
 
     def test_names_that_are_too_long(self):
