@@ -878,6 +878,19 @@ TEST_F(OpenTest, PipeInPlaceOfTheFormatFileIsRefused) {
   ExpectRefused(Dir(), "it is a pipe");
 }
 
+TEST_F(OpenTest, PipeInPlaceOfAnotherFileIsRefused) {
+  CreateStore({});
+  for (const std::string name : {"/CLEAN", "/rocksdb/CURRENT"}) {
+    SCOPED_TRACE(name);
+    const std::string path = Dir() + name;
+    std::filesystem::rename(path, Dir() + ".kept");
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    ExpectRefused(Dir(), "is a pipe");
+    std::filesystem::rename(Dir() + ".kept", path);
+  }
+  EXPECT_THAT(OpenRocksStore(Dir()), IsOk());
+}
+
 TEST_F(OpenTest, LinkThatLeadsNowhereInPlaceOfTheDatabaseIsRefused) {
   CreateStore({});
   std::filesystem::remove_all(Dir() + "/rocksdb");

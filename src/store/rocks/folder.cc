@@ -78,6 +78,20 @@ absl::Status MakeStoreFolder(const std::string& dir) {
   return SyncFolder(dir);
 }
 
+// Opening a pipe or a device could wait without end.
+absl::Status CheckEntries(const std::string& dir) {
+  std::error_code error;
+  for (fs::directory_iterator entry(dir, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    std::error_code gone;  // while RocksDB of another process removes files, which the lock finds out
+    const fs::file_status status = entry->status(gone);
+    if (!fs::is_other(status)) continue;
+    return absl::FailedPreconditionError(StrCat(entry->path().string(),
+                                                " is a pipe, a socket or a device, which a store "
+                                                "does not have: remove it, or restore the folder from a backup"));
+  }
+  return error ? Failed("cannot list folder", dir, error.value()) : absl::OkStatus();
+}
+
 absl::Status CheckFormat(const std::string& dir) {
   const std::string path = PathIn(dir, kFormatFile);
   const absl::StatusOr<std::string> content = ReadWholeFile(path, kFormatBytes);
@@ -99,7 +113,8 @@ absl::Status CheckFormat(const std::string& dir) {
     return absl::FailedPreconditionError(
         StrCat("the store in ", dir, " has lost its folder ", kRocksDbFolder, ": restore it from a backup"));
   }
-  return absl::OkStatus();
+  if (absl::Status s = CheckEntries(dir); !s.ok()) return s;
+  return CheckEntries(PathIn(dir, kRocksDbFolder));
 }
 
 // Whether the folder is a store's already; if not, it is empty. An error: it is something else, or can't be used.
