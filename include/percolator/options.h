@@ -32,11 +32,12 @@ struct StoreLimits {
   size_t max_row_mutation_bytes = 64 << 20;  // row key, columns and values in a RowMutation
   size_t max_row_read_bytes =
       64 << 20;  // cells that more than unlimited_selectors selectors return of one row, repeats included
-  size_t unlimited_selectors = 4;      // the number of families
-  size_t max_schema_bytes = 64 << 10;  // schema of a table
-  size_t max_tables = 1'000;           // CreateTable fails above this; existing tables stay
-  size_t max_scan_bytes = 4 << 20;     // a page ends with the first row that reaches this
-  size_t max_scan_work = 100'000;      // versions that the store examines for one page
+  size_t unlimited_selectors = 4;           // the number of families
+  size_t max_schema_bytes = 64 << 10;       // schema of a table
+  size_t max_tables = 1'000;                // CreateTable fails above this; existing tables stay
+  size_t max_total_schema_bytes = 4 << 20;  // schemas of all tables; CreateTable fails above this; existing tables stay
+  size_t max_scan_bytes = 4 << 20;          // a page ends with the first row that reaches this
+  size_t max_scan_work = 100'000;           // versions that the store examines for one page
 };
 
 // When a write is acknowledged.

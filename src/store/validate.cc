@@ -158,9 +158,17 @@ absl::Status RowBytes::CountMore(const std::vector<Cell>& cells) {
       StrCat("more than ", limit_, " bytes of one row are selected, which is the limit: select less at once"));
 }
 
-absl::Status TooManyTables(const StoreLimits& limits) {
-  return absl::ResourceExhaustedError(
-      StrCat("there are ", limits.max_tables, " tables, which is the limit: drop one first"));
+absl::Status CheckRoomForTable(const TableInfo& info, const std::vector<TableInfo>& tables, const StoreLimits& limits) {
+  if (tables.size() >= limits.max_tables) {
+    return absl::ResourceExhaustedError(
+        StrCat("there are ", limits.max_tables, " tables, which is the limit: drop one first"));
+  }
+  size_t bytes = info.schema.size();
+  for (const TableInfo& table : tables) bytes += table.schema.size();
+  if (bytes <= limits.max_total_schema_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(StrCat("with table ", info.name, " the schemas of all tables would have ", bytes,
+                                             " bytes, more than the limit of ", limits.max_total_schema_bytes,
+                                             ": drop a table with a large schema first"));
 }
 
 absl::Status ValidateRead(const RowRead& read, const StoreLimits& limits) {

@@ -54,8 +54,8 @@ class RowBytes {
   size_t bytes_ = 0;
 };
 
-// The kResourceExhausted of creating one more table than there may be.
-absl::Status TooManyTables(const StoreLimits& limits);
+// Returns ResourceExhausted if one more table beside `tables` would exceed a limit.
+absl::Status CheckRoomForTable(const TableInfo& info, const std::vector<TableInfo>& tables, const StoreLimits& limits);
 // The kNotFound of an operation on a table that does not exist.
 absl::Status UnknownTable(const std::string& name);
 // The kAlreadyExists of creating a table that does.

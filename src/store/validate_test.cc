@@ -69,6 +69,19 @@ TEST(ValidateTableTest, ASchemaHasBytesUpToTheLimit) {
   ExpectInvalid(ValidateTable({"", ""}, limits), {"table name"});
 }
 
+TEST(CheckRoomForTableTest, TablesAndTheirSchemasTogetherHaveLimits) {
+  StoreLimits limits = kLimits;
+  limits.max_tables = 3;
+  limits.max_total_schema_bytes = 10;
+  const std::vector<TableInfo> two = {{"a", Of(4)}, {"b", Of(1)}};
+  EXPECT_TRUE(CheckRoomForTable({"c", Of(5)}, two, limits).ok());
+  const absl::Status large = CheckRoomForTable({"c", Of(6)}, two, limits);
+  EXPECT_EQ(large.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(large.message().find("11 bytes, more than the limit of 10"), std::string_view::npos) << large;
+  limits.max_tables = 2;
+  EXPECT_EQ(CheckRoomForTable({"c", ""}, two, limits).code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(RowBytesTest, ManySelectorsGatherBytesUpToTheLimit) {
   StoreLimits limits = kLimits;
   limits.max_row_read_bytes = 20;

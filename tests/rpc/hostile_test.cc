@@ -439,8 +439,14 @@ TEST_F(HostileTest, TablesAndSchemasWithoutEnd) {
   for (size_t i = 0; status.ok() && i <= StoreLimits().max_tables; ++i)
     status = store.CreateTable({StrCat("t", i), ""});
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("1000 tables")));
-  EXPECT_THAT(store.DropTable("t0"), IsOk());
-  EXPECT_THAT(store.CreateTable({"t", std::string(StoreLimits().max_schema_bytes, 's')}), IsOk());
+  const std::string large(StoreLimits().max_schema_bytes, 's');
+  status = absl::OkStatus();
+  for (size_t i = 0; status.ok() && i <= StoreLimits().max_total_schema_bytes / large.size(); ++i) {
+    ASSERT_THAT(store.DropTable(StrCat("t", i)), IsOk());
+    status = store.CreateTable({StrCat("large", i), large});
+  }
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("the schemas of all tables")));
+  EXPECT_EQ(store.ListTables()->size(), StoreLimits().max_tables - 1);
 }
 
 // More requests than can wait: some are refused, which tells them to try again, and the others are answered.

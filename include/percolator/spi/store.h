@@ -19,8 +19,8 @@
 //           empty.
 // TABLES    Names match [A-Za-z0-9_-]{1,64}. An operation on a table that does not exist returns NotFound.
 // LIMITS    StoreLimits in percolator/options.h. A request that exceeds one returns InvalidArgument, and nothing of
-//           that row is applied. Exceeding max_tables or max_row_read_bytes returns ResourceExhausted instead. The
-//           borders of a row range may be one byte longer than a row key.
+//           that row is applied. Exceeding max_tables, max_total_schema_bytes or max_row_read_bytes returns
+//           ResourceExhausted instead. The borders of a row range may be one byte longer than a row key.
 // THREADS   Thread-safe.
 //
 // ERRORS    The last column says whether a mutation that returned the error was certainly not applied (CertainlyNotApplied).

@@ -161,6 +161,7 @@ class MemoryStore final : public Store {
   template <typename Iterator>
   absl::StatusOr<ScanPage> ScanRows(Iterator it, Iterator end, const ScanRequest& request) const;
   absl::StatusOr<Table*> FindTable(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<TableInfo> TableInfos() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const StoreLimits limits_;
 
@@ -327,9 +328,10 @@ absl::Status MemoryStore::CreateTable(const TableInfo& info) {
   MutexLock lock(&mutex_);
   if (closed_) return StoreClosed();
   if (absl::Status status = ValidateTable(info, limits_); !status.ok()) return status;
-  if (tables_.size() >= limits_.max_tables && !tables_.contains(info.name)) return TooManyTables(limits_);
-  const bool created = tables_.try_emplace(info.name, Table{info.schema, {}}).second;
-  return created ? absl::OkStatus() : TableExists(info.name);
+  if (tables_.contains(info.name)) return TableExists(info.name);
+  if (absl::Status status = CheckRoomForTable(info, TableInfos(), limits_); !status.ok()) return status;
+  tables_.try_emplace(info.name, Table{info.schema, {}});
+  return absl::OkStatus();
 }
 
 absl::Status MemoryStore::DropTable(const std::string& name) {
@@ -341,6 +343,10 @@ absl::Status MemoryStore::DropTable(const std::string& name) {
 absl::StatusOr<std::vector<TableInfo>> MemoryStore::ListTables() {
   MutexLock lock(&mutex_);
   if (closed_) return StoreClosed();
+  return TableInfos();
+}
+
+std::vector<TableInfo> MemoryStore::TableInfos() const {
   std::vector<TableInfo> infos;
   for (const auto& [name, table] : tables_) infos.push_back({name, table.schema});
   return infos;

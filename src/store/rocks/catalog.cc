@@ -66,11 +66,6 @@ std::vector<TableInfo> RocksCatalog::List() const {
   return infos;
 }
 
-size_t RocksCatalog::size() const {
-  ReaderLock lock(&mutex_);
-  return tables_.size();
-}
-
 bool RocksCatalog::Full() const {
   ReaderLock lock(&mutex_);
   return next_id_ == std::numeric_limits<uint32_t>::max();

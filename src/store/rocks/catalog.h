@@ -46,7 +46,6 @@ class RocksCatalog {
     return known != nullptr && known->info.name == name && !known->dropped ? known : LookUp(name);
   }
   std::vector<TableInfo> List() const;
-  size_t size() const;
 
   // No more tables can be made: the last id would have no end of range after it.
   bool Full() const;

@@ -196,7 +196,7 @@ absl::Status RocksStore::CreateTable(const TableInfo& info) {
   if (absl::Status s = ValidateTable(info, options_.limits); !s.ok()) return s;
   MutexLock lock(&admin_mutex_);
   if (catalog_.Find(info.name) != nullptr) return TableExists(info.name);
-  if (catalog_.size() >= options_.limits.max_tables) return TooManyTables(options_.limits);
+  if (absl::Status s = CheckRoomForTable(info, catalog_.List(), options_.limits); !s.ok()) return s;
   if (catalog_.Full()) return absl::ResourceExhaustedError("every id for a table has been used");
   if (absl::Status s = MayWrite(); !s.ok()) return s;
   if (absl::Status s = space_->Take(info.schema.size()); !s.ok()) return s;
