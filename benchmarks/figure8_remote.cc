@@ -17,12 +17,12 @@
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
 #include "percolator/spi/assemble.h"
-#include "src/rpc/channel.h"
-#include "src/rpc/proto/bigtable.grpc.pb.h"
-#include "src/rpc/proto/bigtable_admin.grpc.pb.h"
-#include "src/rpc/remote/remote_coordinator.h"
-#include "src/rpc/remote/remote_oracle.h"
-#include "src/rpc/remote/remote_store.h"
+#include "src/coord/remote/remote_coordinator.h"
+#include "src/oracle/remote/remote_oracle.h"
+#include "src/store/remote/remote_store.h"
+#include "src/wire/channel.h"
+#include "src/wire/proto/bigtable.grpc.pb.h"
+#include "src/wire/proto/bigtable_admin.grpc.pb.h"
 
 namespace percolator {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "percolator/server.h"
 #include "src/oracle/batching_oracle.h"
-#include "src/rpc/remote/remote_oracle.h"
+#include "src/oracle/remote/remote_oracle.h"
 
 namespace percolator {
 namespace {

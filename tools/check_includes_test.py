@@ -40,7 +40,7 @@ class CheckIncludesTest(unittest.TestCase):
 
     def test_edges_along_the_direction_are_accepted(self):
         self.assert_accepted("src/txn/commit.cc", '#include "percolator/spi/store.h"\n#include "src/base/coding.h"\n'
-                             '#include "src/oracle/oracle.h"\n#include "src/txn/lock.h"\n')
+                             '#include "src/coord/row_claims.h"\n#include "src/txn/lock.h"\n')
 
     def test_base_uses_nothing_else(self):
         self.assert_refused("src/base/clock.cc", '#include "src/store/model.h"\n', "src/base -> src/store")
@@ -59,9 +59,13 @@ class CheckIncludesTest(unittest.TestCase):
     def test_transactions_do_not_know_which_store(self):
         self.assert_refused("src/txn/get.cc", '#include "src/store/memory/x.h"\n', "src/txn -> src/store/memory")
 
-    def test_the_cluster_may_use_every_module(self):
-        self.assert_accepted("src/cluster/cluster.cc", '#include "src/store/rocks/rocks_store.h"\n'
-                             '#include "src/observe/worker.h"\n#include "src/rpc/server.h"\n')
+    def test_the_cluster_may_use_every_kind_of_part(self):
+        self.assert_accepted("src/cluster/remote.cc", '#include "src/store/bigtable/bigtable_store.h"\n'
+                             '#include "src/oracle/remote/remote_oracle.h"\n#include "src/coord/etcd/etcd_coordinator.h"\n')
+
+    def test_an_implementation_does_not_know_the_server(self):
+        self.assert_refused("src/store/remote/remote_store.cc", '#include "src/server/calls.h"\n',
+                            "src/store/remote -> src/server")
 
     def test_only_the_rocks_store_tests_and_benchmarks_include_rocksdb(self):
         self.assert_refused("src/store/model.cc", "#include <rocksdb/db.h>\n", "RocksDB (rocksdb/db.h)", "src/store/rocks")
@@ -69,10 +73,10 @@ class CheckIncludesTest(unittest.TestCase):
         for path in "src/store/rocks/rocks_store.cc", "tests/crash_test.cc", "benchmarks/store_bench.cc":
             self.assert_accepted(path, "#include <rocksdb/db.h>\n")
 
-    def test_only_rpc_includes_the_wire(self):
+    def test_few_folders_include_grpc(self):
         for name in "<grpcpp/grpcpp.h>", "<google/protobuf/message.h>", '"bigtable.pb.h"':
-            self.assert_refused("src/txn/get.cc", f"#include {name}\n", "gRPC and protobuf", "allowed in: src/rpc")
-        self.assert_accepted("src/rpc/server.cc", '#include <grpcpp/grpcpp.h>\n#include "proto/bigtable.pb.h"\n')
+            self.assert_refused("src/txn/get.cc", f"#include {name}\n", "gRPC and protobuf", "allowed in: src/wire, src/etcd")
+        self.assert_accepted("src/server/server.cc", '#include <grpcpp/grpcpp.h>\n#include "proto/bigtable.pb.h"\n')
 
     def test_public_headers_use_only_public_headers_abseil_and_the_standard_library(self):
         header = "include/percolator/spi/store.h"

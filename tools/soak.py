@@ -19,9 +19,9 @@ import fuzz
 # The programs, with the variable that says how much they do, how much fits into a minute, and the least that shows anything.
 # Between them they kill processes at every address that has any: rocksdb:, percolator://, bigtable: with its oracles and etcd.
 PROGRAMS = {
-    "tests/rpc/churn_test": ("PERCOLATOR_CHURN_SECONDS", 25, 10),
-    "tests/rpc/etcd_oracle_failover_test": ("PERCOLATOR_STRESS_KILLS", 2, 1),
-    "tests/rpc/fire_test": ("PERCOLATOR_FIRE_SECONDS", 15, 3),
+    "tests/server/churn_test": ("PERCOLATOR_CHURN_SECONDS", 25, 10),
+    "tests/oracle/etcd_oracle_failover_test": ("PERCOLATOR_STRESS_KILLS", 2, 1),
+    "tests/stress/fire_test": ("PERCOLATOR_FIRE_SECONDS", 15, 3),
     "tests/store/durability_test": ("PERCOLATOR_KILL_CYCLES", 20, 3),
     "tests/stress/kill_test": ("PERCOLATOR_STRESS_KILLS", 60, 3),
     "tests/stress/observer_kill_test": ("PERCOLATOR_STRESS_KILLS", 60, 3),

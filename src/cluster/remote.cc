@@ -11,14 +11,14 @@
 #include "percolator/tls.h"
 #include "src/base/strings.h"
 #include "src/cluster/keeping.h"
+#include "src/coord/etcd/etcd_coordinator.h"
+#include "src/coord/remote/remote_coordinator.h"
 #include "src/oracle/batching_oracle.h"
-#include "src/rpc/bigtable/bigtable_store.h"
-#include "src/rpc/channel.h"
-#include "src/rpc/etcd/etcd_coordinator.h"
-#include "src/rpc/remote/remote_coordinator.h"
-#include "src/rpc/remote/remote_oracle.h"
-#include "src/rpc/remote/remote_store.h"
+#include "src/oracle/remote/remote_oracle.h"
 #include "src/store/batching_store.h"
+#include "src/store/bigtable/bigtable_store.h"
+#include "src/store/remote/remote_store.h"
+#include "src/wire/channel.h"
 
 namespace percolator {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "src/base/strings.h"
-#include "tests/rpc/child_process.h"
-#include "tests/rpc/cluster_places.h"
+#include "tests/processes/child_process.h"
+#include "tests/processes/cluster_places.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

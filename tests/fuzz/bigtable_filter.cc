@@ -1,6 +1,5 @@
 // Bigtable's filters: any message is refused or compiled, and gives the same cells each time.
-#include "src/rpc/server/bigtable_filter.h"
-
+#include "src/server/bigtable/filter.h"
 #include "tests/fuzz/check.h"
 
 namespace percolator {

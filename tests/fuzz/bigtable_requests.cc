@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/rpc/bigtable/row_parser.h"
+#include "src/store/bigtable/row_parser.h"
 #include "tests/fuzz/bigtable_world.h"
 
 namespace percolator {

@@ -8,9 +8,9 @@
 
 #include "percolator/spi/store.h"
 #include "src/base/strings.h"
-#include "src/rpc/server/bigtable_mutate.h"
-#include "src/rpc/server/bigtable_read.h"
-#include "src/rpc/server/bigtable_tables.h"
+#include "src/server/bigtable/mutate.h"
+#include "src/server/bigtable/read.h"
+#include "src/server/bigtable/tables.h"
 #include "tests/fuzz/check.h"
 
 namespace percolator {

@@ -1,5 +1,5 @@
 // Messages of the wire: one that is understood becomes the same message again.
-#include "src/rpc/convert.h"
+#include "src/wire/convert.h"
 
 #include "tests/fuzz/check.h"
 

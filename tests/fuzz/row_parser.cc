@@ -1,5 +1,5 @@
 // Answers to ReadRows: rows ascend, and none is empty. The input is one message after another, each behind a byte with its length.
-#include "src/rpc/bigtable/row_parser.h"
+#include "src/store/bigtable/row_parser.h"
 
 #include <algorithm>
 

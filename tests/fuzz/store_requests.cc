@@ -8,7 +8,7 @@
 
 #include "percolator/spi/oracle.h"
 #include "percolator/spi/store.h"
-#include "src/rpc/convert.h"
+#include "src/wire/convert.h"
 #include "tests/fuzz/check.h"
 
 namespace percolator {

@@ -29,7 +29,7 @@
 #include "percolator/cluster.h"
 #include "percolator/transaction.h"
 #include "src/base/strings.h"
-#include "src/rpc/proto/percolator.pb.h"
+#include "src/wire/proto/percolator.pb.h"
 #include "tests/txn/world.h"
 
 namespace percolator {

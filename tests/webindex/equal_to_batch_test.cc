@@ -33,7 +33,7 @@
 #include "percolator/spi/oracle.h"
 #include "percolator/spi/store.h"
 #include "percolator/status_macros.h"
-#include "tests/rpc/cluster_places.h"
+#include "tests/processes/cluster_places.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/webindex/batch.h"

@@ -1,0 +1,268 @@
+#include "src/coord/remote/remote_coordinator.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace percolator {
+namespace {
+
+using CoordinationStub = v1::Coordination::Stub;
+
+// Hints that wait to be sent.
+constexpr int kWaitingHints = 10'000;
+// Between a stream that broke and the next.
+constexpr Duration kListenAgain = std::chrono::milliseconds(50);
+// For the last request of a session: the process wants to end.
+constexpr Duration kFarewell = std::chrono::seconds(1);
+
+}  // namespace
+
+class RemoteCoordinator::RemoteSession final : public Session {
+ public:
+  RemoteSession(RemoteCoordinator* coordinator, SessionId id, Duration ttl, uint64_t heard)
+      : coordinator_(coordinator),
+        id_(id),
+        changed_(coordinator->runtime_->NewWaitQueue()),
+        ttl_(ttl),
+        heard_(heard),
+        thread_([this] { KeepAlive(); }) {}
+
+  ~RemoteSession() override {
+    {
+      MutexLock lock(&mutex_);
+      ending_ = true;
+      changed_->WakeAll();
+    }
+    thread_.join();
+    v1::EndSessionRequest request;
+    request.set_session(id_);
+    v1::EndSessionResponse response;
+    // If it does not arrive, the session is over when its time has passed.
+    Call(*coordinator_->stub_, &CoordinationStub::EndSession, std::min(kFarewell, coordinator_->timeout_), request,
+         &response)
+        .IgnoreError();
+  }
+  RemoteSession(const RemoteSession&) = delete;
+  RemoteSession& operator=(const RemoteSession&) = delete;
+
+  SessionId id() const override { return id_; }
+
+  bool alive() const override {
+    MutexLock lock(&mutex_);
+    return coordinator_->clock_->BootMicros() < heard_ + static_cast<uint64_t>(ttl_.count());
+  }
+
+  absl::Status ReportOldestSnapshot(Timestamp oldest) override {
+    {
+      MutexLock lock(&mutex_);
+      oldest_ = oldest;
+    }
+    return SendOne();
+  }
+
+ private:
+  // The session lives from when the request was sent: it can't have arrived earlier. One at a time: else what was reported
+  // before could arrive after what is reported now, and garbage that a snapshot needs be collected.
+  absl::Status SendOne() ABSL_LOCKS_EXCLUDED(talking_) {
+    MutexLock talking(&talking_);
+    const uint64_t sent = coordinator_->clock_->BootMicros();
+    v1::KeepAliveRequest request;
+    request.set_session(id_);
+    Duration timeout;
+    {
+      MutexLock lock(&mutex_);
+      request.set_oldest_snapshot(oldest_.value());
+      timeout = std::min(coordinator_->timeout_, ttl_);
+    }
+    v1::KeepAliveResponse response;
+    absl::Status status = Call(*coordinator_->stub_, &CoordinationStub::KeepAlive, timeout, request, &response);
+    if (!status.ok()) return status;
+    MutexLock lock(&mutex_);
+    heard_ = std::max(heard_, sent);
+    ttl_ = std::chrono::milliseconds(response.ttl_ms());
+    return absl::OkStatus();
+  }
+
+  void KeepAlive() {
+    for (;;) {
+      {
+        MutexLock lock(&mutex_);
+        if (!ending_) changed_->WaitFor(&mutex_, ttl_ / 4);
+        if (ending_) return;
+      }
+      if (!SendOne().ok()) WaitForConnection(*coordinator_->channel_, kListenAgain);
+    }
+  }
+
+  RemoteCoordinator* const coordinator_;
+  const SessionId id_;
+  Mutex talking_;  // held while the server is told something
+  mutable Mutex mutex_;
+  const std::unique_ptr<WaitQueue> changed_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  Duration ttl_ ABSL_GUARDED_BY(mutex_);
+  uint64_t heard_ ABSL_GUARDED_BY(mutex_);  // by Clock::BootMicros: the server's time goes on while this machine sleeps
+  Timestamp oldest_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+RemoteCoordinator::RemoteCoordinator(std::shared_ptr<grpc::Channel> channel, Duration timeout, Clock* clock)
+    : channel_(std::move(channel)),
+      stub_(v1::Coordination::NewStub(channel_)),
+      timeout_(timeout),
+      clock_(clock),
+      sender_(runtime_->Random()),
+      listener_(runtime_),
+      changed_(runtime_->NewWaitQueue()),
+      sending_([this] { SendHints(); }) {}
+
+RemoteCoordinator::~RemoteCoordinator() {
+  SetHintListener(nullptr);
+  {
+    MutexLock lock(&mutex_);
+    ending_ = true;
+    changed_->WakeAll();
+  }
+  sending_.join();
+}
+
+absl::StatusOr<std::unique_ptr<Session>> RemoteCoordinator::OpenSession() {
+  const uint64_t sent = clock_->BootMicros();
+  v1::OpenSessionResponse response;
+  const absl::Status status =
+      Call(*stub_, &CoordinationStub::OpenSession, timeout_, v1::OpenSessionRequest(), &response);
+  if (!status.ok()) return status;
+  return std::make_unique<RemoteSession>(this, response.session(), std::chrono::milliseconds(response.ttl_ms()), sent);
+}
+
+absl::StatusOr<bool> RemoteCoordinator::IsAlive(SessionId session) {
+  v1::IsAliveRequest request;
+  request.set_session(session);
+  v1::IsAliveResponse response;
+  if (absl::Status s = Call(*stub_, &CoordinationStub::IsAlive, timeout_, request, &response); !s.ok()) return s;
+  return response.alive();
+}
+
+absl::StatusOr<Timestamp> RemoteCoordinator::OldestSnapshot() {
+  v1::OldestSnapshotResponse response;
+  const absl::Status status =
+      Call(*stub_, &CoordinationStub::OldestSnapshot, timeout_, v1::OldestSnapshotRequest(), &response);
+  if (!status.ok()) return status;
+  return response.has_timestamp() ? Timestamp(response.timestamp()) : Timestamp::Infinity();
+}
+
+absl::StatusOr<bool> RemoteCoordinator::Campaign(std::string_view role, const Session& session) {
+  v1::CampaignRequest request;
+  request.set_role(std::string(role));
+  request.set_session(session.id());
+  v1::CampaignResponse response;
+  if (absl::Status s = Call(*stub_, &CoordinationStub::Campaign, timeout_, request, &response); !s.ok()) return s;
+  return response.leads();
+}
+
+absl::StatusOr<bool> RemoteCoordinator::Claim(std::string_view table, std::string_view row, const Session& session) {
+  v1::ClaimRequest request;
+  request.set_table(std::string(table));
+  request.set_row(std::string(row));
+  request.set_session(session.id());
+  v1::ClaimResponse response;
+  if (absl::Status s = Call(*stub_, &CoordinationStub::Claim, timeout_, request, &response); !s.ok()) return s;
+  return response.granted();
+}
+
+absl::Status RemoteCoordinator::Release(std::string_view table, std::string_view row, const Session& session) {
+  v1::ReleaseRequest request;
+  request.set_table(std::string(table));
+  request.set_row(std::string(row));
+  request.set_session(session.id());
+  v1::ReleaseResponse response;
+  return Call(*stub_, &CoordinationStub::Release, timeout_, request, &response);
+}
+
+void RemoteCoordinator::SendHint(const CellName& cell) {
+  listener_.Tell(cell);
+  MutexLock lock(&mutex_);
+  if (waiting_.cells_size() >= kWaitingHints) return;
+  v1::CellName* const hint = waiting_.add_cells();
+  hint->set_table(cell.table);
+  hint->set_row(cell.row);
+  hint->set_column(cell.column);
+  if (waiting_.cells_size() == 1) changed_->WakeOne();
+}
+
+// One request at a time: meanwhile hints gather.
+void RemoteCoordinator::SendHints() {
+  for (;;) {
+    v1::SendHintsRequest request;
+    {
+      MutexLock lock(&mutex_);
+      while (waiting_.cells_size() == 0 && !ending_) changed_->Wait(&mutex_);
+      if (ending_) return;
+      request.Swap(&waiting_);
+    }
+    request.set_sender(sender_);
+    v1::SendHintsResponse response;
+    Call(*stub_, &CoordinationStub::SendHints, timeout_, request, &response).IgnoreError();
+  }
+}
+
+void RemoteCoordinator::SetHintListener(HintListener listener) {
+  const bool hears = listener != nullptr;
+  listener_.Set(std::move(listener));
+  MutexLock starting(&hearing_mutex_);
+  if (!hears) {
+    StopHearing();
+    if (hearing_thread_.joinable()) hearing_thread_.join();
+    return;
+  }
+  if (hearing_thread_.joinable()) return;
+  {
+    MutexLock lock(&mutex_);
+    hearing_ = true;
+  }
+  hearing_thread_ = std::thread([this] { HearHints(); });
+}
+
+void RemoteCoordinator::StopHearing() {
+  MutexLock lock(&mutex_);
+  hearing_ = false;
+  if (stream_ != nullptr) stream_->TryCancel();
+  changed_->WakeAll();
+}
+
+void RemoteCoordinator::HearHints() {
+  for (;;) {
+    HearOneStream();
+    WaitForConnection(*channel_, kListenAgain);
+    MutexLock lock(&mutex_);
+    if (hearing_) changed_->WaitFor(&mutex_, kListenAgain);
+    if (!hearing_) return;
+  }
+}
+
+void RemoteCoordinator::HearOneStream() {
+  grpc::ClientContext context;
+  {
+    MutexLock lock(&mutex_);
+    if (!hearing_) return;
+    stream_ = &context;
+  }
+  v1::ListenRequest request;
+  request.set_sender(sender_);
+  const std::unique_ptr<grpc::ClientReader<v1::Hints>> reader = stub_->Listen(&context, request);
+  v1::Hints hints;
+  while (reader->Read(&hints)) {
+    for (v1::CellName& cell : *hints.mutable_cells()) {
+      listener_.Tell(
+          {std::move(*cell.mutable_table()), std::move(*cell.mutable_row()), std::move(*cell.mutable_column())});
+    }
+  }
+  {
+    MutexLock lock(&mutex_);
+    stream_ = nullptr;
+  }
+  reader->Finish();
+}
+
+}  // namespace percolator

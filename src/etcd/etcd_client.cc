@@ -1,0 +1,285 @@
+#include "src/etcd/etcd_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/wire/channel.h"
+
+namespace percolator {
+namespace {
+
+// Between two tries.
+constexpr Duration kRetryPause = std::chrono::milliseconds(10);
+constexpr Duration kWatchPause = std::chrono::milliseconds(100);
+
+bool MayHelpToRepeat(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+int64_t WholeSeconds(Duration duration) {
+  return std::max<int64_t>(1, std::chrono::ceil<std::chrono::seconds>(duration).count());
+}
+
+std::optional<etcd::KeyValue> FirstOf(etcd::RangeResponse* response) {
+  if (response->kvs().empty()) return std::nullopt;
+  return std::move(*response->mutable_kvs(0));
+}
+
+}  // namespace
+
+std::string EndOfPrefix(std::string prefix) {
+  while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
+  if (prefix.empty()) return std::string(1, '\0');  // etcd's word for: to the last key
+  prefix.back() = static_cast<char>(prefix.back() + 1);
+  return prefix;
+}
+
+etcd::Compare* EtcdTxn::AddCompare(std::string_view key, etcd::Compare::CompareTarget target) {
+  etcd::Compare* compare = request_.add_compare();
+  compare->set_key(std::string(key));
+  compare->set_target(target);
+  compare->set_result(etcd::Compare::EQUAL);
+  return compare;
+}
+
+EtcdTxn& EtcdTxn::IfModRevision(std::string_view key, int64_t revision) {
+  AddCompare(key, etcd::Compare::MOD)->set_mod_revision(revision);
+  return *this;
+}
+
+EtcdTxn& EtcdTxn::IfExists(std::string_view key) {
+  etcd::Compare* compare = AddCompare(key, etcd::Compare::MOD);
+  compare->set_result(etcd::Compare::GREATER);
+  compare->set_mod_revision(0);
+  return *this;
+}
+
+EtcdTxn& EtcdTxn::IfValue(std::string_view key, std::string_view value) {
+  AddCompare(key, etcd::Compare::VALUE)->set_value(std::string(value));
+  return *this;
+}
+
+EtcdTxn& EtcdTxn::ThenPut(std::string_view key, std::string_view value, int64_t lease) {
+  etcd::PutRequest* put = request_.add_success()->mutable_request_put();
+  put->set_key(std::string(key));
+  put->set_value(std::string(value));
+  put->set_lease(lease);
+  return *this;
+}
+
+EtcdTxn& EtcdTxn::ThenDelete(std::string_view key) {
+  request_.add_success()->mutable_request_delete_range()->set_key(std::string(key));
+  return *this;
+}
+
+EtcdTxn& EtcdTxn::ElseGet(std::string_view key) {
+  request_.add_failure()->mutable_request_range()->set_key(std::string(key));
+  return *this;
+}
+
+struct EtcdClient::Endpoint {
+  explicit Endpoint(std::shared_ptr<grpc::Channel> to)
+      : channel(std::move(to)),
+        kv(etcd::KV::NewStub(channel)),
+        lease(etcd::Lease::NewStub(channel)),
+        watch(etcd::Watch::NewStub(channel)) {}
+
+  const std::shared_ptr<grpc::Channel> channel;
+  const std::unique_ptr<etcd::KV::Stub> kv;
+  const std::unique_ptr<etcd::Lease::Stub> lease;
+  const std::unique_ptr<etcd::Watch::Stub> watch;
+};
+
+absl::StatusOr<std::unique_ptr<EtcdClient>> EtcdClient::Open(const std::vector<std::string>& endpoints,
+                                                             const TlsFiles& tls) {
+  if (endpoints.empty()) return absl::InvalidArgumentError("there is no etcd to ask");
+  std::vector<std::unique_ptr<Endpoint>> opened;
+  for (const std::string& endpoint : endpoints) {
+    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(endpoint, tls);
+    if (!channel.ok()) return channel.status();
+    opened.push_back(std::make_unique<Endpoint>(*channel));
+  }
+  return std::unique_ptr<EtcdClient>(new EtcdClient(std::move(opened)));
+}
+
+EtcdClient::EtcdClient(std::vector<std::unique_ptr<Endpoint>> endpoints) : endpoints_(std::move(endpoints)) {}
+
+EtcdClient::~EtcdClient() = default;
+
+EtcdClient::Endpoint& EtcdClient::Current(size_t* which) {
+  *which = current_.load();
+  return *endpoints_[*which];
+}
+
+void EtcdClient::Leave(size_t which) { current_.compare_exchange_strong(which, (which + 1) % endpoints_.size()); }
+
+absl::Status EtcdClient::Repeat(Duration timeout, const Attempt& attempt) {
+  Runtime* const runtime = Runtime::Real();
+  const Duration end = runtime->Elapsed() + timeout;
+  const Duration share = timeout / endpoints_.size();
+  for (size_t tries = 1;; ++tries) {
+    size_t which = 0;
+    Endpoint& endpoint = Current(&which);
+    absl::Status status = attempt(endpoint, std::min(end - runtime->Elapsed(), share));
+    if (!MayHelpToRepeat(status)) return status;
+    Leave(which);
+    if (end - runtime->Elapsed() <= 2 * kRetryPause) return status;
+    const bool is_connected = WaitForConnection(*Current(&which).channel, kRetryPause);
+    if (is_connected && tries % endpoints_.size() == 0) runtime->Sleep(kRetryPause);  // it is etcd that can't do it now
+  }
+}
+
+absl::StatusOr<std::optional<etcd::KeyValue>> EtcdClient::Get(std::string_view key, Duration timeout) {
+  etcd::RangeRequest request;
+  request.set_key(std::string(key));
+  etcd::RangeResponse response;
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
+    return Call(*endpoint.kv, &etcd::KV::Stub::Range, at_most, request, &response);
+  });
+  if (!status.ok()) return status;
+  return FirstOf(&response);
+}
+
+absl::StatusOr<std::vector<etcd::KeyValue>> EtcdClient::List(std::string_view prefix, Duration timeout) {
+  etcd::RangeRequest request;
+  request.set_key(std::string(prefix));
+  request.set_range_end(EndOfPrefix(std::string(prefix)));
+  etcd::RangeResponse response;
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
+    return Call(*endpoint.kv, &etcd::KV::Stub::Range, at_most, request, &response);
+  });
+  if (!status.ok()) return status;
+  return std::vector<etcd::KeyValue>(response.kvs().begin(), response.kvs().end());
+}
+
+absl::Status EtcdClient::Put(std::string_view key, std::string_view value, int64_t lease, Duration timeout) {
+  etcd::PutRequest request;
+  request.set_key(std::string(key));
+  request.set_value(std::string(value));
+  request.set_lease(lease);
+  etcd::PutResponse response;
+  return Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
+    return Call(*endpoint.kv, &etcd::KV::Stub::Put, at_most, request, &response);
+  });
+}
+
+absl::StatusOr<EtcdClient::TxnResult> EtcdClient::Commit(const EtcdTxn& txn, Duration timeout) {
+  etcd::TxnResponse response;
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
+    return Call(*endpoint.kv, &etcd::KV::Stub::Txn, at_most, txn.request(), &response);
+  });
+  if (!status.ok()) return status;
+  TxnResult result;
+  result.succeeded = response.succeeded();
+  result.revision = response.header().revision();
+  if (result.succeeded) return result;
+  for (etcd::ResponseOp& op : *response.mutable_responses()) {
+    result.otherwise.push_back(FirstOf(op.mutable_response_range()));
+  }
+  return result;
+}
+
+absl::Status EtcdClient::Compact(int64_t revision, Duration timeout) {
+  etcd::CompactionRequest request;
+  request.set_revision(revision);
+  etcd::CompactionResponse response;
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
+    return Call(*endpoint.kv, &etcd::KV::Stub::Compact, at_most, request, &response);
+  });
+  return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
+}
+
+absl::StatusOr<Duration> EtcdClient::Grant(int64_t lease, Duration ttl, Duration timeout) {
+  etcd::LeaseGrantRequest request;
+  request.set_id(lease);
+  request.set_ttl(WholeSeconds(ttl));
+  etcd::LeaseGrantResponse response;
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
+    return Call(*endpoint.lease, &etcd::Lease::Stub::LeaseGrant, at_most, request, &response);
+  });
+  if (absl::IsFailedPrecondition(status)) return KeepAlive(lease, timeout);  // there is one
+  if (!status.ok()) return status;
+  return std::chrono::seconds(response.ttl());
+}
+
+absl::StatusOr<Duration> EtcdClient::KeepAlive(int64_t lease, Duration timeout) {
+  etcd::LeaseKeepAliveRequest request;
+  request.set_id(lease);
+  etcd::LeaseKeepAliveResponse response;
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
+    grpc::ClientContext context;
+    SetTimeout(&context, at_most);
+    const auto stream = endpoint.lease->LeaseKeepAlive(&context);
+    const bool answered = stream->Write(request) && stream->Read(&response);
+    if (answered) context.TryCancel();  // etcd would wait for more
+    const absl::Status end = WithReason(FromGrpc(stream->Finish()), request.GetTypeName(), context, at_most);
+    if (answered) return absl::OkStatus();
+    return end.ok() ? absl::UnavailableError("etcd did not answer") : end;
+  });
+  if (!status.ok()) return status;
+  if (response.ttl() <= 0) return absl::NotFoundError("the lease is over");
+  return std::chrono::seconds(response.ttl());
+}
+
+absl::Status EtcdClient::Revoke(int64_t lease, Duration timeout) {
+  etcd::LeaseRevokeRequest request;
+  request.set_id(lease);
+  etcd::LeaseRevokeResponse response;
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
+    return Call(*endpoint.lease, &etcd::Lease::Stub::LeaseRevoke, at_most, request, &response);
+  });
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+EtcdWatch::EtcdWatch(EtcdClient* client, std::string prefix, Changed changed)
+    : client_(client),
+      prefix_(std::move(prefix)),
+      changed_(std::move(changed)),
+      ended_(Runtime::Real()->NewWaitQueue()),
+      thread_([this] { Run(); }) {}
+
+EtcdWatch::~EtcdWatch() {
+  {
+    MutexLock lock(&mutex_);
+    ending_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+    ended_->WakeAll();
+  }
+  thread_.join();
+}
+
+void EtcdWatch::Run() {
+  while (WatchOnce()) {
+    size_t which = 0;
+    WaitForConnection(*client_->Current(&which).channel, kWatchPause);
+    MutexLock lock(&mutex_);
+    if (!ending_) ended_->WaitFor(&mutex_, kRetryPause);
+  }
+}
+
+bool EtcdWatch::WatchOnce() {
+  grpc::ClientContext* context = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    if (ending_) return false;
+    context_ = std::make_unique<grpc::ClientContext>();
+    context = context_.get();
+  }
+  size_t which = 0;
+  const auto stream = client_->Current(&which).watch->Watch(context);
+  etcd::WatchRequest request;
+  request.mutable_create_request()->set_key(prefix_);
+  request.mutable_create_request()->set_range_end(EndOfPrefix(prefix_));
+  etcd::WatchResponse response;
+  for (bool going = stream->Write(request); going && stream->Read(&response) && !response.canceled();) {
+    for (const etcd::Event& event : response.events()) {
+      if (event.type() == etcd::Event::PUT) changed_(event.kv());
+    }
+  }
+  context->TryCancel();
+  stream->Finish();
+  client_->Leave(which);
+  return true;
+}
+
+}  // namespace percolator

@@ -1,0 +1,273 @@
+#include "src/inspect/check_cells.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "src/base/strings.h"
+#include "src/txn/apply.h"
+#include "src/txn/columns.h"
+#include "src/txn/lock.h"
+#include "src/txn/mark.h"
+#include "src/txn/resolve.h"
+#include "src/txn/write_record.h"
+
+namespace percolator {
+namespace {
+
+using Kind = BadCell::Kind;
+
+constexpr size_t kAckBytes = 8;
+
+struct Complaint {
+  Kind kind;
+  std::string why;
+};
+using MaybeComplaint = std::optional<Complaint>;
+
+Complaint Undecodable(const absl::Status& error) {
+  return {absl::IsFailedPrecondition(error) ? Kind::kNewerFormat : Kind::kDamaged, std::string(error.message())};
+}
+
+// Whether Percolator has such a column in the family. Users' columns are in all of them.
+bool BelongsIn(Family family, std::string_view column) {
+  if (!IsReservedColumn(column)) return true;
+  if (column == RollbackColumn()) return family == Family::kWrite;
+  if (ColumnOfPending(column).has_value()) return family == Family::kNotify;
+  return ColumnOfAck(column).has_value() && (family == Family::kLock || family == Family::kWrite);
+}
+
+class RowJudge {
+ public:
+  explicit RowJudge(const Row& row) {
+    for (const Cell& cell : row.cells) {
+      if (cell.family == Family::kData) data_.emplace(cell.column, cell.timestamp);
+    }
+  }
+
+  MaybeComplaint Judge(const Cell& cell) const {
+    if (!BelongsIn(cell.family, cell.column)) {
+      return Complaint{Kind::kMisplaced, "the column is reserved, and Percolator has no such column in this family"};
+    }
+    switch (cell.family) {
+      case Family::kLock:
+        return JudgeLock(cell);
+      case Family::kWrite:
+        return JudgeRecord(cell);
+      case Family::kNotify:
+        return JudgeMark(cell);
+      case Family::kData:
+        break;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  MaybeComplaint JudgeLock(const Cell& cell) const {
+    const absl::StatusOr<Lock> lock = DecodeLock(cell.value);
+    if (!lock.ok()) return Undecodable(lock.status());
+    return JudgeValue(cell, lock->kind, lock->value, cell.timestamp);
+  }
+
+  MaybeComplaint JudgeRecord(const Cell& cell) const {
+    const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
+    if (!record.ok()) return Undecodable(record.status());
+    const bool is_marker = record->kind == WriteKind::kRollback;
+    if (is_marker != (cell.column == RollbackColumn())) {
+      return Complaint{Kind::kMisplaced, StrCat("a ", WriteKindName(record->kind), " record can't be in this column")};
+    }
+    if (is_marker) return std::nullopt;
+    if (record->start_ts >= cell.timestamp) {  // T6
+      return Complaint{Kind::kImpossible, StrCat("the record's transaction started at ", record->start_ts.ToString(),
+                                                 ", not before its commit")};
+    }
+    return JudgeValue(cell, record->kind, record->value, record->start_ts);
+  }
+
+  MaybeComplaint JudgeValue(const Cell& cell, WriteKind kind, const std::optional<std::string>& value,
+                            Timestamp start_ts) const {
+    if (kind != WriteKind::kPut) return std::nullopt;
+    if (ColumnOfAck(cell.column).has_value()) {
+      if (value.has_value() && (value->empty() || value->size() == kAckBytes)) return std::nullopt;
+      return Complaint{Kind::kDamaged, "an acknowledgement can't be understood: its bytes are damaged"};
+    }
+    if (value.has_value() || data_.contains(std::pair(std::string_view(cell.column), start_ts))) return std::nullopt;
+    return Complaint{Kind::kMissingData, StrCat("its value is missing in the family data at ", start_ts.ToString())};
+  }
+
+  static MaybeComplaint JudgeMark(const Cell& cell) {
+    const absl::StatusOr<Mark> mark = DecodeMark(cell.value);
+    if (!mark.ok()) return Undecodable(mark.status());
+    return std::nullopt;
+  }
+
+  std::set<std::pair<std::string_view, Timestamp>> data_;
+};
+
+std::vector<Selector> Everything() { return {{Family::kData}, {Family::kLock}, {Family::kWrite}, {Family::kNotify}}; }
+
+BadCell BadCellOf(const std::string& table, const std::string& row, const Cell& cell, Complaint complaint) {
+  return {complaint.kind, {table, row, cell.column}, cell.family, cell.timestamp, cell.value, std::move(complaint.why)};
+}
+
+// Whether the version is there with these bytes.
+absl::StatusOr<bool> IsStillThere(Environment& env, const BadCell& bad) {
+  const absl::StatusOr<std::vector<Row>> rows = env.store->Read(
+      {{bad.cell.table, bad.cell.row, {{bad.family, bad.cell.column, TimestampRange::Exactly(bad.timestamp)}}}});
+  if (!rows.ok()) return rows.status();
+  const std::vector<Cell>& cells = rows->front().cells;
+  return !cells.empty() && cells.front().value == bad.value;
+}
+
+// Checks one table, page by page.
+class TableCheck {
+ public:
+  TableCheck(Environment& env, const std::string& table, const std::function<void(const BadCell&)>& found,
+             CheckCounts* counts)
+      : env_(env), table_(table), found_(found), counts_(*counts) {}
+
+  absl::Status CheckPage(const ScanPage& page) {
+    for (const Row& row : page.rows) {
+      ++counts_.rows;
+      counts_.cells += row.cells.size();
+      const std::vector<BadCell> bad = CheckRow(table_, row);
+      if (!bad.empty()) {
+        if (absl::Status s = Confirm(row.key); !s.ok()) return s;
+      }
+      std::set<std::tuple<Family, std::string_view, Timestamp>> reported;
+      for (const BadCell& one : bad) reported.emplace(one.family, one.cell.column, one.timestamp);
+      for (const Cell& cell : row.cells) {
+        if (reported.contains({cell.family, cell.column, cell.timestamp})) continue;
+        if (absl::Status s = LookBeyondTheRow(row.key, cell); !s.ok()) return s;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  void Report(const BadCell& bad) {
+    ++(bad.kind == Kind::kAbandoned ? counts_.notes : counts_.problems);
+    found_(bad);
+  }
+
+  // The row is read again: garbage collection may have been halfway through it.
+  absl::Status Confirm(const std::string& key) {
+    const absl::StatusOr<std::vector<Row>> rows = env_.store->Read({{table_, key, Everything()}});
+    if (!rows.ok()) return rows.status();
+    for (const BadCell& bad : CheckRow(table_, rows->front())) Report(bad);
+    return absl::OkStatus();
+  }
+
+  absl::Status LookBeyondTheRow(const std::string& key, const Cell& cell) {
+    MaybeComplaint complaint;
+    if (cell.family != Family::kData && cell.timestamp > now_) {
+      const absl::StatusOr<Timestamp> now = DrawForCall(env_);
+      if (!now.ok()) return now.status();
+      now_ = *now;
+      if (cell.timestamp > now_) {
+        complaint = {Kind::kFuture, StrCat("its timestamp is later than the oracle's, ", now_.ToString())};
+      }
+    }
+    if (cell.family == Family::kLock && !complaint.has_value()) {
+      absl::StatusOr<Lock> lock = DecodeLock(cell.value);
+      if (!lock.ok()) return lock.status();
+      absl::StatusOr<MaybeComplaint> of_lock = LookAtPrimary({{table_, key, cell.column}, cell.timestamp, *lock});
+      if (!of_lock.ok()) return of_lock.status();
+      complaint = *std::move(of_lock);
+    }
+    if (!complaint.has_value()) return absl::OkStatus();
+    const BadCell bad = BadCellOf(table_, key, cell, *std::move(complaint));
+    const absl::StatusOr<bool> still_there = IsStillThere(env_, bad);
+    if (!still_there.ok()) return still_there.status();
+    if (*still_there) Report(bad);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<MaybeComplaint> LookAtPrimary(const MetLock& met) {
+    if (!met.lock.primary.has_value()) return MaybeComplaint();
+    const CellName& primary = *met.lock.primary;
+    const auto escaped = [](const std::string& bytes) { return absl::CHexEscape(bytes); };
+    const std::string name = StrCat(escaped(primary.table), "/", escaped(primary.row), "/", escaped(primary.column));
+    const absl::StatusOr<std::vector<Row>> rows =
+        env_.store->Read({{primary.table,
+                           primary.row,
+                           {{Family::kLock, primary.column, TimestampRange::Exactly(met.start_ts)},
+                            {Family::kWrite, primary.column, TimestampRange::From(met.start_ts)},
+                            {Family::kWrite, RollbackColumn(), TimestampRange::Exactly(met.start_ts)}}}});
+    if (absl::IsNotFound(rows.status())) return MaybeComplaint();  // its table is dropped: the lock will be rolled back
+    if (absl::IsInvalidArgument(rows.status())) {
+      return Complaint{Kind::kImpossible, StrCat("its primary, ", name, ", can't be: ", rows.status().message())};
+    }
+    if (!rows.ok()) return rows.status();
+    for (const Cell& cell : rows->front().cells) {
+      if (cell.family == Family::kLock) {
+        const absl::StatusOr<Lock> lock = DecodeLock(cell.value);
+        if (!lock.ok() || !lock->primary.has_value()) return MaybeComplaint();  // bad: found where it is
+        return Complaint{Kind::kImpossible, StrCat("its primary, ", name, ", has a lock that names another primary")};
+      }
+      if (cell.column == RollbackColumn()) return MaybeComplaint();
+      const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
+      if (!record.ok() || record->start_ts == met.start_ts) return MaybeComplaint();
+    }
+    const absl::StatusOr<Sighting> sighting = LookAt(env_, met);
+    if (!sighting.ok()) return sighting.status();
+    if (sighting->verdict.has_value() || sighting->alive) return MaybeComplaint();
+    return Complaint{Kind::kAbandoned, StrCat("its primary, ", name,
+                                              ", has neither lock nor record nor marker, and its "
+                                              "owner is gone: `percolator locks --resolve` rolls it back")};
+  }
+
+  Environment& env_;
+  const std::string& table_;
+  const std::function<void(const BadCell&)>& found_;
+  CheckCounts& counts_;
+  Timestamp now_;  // of the oracle, when it was last asked
+};
+
+}  // namespace
+
+std::vector<BadCell> CheckRow(const std::string& table, const Row& row) {
+  std::vector<BadCell> bad;
+  const RowJudge judge(row);
+  for (const Cell& cell : row.cells) {
+    if (MaybeComplaint complaint = judge.Judge(cell)) {
+      bad.push_back(BadCellOf(table, row.key, cell, *std::move(complaint)));
+    }
+  }
+  return bad;
+}
+
+absl::Status CheckTable(Environment& env, const std::string& table, const std::function<void(const BadCell&)>& found,
+                        const std::function<void(const CheckCounts&)>& progress, CheckCounts* counts) {
+  TableCheck check(env, table, found, counts);
+  ScanRequest request{table, RowRange::All(), Everything()};
+  for (;;) {
+    absl::StatusOr<ScanPage> page = env.store->Scan(request);
+    const Deadline deadline(env.runtime, env.options.call_timeout);
+    for (Backoff backoff(env.runtime); !page.ok() && WaitAndRetry(page.status(), deadline, &backoff);) {
+      page = env.store->Scan(request);
+    }
+    if (!page.ok()) return page.status();
+    if (absl::Status s = check.CheckPage(*page); !s.ok()) return s;
+    if (progress != nullptr) progress(*counts);
+    if (!page->resume.has_value()) return absl::OkStatus();
+    request.ContinueAt(*std::move(page->resume));
+  }
+}
+
+absl::StatusOr<bool> EraseBadCell(Environment& env, const BadCell& bad) {
+  absl::StatusOr<bool> still_there = IsStillThere(env, bad);
+  if (!still_there.ok() || !*still_there) return still_there;
+  const TimestampRange then = TimestampRange::Exactly(bad.timestamp);
+  absl::Status erased =
+      ApplyInTime(env, {{bad.cell.table, bad.cell.row, {}, {Mutation::Erase(bad.family, bad.cell.column, then)}}},
+                  Deadline(env.runtime, env.options.call_timeout));
+  if (!erased.ok()) return erased;
+  return true;
+}
+
+}  // namespace percolator

@@ -1,0 +1,248 @@
+// The public class Inspector. See percolator/inspect.h.
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "percolator/cluster.h"
+#include "percolator/inspect.h"
+#include "src/base/strings.h"
+#include "src/inspect/check_cells.h"
+#include "src/observe/quarantine.h"
+#include "src/observe/registry.h"
+#include "src/observe/run.h"
+#include "src/store/foreign.h"
+#include "src/txn/columns.h"
+#include "src/txn/engine.h"
+#include "src/txn/lock.h"
+#include "src/txn/record_coding.h"
+#include "src/txn/resolve.h"
+#include "src/txn/tables.h"
+
+namespace percolator {
+namespace {
+
+// Rows in one page of a list.
+constexpr size_t kRowsAtOnce = 1000;
+
+// The tables to look at: the one that was asked for, or all, Percolator's own too.
+absl::StatusOr<std::vector<std::string>> TablesToList(Environment& env, std::string_view table) {
+  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(env.store);
+  if (!infos.ok()) return infos.status();
+  std::vector<std::string> names;
+  for (const TableInfo& info : *infos) {
+    if (table.empty() || info.name == table) names.push_back(info.name);
+  }
+  if (!table.empty() && names.empty()) return absl::NotFoundError(StrCat("there is no table \"", table, "\""));
+  return names;
+}
+
+// The kNotFound of a table that was dropped while all of them were read is none.
+bool WasDropped(const absl::Status& status, std::string_view asked_for) {
+  return asked_for.empty() && absl::IsNotFound(status);
+}
+
+// Calls `use` for every page of locks of a table, until it says that it has enough.
+absl::Status ForEachPageOfLocks(Environment& env, const std::string& table,
+                                const std::function<absl::StatusOr<bool>(std::vector<MetLock> locks)>& use) {
+  ScanRequest request{table, RowRange::All(), {{Family::kLock}}, kRowsAtOnce};
+  for (;;) {
+    absl::StatusOr<ScanPage> page = env.store->Scan(request);
+    if (!page.ok()) return page.status();
+    std::vector<MetLock> locks;
+    for (const Row& row : page->rows) {
+      for (const Cell& cell : row.cells) {
+        absl::StatusOr<Lock> lock = DecodeLock(cell.value);
+        if (!lock.ok()) return AtCell(lock.status(), table, row.key, cell);
+        locks.push_back({{table, row.key, cell.column}, cell.timestamp, *std::move(lock)});
+      }
+    }
+    const absl::StatusOr<bool> more = use(std::move(locks));
+    if (!more.ok() || !*more || !page->resume.has_value()) return more.status();
+    request.ContinueAt(*std::move(page->resume));
+  }
+}
+
+LockInfo::State StateOf(const Sighting& sighting) {
+  if (!sighting.verdict.has_value()) return sighting.alive ? LockInfo::State::kAlive : LockInfo::State::kAbandoned;
+  return sighting.verdict->kind == Verdict::Kind::kCommitted ? LockInfo::State::kCommitted
+                                                             : LockInfo::State::kRolledBack;
+}
+
+Duration AgeOf(Timestamp ts, Timestamp now) { return Duration(now > ts ? now.value() - ts.value() : 0); }
+
+// Fills in what is known only at the primaries: one look for all locks of a transaction.
+absl::StatusOr<std::vector<LockInfo>> Look(Environment& env, const std::vector<MetLock>& locks) {
+  const absl::StatusOr<Timestamp> now = DrawForCall(env);
+  if (!now.ok()) return now.status();
+  std::map<Timestamp, LockInfo::State> states;
+  std::vector<LockInfo> infos;
+  for (const MetLock& met : locks) {
+    if (!states.contains(met.start_ts)) {
+      const absl::StatusOr<Sighting> sighting = LookAt(env, met);
+      if (!sighting.ok()) return sighting.status();
+      states[met.start_ts] = StateOf(*sighting);
+    }
+    infos.push_back({.cell = met.cell,
+                     .start_ts = met.start_ts,
+                     .primary = met.primary(),
+                     .session = met.lock.session,
+                     .state = states[met.start_ts],
+                     .age = AgeOf(met.start_ts, *now)});
+  }
+  return infos;
+}
+
+// Settles those that are not alive, and counts.
+absl::Status Settle(Environment& env, const std::vector<MetLock>& locks, Inspector::ResolvedLocks* counts) {
+  std::vector<MetLock> decided;
+  for (const MetLock& met : locks) {
+    const absl::StatusOr<Verdict> verdict = Decide(env, met, Patience::kWhileAlive);
+    if (!verdict.ok()) return verdict.status();
+    if (verdict->kind == Verdict::Kind::kPending) {
+      ++counts->alive;
+      continue;
+    }
+    ++(verdict->kind == Verdict::Kind::kCommitted ? counts->rolled_forward : counts->rolled_back);
+    decided.push_back(met);
+  }
+  return decided.empty() ? absl::OkStatus() : ResolveLocks(env, decided, Patience::kWhileAlive).status();
+}
+
+}  // namespace
+
+Inspector::Inspector(const Cluster& cluster) : engine_(cluster.engine()) {}
+
+absl::StatusOr<std::vector<TableDescription>> Inspector::ListTables() {
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<TableDescription>> {
+    const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(engine_->env.store);
+    if (!infos.ok()) return infos.status();
+    std::vector<TableDescription> tables;
+    for (const TableInfo& info : *infos) {
+      if (info.name == kSystemTable) continue;
+      absl::StatusOr<TableSchema> schema = DecodeSchema(info.schema);
+      if (!schema.ok()) return schema.status();
+      tables.push_back({info.name, *std::move(schema)});
+    }
+    return tables;
+  });
+}
+
+absl::StatusOr<std::vector<ObserverInfo>> Inspector::ListObservers() {
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<ObserverInfo>> { return LoadObservers(engine_.get()); });
+}
+
+absl::StatusOr<std::vector<Cell>> Inspector::ReadCells(std::string_view table, std::string_view row) {
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<Cell>> {
+    absl::StatusOr<std::vector<Row>> rows =
+        engine_->env.store->Read({{std::string(table),
+                                   std::string(row),
+                                   {{Family::kData}, {Family::kLock}, {Family::kWrite}, {Family::kNotify}}}});
+    if (!rows.ok()) return rows.status();
+    std::vector<Cell> cells = std::move(rows->front().cells);
+    // Within a family they come by column; within a column, so they stay.
+    std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.column < b.column; });
+    return cells;
+  });
+}
+
+absl::StatusOr<std::vector<LockInfo>> Inspector::ListLocks(std::string_view table, size_t limit) {
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<LockInfo>> {
+    Environment& env = engine_->env;
+    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
+    if (!tables.ok()) return tables.status();
+    std::vector<MetLock> found;
+    for (const std::string& name : *tables) {
+      if (found.size() >= limit) break;
+      const absl::Status read = ForEachPageOfLocks(env, name, [&](std::vector<MetLock> locks) -> absl::StatusOr<bool> {
+        for (MetLock& lock : locks) {
+          if (found.size() < limit) found.push_back(std::move(lock));
+        }
+        return found.size() < limit;
+      });
+      if (!read.ok() && !WasDropped(read, table)) return read;
+    }
+    return Look(env, found);
+  });
+}
+
+absl::StatusOr<Inspector::ResolvedLocks> Inspector::ResolveLocks(std::string_view table) {
+  return engine_->InCall([&]() -> absl::StatusOr<Inspector::ResolvedLocks> {
+    Environment& env = engine_->env;
+    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
+    if (!tables.ok()) return tables.status();
+    ResolvedLocks counts;
+    for (const std::string& name : *tables) {
+      const absl::Status settled =
+          ForEachPageOfLocks(env, name, [&](const std::vector<MetLock>& locks) -> absl::StatusOr<bool> {
+            if (absl::Status s = Settle(env, locks, &counts); !s.ok()) return s;
+            return true;
+          });
+      if (!settled.ok() && !WasDropped(settled, table)) return settled;
+    }
+    return counts;
+  });
+}
+
+absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(std::string_view table, size_t limit) {
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<WaitingNotification>> {
+    Environment& env = engine_->env;
+    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
+    if (!tables.ok()) return tables.status();
+    const absl::StatusOr<Timestamp> now = DrawForCall(env);
+    if (!now.ok()) return now.status();
+    std::vector<WaitingNotification> waiting;
+    for (const std::string& name : *tables) {
+      RowRange rows = RowRange::All();
+      for (bool done = name == kSystemTable; !done && waiting.size() < limit;) {
+        const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&env, name, &rows, kRowsAtOnce, &done);
+        if (WasDropped(marks.status(), table)) break;
+        if (!marks.ok()) return marks.status();
+        for (const FoundMark& mark : *marks) {
+          if (waiting.size() == limit) break;
+          waiting.push_back({mark.cell, mark.timestamp, mark.pending, AgeOf(mark.timestamp, *now)});
+        }
+      }
+    }
+    return waiting;
+  });
+}
+
+absl::StatusOr<CheckCounts> Inspector::Check(std::string_view table, const std::function<void(const BadCell&)>& found,
+                                             const std::function<void(const CheckCounts&)>& progress) {
+  return engine_->InCall([&]() -> absl::StatusOr<CheckCounts> {
+    const Engine::UserTask task(engine_.get());  // `found` and `progress` can't close the cluster
+    Environment& env = engine_->env;
+    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
+    if (!tables.ok()) return tables.status();
+    CheckCounts counts;
+    for (const std::string& name : *tables) {
+      const absl::Status checked = CheckTable(env, name, found, progress, &counts);
+      if (!checked.ok() && !WasDropped(checked, table)) return checked;
+    }
+    return counts;
+  });
+}
+
+absl::StatusOr<bool> Inspector::EraseBadCell(const BadCell& bad) {
+  return engine_->InCall([&]() -> absl::StatusOr<bool> { return percolator::EraseBadCell(engine_->env, bad); });
+}
+
+absl::StatusOr<std::vector<Quarantined>> Inspector::ListQuarantine() {
+  return engine_->InCall([&]() -> absl::StatusOr<std::vector<Quarantined>> { return ListQuarantined(engine_.get()); });
+}
+
+absl::Status Inspector::Replay(const Quarantined& entry) {
+  return engine_->InCall([&]() -> absl::Status { return ReplayQuarantined(engine_.get(), entry); });
+}
+
+absl::Status Inspector::Drop(const Quarantined& entry) {
+  return engine_->InCall([&]() -> absl::Status { return DropQuarantined(engine_.get(), entry); });
+}
+
+absl::StatusOr<Timestamp> Inspector::SafePoint() {
+  return engine_->InCall([&]() -> absl::StatusOr<Timestamp> { return engine_->env.store->SafePoint(); });
+}
+
+}  // namespace percolator

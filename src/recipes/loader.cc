@@ -1,0 +1,363 @@
+// The public class Loader, and what it is made of.
+
+#include "percolator/loader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <utility>
+
+#include "percolator/cluster.h"
+#include "percolator/status.h"
+#include "src/base/fork.h"
+#include "src/base/strings.h"
+#include "src/observe/worker_impl.h"
+#include "src/recipes/loader_core.h"
+#include "src/txn/transact.h"
+
+namespace percolator {
+namespace {
+
+// Between two looks at the backlog: as a rule, and when the estimate has reached the bound. And at least this many times as
+// long as the last look took, which counts all that waits.
+constexpr Duration kLookPeriod = std::chrono::milliseconds(50);
+constexpr Duration kSoon = std::chrono::milliseconds(5);
+constexpr int kLookRest = 9;
+constexpr Duration kReportPeriod = std::chrono::seconds(1);
+// The rate is that of so many reports.
+constexpr size_t kSamples = 5;
+// How many notifications are looked at for the oldest, where their number has no bound.
+constexpr size_t kLookAtMost = 10'000;
+constexpr double kLongest = 1e9;  // seconds
+
+absl::Status CheckOptions(const LoaderOptions& options) {
+  if (options.threads < 1) return absl::InvalidArgumentError("LoaderOptions::threads must be at least 1");
+  if (options.max_queued < 1) return absl::InvalidArgumentError("LoaderOptions::max_queued must be at least 1");
+  if (options.max_backlog_age < Duration(0))
+    return absl::InvalidArgumentError("LoaderOptions::max_backlog_age must not be negative");
+  return absl::OkStatus();
+}
+
+// 1234567 as 1,234,567.
+std::string WithCommas(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::string TimeText(Duration duration) {
+  const auto seconds = static_cast<int64_t>(std::ceil(Seconds(duration)));
+  if (seconds < 120) return StrCat(seconds, " s");
+  return seconds < 7200 ? StrCat(seconds / 60, " min") : StrCat(seconds / 3600, " h");
+}
+
+}  // namespace
+
+std::string ToString(const LoadProgress& progress) {
+  std::string text = WithCommas(progress.done);
+  if (progress.expected > 0) {
+    const auto percent =
+        static_cast<int64_t>(100.0 * static_cast<double>(progress.done) / static_cast<double>(progress.expected));
+    text.append(StrCat(" of ", WithCommas(progress.expected), " (", percent, " %)"));
+  }
+  text.append(StrCat(", ", WithCommas(static_cast<uint64_t>(std::llround(progress.per_second))), "/s"));
+  if (progress.remaining > Duration(0)) text.append(StrCat(", ", TimeText(progress.remaining), " left"));
+  text.append(StrCat(", backlog ", WithCommas(progress.backlog)));
+  if (progress.failed > 0) text.append(StrCat(", ", WithCommas(progress.failed), " failed"));
+  if (progress.throttled) text.append(", waiting for observers");
+  return text;
+}
+
+LoaderCore::LoaderCore(LoaderSeams seams, LoaderOptions options, absl::Status error)
+    : seams_(std::move(seams)),
+      options_(std::move(options)),
+      begun_(seams_.runtime->Elapsed()),
+      room_(seams_.runtime->NewWaitQueue()),
+      work_(seams_.runtime->NewWaitQueue()),
+      changed_(seams_.runtime->NewWaitQueue()),
+      first_error_(error.ok() ? CheckOptions(options_) : std::move(error)),
+      samples_({{begun_, 0}}),
+      usable_(first_error_.ok()),
+      bounded_(options_.max_backlog > 0 || options_.max_backlog_age > Duration(0)) {
+  if (!usable_) return;
+  for (int i = 0; i < options_.threads; ++i) StartTask(&LoaderCore::Work);
+  if (options_.max_backlog > 0 || options_.max_backlog_age > Duration(0)) StartTask(&LoaderCore::Watch);
+  StartTask(&LoaderCore::Report);
+}
+
+LoaderCore::~LoaderCore() { Finish().IgnoreError(); }
+
+// A task ends by this, so that the destructor knows.
+void LoaderCore::StartTask(void (LoaderCore::*task)()) {
+  {
+    MutexLock lock(&mutex_);
+    ++tasks_;
+  }
+  seams_.runtime->Start([this, task] {
+    (this->*task)();
+    MutexLock lock(&mutex_);
+    --tasks_;
+    changed_->WakeAll();
+  });
+}
+
+void LoaderCore::Add(Function load) {
+  MutexLock lock(&mutex_);
+  while (usable_ && !finished_ && waiting_.size() >= options_.max_queued) room_->Wait(&mutex_);
+  if (closed_) return NoteEnd(seams_.closed(), 0);
+  if (!usable_ || finished_) {
+    NoteEnd(absl::FailedPreconditionError("the loader can't be added to: Finish was called"), 0);
+    return;
+  }
+  waiting_.push_back(std::move(load));
+  work_->WakeOne();
+  if (bounded_ && !looked_) changed_->WakeAll();
+}
+
+absl::Status LoaderCore::Finish() {
+  bool first = false;
+  LoadProgress end;
+  absl::Status status;
+  {
+    MutexLock lock(&mutex_);
+    while (!is_idle()) changed_->Wait(&mutex_);
+    EndTasks();
+    first = !std::exchange(told_, true);
+    end = ProgressNow();
+    status = first_error_;
+  }
+  if (first && usable_) status.Update(Tell(end));
+  return status;
+}
+
+void LoaderCore::StopForClose() {
+  MutexLock lock(&mutex_);
+  if (!finished_) closed_ = true;
+  for (size_t dropped = std::exchange(waiting_, {}).size(); dropped > 0; --dropped) NoteEnd(seams_.closed(), 0);
+  EndTasks();
+}
+
+void LoaderCore::EndTasks() {
+  finished_ = true;
+  stopping_ = true;
+  room_->WakeAll();
+  work_->WakeAll();
+  changed_->WakeAll();
+  while (tasks_ > 0) changed_->Wait(&mutex_);
+}
+
+LoadProgress LoaderCore::progress() const {
+  MutexLock lock(&mutex_);
+  return ProgressNow();
+}
+
+// --- Loading
+
+void LoaderCore::Work() {
+  mutex_.Lock();
+  while (!stopping_ || !waiting_.empty()) {
+    if (waiting_.empty() || !MayBegin()) {
+      work_->Wait(&mutex_);
+      continue;
+    }
+    Function load = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++running_;
+    room_->WakeOne();
+    mutex_.Unlock();
+    size_t marks = 0;
+    const absl::Status status = Run(load, &marks);
+    load = nullptr;  // what it holds is given up before it counts as done
+    mutex_.Lock();
+    --running_;
+    NoteEnd(status, marks);
+  }
+  mutex_.Unlock();
+}
+
+// What the function throws is an error like one that it returns.
+absl::Status LoaderCore::Run(const Function& load, size_t* marks) {
+  if (load == nullptr) return absl::InvalidArgumentError("the load function is empty");
+  try {
+    return seams_.transact(load, options_.transaction, marks);
+  } catch (const std::exception& e) {
+    return absl::InternalError(StrCat("the load function threw: ", e.what()));
+  } catch (...) {
+    return absl::InternalError("the load function threw something that is no std::exception");
+  }
+}
+
+// The marks are counted only now: a look that began before may or may not have seen them, so they may count twice, and are
+// never left out.
+void LoaderCore::NoteEnd(const absl::Status& status, size_t marks) {
+  ++done_;
+  marks_ += marks;
+  if (!status.ok()) {
+    ++failed_;
+    KeepError(status);
+  }
+  if (is_idle() || EstimateIsFull()) changed_->WakeAll();
+}
+
+void LoaderCore::KeepError(const absl::Status& status) {
+  if (first_error_.ok()) first_error_ = status;
+}
+
+// --- Back-pressure
+
+bool LoaderCore::EstimateIsFull() const {
+  return options_.max_backlog > 0 && seen_.cells + (marks_ - marks_at_look_) > options_.max_backlog;
+}
+
+bool LoaderCore::MayBegin() const {
+  if (!bounded_) return true;
+  if (!looked_ || EstimateIsFull()) return false;
+  return options_.max_backlog_age == Duration(0) || seen_.oldest <= options_.max_backlog_age ||
+         seen_.cells <= options_.max_stuck_cells;
+}
+
+void LoaderCore::Watch() {
+  // One more than the bound shows that it is exceeded.
+  const bool counts = options_.max_backlog > 0 && options_.max_backlog < SIZE_MAX;
+  const size_t most = counts ? options_.max_backlog + 1 : kLookAtMost;
+  Duration last{};
+  Duration took{};
+  mutex_.Lock();
+  while (!stopping_ && bounded_) {
+    if (is_idle()) {
+      looked_ = false;  // what was seen gets old
+      changed_->Wait(&mutex_);
+      continue;
+    }
+    const bool soon = EstimateIsFull() && marks_ != marks_at_look_;
+    const Duration wait = last + std::max(soon ? kSoon : kLookPeriod, kLookRest * took) - seams_.runtime->Elapsed();
+    if (looked_ && wait > Duration(0)) {
+      changed_->WaitFor(&mutex_, wait);
+      continue;
+    }
+    const uint64_t marks_before = marks_;
+    const Duration began = seams_.runtime->Elapsed();
+    mutex_.Unlock();
+    const absl::StatusOr<Backlog> backlog = seams_.backlog(most);
+    mutex_.Lock();
+    last = seams_.runtime->Elapsed();
+    took = last - began;
+    NoteBacklog(backlog, marks_before);
+  }
+  mutex_.Unlock();
+}
+
+void LoaderCore::NoteBacklog(const absl::StatusOr<Backlog>& backlog, uint64_t marks_before) {
+  if (backlog.ok()) {
+    seen_ = *backlog;
+    marks_at_look_ = marks_before;
+    looked_ = true;
+  } else if (!IsTransient(backlog.status())) {
+    // Nobody will ever know the backlog. To wait for it would be forever.
+    KeepError(backlog.status());
+    bounded_ = false;
+  } else if (!looked_) {
+    changed_->WaitFor(&mutex_, kLookPeriod);
+  }
+  if (MayBegin()) work_->WakeAll();
+}
+
+// --- Progress
+
+void LoaderCore::Report() {
+  mutex_.Lock();
+  Duration next = begun_ + kReportPeriod;
+  while (!stopping_) {
+    const Duration now = seams_.runtime->Elapsed();
+    if (now < next) {
+      changed_->WaitFor(&mutex_, next - now);
+      continue;
+    }
+    next = now + kReportPeriod;
+    const LoadProgress progress = ProgressNow();
+    samples_.push_back({now, done_});
+    if (samples_.size() > kSamples) samples_.pop_front();
+    mutex_.Unlock();
+    const absl::Status told = Tell(progress);
+    mutex_.Lock();
+    KeepError(told);
+  }
+  mutex_.Unlock();
+}
+
+absl::Status LoaderCore::Tell(const LoadProgress& progress) const {
+  if (options_.on_progress == nullptr) return absl::OkStatus();
+  try {
+    options_.on_progress(progress);
+    return absl::OkStatus();
+  } catch (const std::exception& e) {
+    return absl::InternalError(StrCat("on_progress threw: ", e.what()));
+  } catch (...) {
+    return absl::InternalError("on_progress threw something that is no std::exception");
+  }
+}
+
+LoadProgress LoaderCore::ProgressNow() const {
+  const Duration now = seams_.runtime->Elapsed();
+  LoadProgress progress{.done = done_,
+                        .failed = failed_,
+                        .expected = options_.expected,
+                        .elapsed = now - begun_,
+                        .backlog = seen_.cells,
+                        .throttled = !waiting_.empty() && bounded_ && looked_ && !MayBegin()};
+  const Sample& from = samples_.front();
+  if (now > from.at) progress.per_second = static_cast<double>(done_ - from.done) / Seconds(now - from.at);
+  if (options_.expected > done_ && progress.per_second > 0) {
+    const double seconds = static_cast<double>(options_.expected - done_) / progress.per_second;
+    progress.remaining = Duration(static_cast<int64_t>(std::min(seconds, kLongest) * 1e6));
+  }
+  return progress;
+}
+
+Loader::Loader(const Cluster& cluster, LoaderOptions options) : engine_(cluster.engine()) {
+  const std::shared_ptr<internal::Engine>& engine = engine_;
+  if (options.on_progress != nullptr) {
+    options.on_progress = [engine = engine.get(), tell = std::move(options.on_progress)](const LoadProgress& progress) {
+      const Engine::UserTask task(engine);
+      tell(progress);
+    };
+  }
+  LoaderSeams seams;
+  seams.runtime = engine->env.runtime;
+  seams.transact = [engine](const Function& load, const TransactionOptions& how, size_t* marks) {
+    const Engine::UserTask task(engine.get());
+    return RunTransaction(engine, load, how, nullptr, marks);
+  };
+  seams.backlog = [engine = engine.get()](size_t most) {
+    return engine->InCall([&] { return CountBacklog(engine, most); });
+  };
+  seams.closed = [engine = engine.get()] { return engine->Closed(); };
+  const bool closed = engine->closing() || engine->forked();
+  core_ =
+      std::make_shared<LoaderCore>(std::move(seams), std::move(options), closed ? engine->Closed() : absl::OkStatus());
+  if (!engine->AddService(core_)) core_->StopForClose();
+}
+
+Loader::~Loader() {
+  if (engine_->forked()) {
+    KeepUntilExit(std::move(core_));
+  } else {
+    core_->Finish().IgnoreError();
+  }
+}
+void Loader::Push(Function load) {
+  if (!engine_->forked()) core_->Add(std::move(load));
+}
+absl::Status Loader::Finish() {
+  if (engine_->forked()) return engine_->Closed();
+  if (engine_->InUserTask()) {
+    return absl::FailedPreconditionError("Finish was called by a load function, for which it would have to wait");
+  }
+  return core_->Finish();
+}
+LoadProgress Loader::progress() const { return core_->progress(); }
+
+}  // namespace percolator

@@ -1,0 +1,115 @@
+// LoaderCore: what a Loader is made of. It knows the cluster as a few functions, so that it can be tested without one.
+//
+// BACK-PRESSURE  How many notifications wait is looked at every now and then. In between, those that the loader's own
+// transactions have made since count as waiting, all of them: so the bound is exceeded by no more than what is under way,
+// which is one transaction in each thread, however fast they are. When this estimate reaches the bound, the next look
+// comes soon.
+
+#ifndef PERCOLATOR_RECIPES_LOADER_CORE_H_
+#define PERCOLATOR_RECIPES_LOADER_CORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/cluster.h"
+#include "percolator/loader.h"
+#include "percolator/observer.h"
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
+#include "src/txn/engine.h"
+
+namespace percolator {
+
+struct LoaderSeams {
+  Runtime* runtime = nullptr;
+  // Runs the function in a transaction, again on a conflict, and commits. `*marks`: how many notifications that made.
+  std::function<absl::Status(const Loader::Function& load, const TransactionOptions& options, size_t* marks)> transact;
+  // Notifications that wait, counted up to `most`.
+  std::function<absl::StatusOr<Backlog>(size_t most)> backlog;
+  // The error of functions that are not run because the cluster was closed.
+  std::function<absl::Status()> closed;
+};
+
+namespace internal {
+
+class LoaderCore final : public Service {
+ public:
+  // With an error, nothing is run, and Finish returns it.
+  LoaderCore(LoaderSeams seams, LoaderOptions options, absl::Status error = absl::OkStatus());
+  ~LoaderCore() override;
+
+  using Function = Loader::Function;
+
+  void Add(Function load);
+  absl::Status Finish();
+  LoadProgress progress() const;
+  // Drops what waits, and ends when what runs has ended.
+  void StopForClose() override;
+
+ private:
+  // The tasks.
+  void Work();
+  void Watch();
+  void Report();
+  void StartTask(void (LoaderCore::*task)());
+
+  absl::Status Run(const Function& load, size_t* marks);
+  // Calls on_progress; an error if it throws.
+  absl::Status Tell(const LoadProgress& progress) const;
+  void NoteEnd(const absl::Status& status, size_t marks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteBacklog(const absl::StatusOr<Backlog>& backlog, uint64_t marks_before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for the tasks, which end when nothing waits.
+  void EndTasks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void KeepError(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  bool is_idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return waiting_.empty() && running_ == 0; }
+  bool MayBegin() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool EstimateIsFull() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  LoadProgress ProgressNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  struct Sample {
+    Duration at;
+    uint64_t done;
+  };
+
+  const LoaderSeams seams_;
+  const LoaderOptions options_;
+  const Duration begun_;
+  const std::unique_ptr<WaitQueue> room_;     // in the queue: for Add
+  const std::unique_ptr<WaitQueue> work_;     // that may begin
+  const std::unique_ptr<WaitQueue> changed_;  // anything else
+
+  mutable Mutex mutex_;
+  std::deque<Function> waiting_ ABSL_GUARDED_BY(mutex_);
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Sample> samples_ ABSL_GUARDED_BY(mutex_);
+
+  uint64_t marks_ ABSL_GUARDED_BY(mutex_) = 0;          // that were made
+  uint64_t marks_at_look_ ABSL_GUARDED_BY(mutex_) = 0;  // when the last look began
+  Backlog seen_ ABSL_GUARDED_BY(mutex_);                // by it
+  bool looked_ ABSL_GUARDED_BY(mutex_) = false;         // since there was something to do
+
+  const bool usable_;                              // no error from the beginning
+  bool bounded_ ABSL_GUARDED_BY(mutex_);           // looks are taken
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // nothing can be added any more
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;    // and functions may be dropped: the cluster is
+  bool told_ ABSL_GUARDED_BY(mutex_) = false;      // how it ended
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;  // the tasks have to end
+  int tasks_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace internal
+
+using internal::LoaderCore;
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_RECIPES_LOADER_CORE_H_

@@ -1,0 +1,256 @@
+#include "src/server/acceptor.h"
+
+#include <fcntl.h>
+#include <grpc/support/log.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "percolator/spi/runtime.h"
+#include "src/base/strings.h"
+
+namespace percolator {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenIdleWork(1000);
+constexpr std::chrono::milliseconds kBetweenLooks(50);
+constexpr std::chrono::milliseconds kBetweenComplaints(1000);
+constexpr std::chrono::milliseconds kPauseWithoutFiles(20);
+
+void SetOption(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof(value)); }
+
+ino_t InodeOf(int fd) {
+  struct stat info {};
+  return fstat(fd, &info) == 0 ? info.st_ino : 0;
+}
+
+bool OutOfFiles(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
+
+absl::StatusOr<int> ParsePort(std::string_view text) {
+  int port = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error == std::errc() && end == text.data() + text.size() && port >= 0 && port <= UINT16_MAX) return port;
+  return absl::InvalidArgumentError(StrCat("\"", text, "\" is no port: it is a number from 0 to ", UINT16_MAX));
+}
+
+void SetPort(int port, sockaddr* address) {
+  const auto number = htons(static_cast<uint16_t>(port));
+  if (address->sa_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6*>(address)->sin6_port = number;
+  } else {
+    reinterpret_cast<sockaddr_in*>(address)->sin_port = number;
+  }
+}
+
+int PortOf(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
+                                             : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
+}
+
+// How long nothing was heard; negative: nobody knows.
+int64_t SilentMs(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return -1;
+  return info.tcpi_last_data_recv;
+}
+
+// Ends a connection that gRPC owns, if it is still the same; gRPC sees that and closes it. By a descriptor of its own, so
+// that nothing else is hit when gRPC closes this one at the same moment and its number is used again.
+void EndConnection(int fd, ino_t inode) {
+  const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) return;
+  if (InodeOf(own) == inode) shutdown(own, SHUT_RDWR);
+  close(own);
+}
+
+}  // namespace
+
+size_t RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (limit.rlim_cur < limit.rlim_max) {
+    const rlimit raised{limit.rlim_max, limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  return limit.rlim_cur;
+}
+
+absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Bind(const std::string& host, std::string_view port,
+                                                         size_t max_connections) {
+  const absl::StatusOr<int> number = ParsePort(port);
+  if (!number.ok()) return number.status();
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found); error != 0) {
+    return absl::InvalidArgumentError(StrCat("\"", host, "\" is no address: ", gai_strerror(error)));
+  }
+  std::unique_ptr<Acceptor> acceptor(new Acceptor(max_connections));
+  acceptor->port_ = *number;
+  absl::Status status;
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+    SetPort(acceptor->port_, address->ai_addr);
+    const absl::Status bound = acceptor->BindOne(address->ai_family, address->ai_addr, address->ai_addrlen);
+    if (!bound.ok()) status = bound;
+  }
+  freeaddrinfo(found);
+  if (acceptor->listening_.empty()) return status;
+  acceptor->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  acceptor->reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (acceptor->wake_ < 0 || acceptor->reserve_ < 0) {
+    return absl::ResourceExhaustedError(StrCat("can't listen: ", std::strerror(errno)));
+  }
+  return acceptor;
+}
+
+absl::Status Acceptor::BindOne(int family, const void* address, size_t size) {
+  const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return absl::UnavailableError(std::strerror(errno));
+  SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);  // which the connections inherit
+  if (family == AF_INET6) SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (bind(fd, static_cast<const sockaddr*>(address), static_cast<socklen_t>(size)) != 0 ||
+      listen(fd, SOMAXCONN) != 0) {
+    const absl::Status status =
+        absl::UnavailableError(StrCat("the address is taken or not this machine's (", std::strerror(errno), ")"));
+    close(fd);
+    return status;
+  }
+  if (port_ == 0) port_ = PortOf(fd);
+  listening_.push_back(fd);
+  return absl::OkStatus();
+}
+
+Acceptor::~Acceptor() {
+  Stop();
+  for (const int fd : listening_) close(fd);
+  if (wake_ >= 0) close(wake_);
+  if (reserve_ >= 0) close(reserve_);
+}
+
+void Acceptor::Start(std::unique_ptr<Grpc> grpc, std::function<void()> idle_work) {
+  grpc_ = std::move(grpc);
+  idle_work_ = std::move(idle_work);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Acceptor::Stop() {
+  if (!thread_.joinable()) return;
+  const uint64_t one = 1;
+  while (write(wake_, &one, sizeof(one)) < 0 && errno == EINTR) {
+  }
+  thread_.join();
+  for (const int fd : std::exchange(listening_, {})) close(fd);  // so that newcomers are refused at once
+}
+
+void Acceptor::Run() {
+  std::vector<pollfd> polled;
+  polled.reserve(listening_.size() + 1);
+  for (const int fd : listening_) polled.push_back({fd, POLLIN, 0});
+  polled.push_back({wake_, POLLIN, 0});
+  auto idle_worked = Runtime::Real()->Elapsed();
+  for (;;) {
+    if (poll(polled.data(), polled.size(), static_cast<int>(kBetweenIdleWork.count())) < 0 && errno != EINTR) {
+      Runtime::Real()->Sleep(kPauseWithoutFiles);
+      continue;
+    }
+    if (polled.back().revents != 0) return;
+    for (const pollfd& one : polled) {
+      if (one.fd != wake_ && one.revents != 0) AcceptFrom(one.fd);
+    }
+    if (Runtime::Real()->Elapsed() - idle_worked < kBetweenIdleWork) continue;
+    idle_work_();
+    idle_worked = Runtime::Real()->Elapsed();
+  }
+}
+
+void Acceptor::AcceptFrom(int listening) {
+  constexpr int kAtOnce = 64;  // so that Stop does not wait for a flood
+  for (int i = 0; i < kAtOnce; ++i) {
+    const int fd = accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      Take(fd);
+    } else if (OutOfFiles(errno)) {
+      return DropOne(listening);
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return;
+    }
+  }
+}
+
+void Acceptor::Take(int fd) {
+  if (connections_.size() >= max_connections_) MakeRoom();
+  if (connections_.size() >= max_connections_) {
+    close(fd);
+    return Complain(StrCat(max_connections_, " connections are open, which is the limit"));
+  }
+  connections_.push_back({fd, InodeOf(fd)});
+  Grpc::NewConnectionParameters parameters;
+  parameters.fd = fd;
+  grpc_->HandleNewConnection(&parameters);
+}
+
+void Acceptor::MakeRoom() {
+  const auto now = Runtime::Real()->Elapsed();
+  if (now < next_look_) return;
+  next_look_ = now + kBetweenLooks;
+  std::erase_if(connections_, [](const Connection& one) { return InodeOf(one.fd) != one.inode; });
+  if (connections_.size() < max_connections_) return;
+  std::vector<std::pair<int64_t, size_t>> idle;  // for how long, which
+  for (size_t i = 0; i < connections_.size(); ++i) {
+    const int64_t silent = SilentMs(connections_[i].fd);
+    if (silent >= kIdle.count()) idle.emplace_back(silent, i);
+  }
+  // Several at once: looking at all of them costs something.
+  const size_t ended = std::min(idle.size(), std::max<size_t>(1, max_connections_ / 16));
+  std::partial_sort(idle.begin(), idle.begin() + static_cast<ptrdiff_t>(ended), idle.end(), std::greater<>());
+  for (size_t i = 0; i < ended; ++i) {
+    Connection& one = connections_[idle[i].second];
+    EndConnection(one.fd, one.inode);
+    one.inode = 0;
+  }
+  std::erase_if(connections_, [](const Connection& one) { return one.inode == 0; });
+  if (ended > 0) {
+    Complain(StrCat(max_connections_, " connections are open, which is the limit: ", ended, " idle ones are closed"));
+  }
+}
+
+void Acceptor::DropOne(int listening) {
+  Complain("no more files can be opened: a connection is dropped. Raise the limit (ulimit -n)");
+  if (reserve_ >= 0) {
+    close(reserve_);
+    const int fd = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd >= 0) close(fd);
+  }
+  reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  Runtime::Real()->Sleep(kPauseWithoutFiles);
+}
+
+void Acceptor::Complain(std::string_view what) {
+  const auto now = Runtime::Real()->Elapsed();
+  if (now < next_complaint_) return;
+  next_complaint_ = now + kBetweenComplaints;
+  gpr_log(GPR_ERROR, "port %d: %.*s", port_, static_cast<int>(what.size()), what.data());
+}
+
+}  // namespace percolator

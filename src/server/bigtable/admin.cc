@@ -1,0 +1,129 @@
+#include "src/server/bigtable/admin.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/base/strings.h"
+#include "src/server/bigtable/read.h"
+
+namespace percolator {
+namespace {
+
+namespace admin = google::bigtable::admin::v2;
+
+constexpr std::string_view kToken = "consistent";
+
+void Describe(const BigtableTable& table, const std::string& name, admin::Table* out) {
+  out->set_name(name);
+  *out->mutable_column_families() = table.schema().families();
+  out->set_granularity(admin::Table::MILLIS);
+}
+
+}  // namespace
+
+absl::Status BigtableAdmin::CreateTable(const admin::CreateTableRequest& request, admin::Table* response) {
+  if (absl::Status s = CheckInstanceName(request.parent()); !s.ok()) return s;
+  const std::string name = StrCat(request.parent(), "/tables/", request.table_id());
+  const absl::StatusOr<std::string> id = TableIdOf(name);
+  if (!id.ok()) return id.status();
+  v1::BigtableSchema schema;
+  *schema.mutable_families() = request.table().column_families();
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->Create(*id, schema);
+  if (!table.ok()) return table.status();
+  Describe(**table, name, response);
+  return absl::OkStatus();
+}
+
+absl::Status BigtableAdmin::ListTables(const admin::ListTablesRequest& request, admin::ListTablesResponse* response) {
+  if (absl::Status s = CheckInstanceName(request.parent()); !s.ok()) return s;
+  if (request.page_size() < 0) return absl::InvalidArgumentError("Error in field 'page_size': it is negative");
+  const absl::StatusOr<std::vector<std::shared_ptr<const BigtableTable>>> tables = tables_->List();
+  if (!tables.ok()) return tables.status();
+  const bool schema = request.view() == admin::Table::SCHEMA_VIEW || request.view() == admin::Table::FULL;
+  for (const std::shared_ptr<const BigtableTable>& table : *tables) {
+    if (table->id() <= request.page_token()) continue;  // the token is the last table of the page before
+    if (request.page_size() > 0 && response->tables_size() == request.page_size()) {
+      const std::string& last = response->tables(response->tables_size() - 1).name();
+      response->set_next_page_token(last.substr(last.find_last_of('/') + 1));
+      break;
+    }
+    admin::Table* const out = response->add_tables();
+    const std::string name = StrCat(request.parent(), "/tables/", table->id());
+    out->set_name(name);
+    if (schema) Describe(*table, name, out);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BigtableAdmin::GetTable(const admin::GetTableRequest& request, admin::Table* response) {
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->Find(request.name());
+  if (!table.ok()) return table.status();
+  response->set_name(request.name());
+  if (request.view() != admin::Table::NAME_ONLY) Describe(**table, request.name(), response);
+  return absl::OkStatus();
+}
+
+absl::Status BigtableAdmin::DeleteTable(const admin::DeleteTableRequest& request,
+                                        google::protobuf::Empty* /*response*/) {
+  return tables_->Drop(request.name());
+}
+
+absl::Status BigtableAdmin::ModifyColumnFamilies(const admin::ModifyColumnFamiliesRequest& request,
+                                                 admin::Table* response) {
+  if (request.modifications().empty()) return absl::InvalidArgumentError("No modifications provided");
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table =
+      tables_->Modify(request.name(), request.modifications());
+  if (!table.ok()) return table.status();
+  Describe(**table, request.name(), response);
+  return absl::OkStatus();
+}
+
+absl::Status BigtableAdmin::DropRowRange(const admin::DropRowRangeRequest& request,
+                                         google::protobuf::Empty* /*response*/) {
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.name());
+  if (!table.ok()) return table.status();
+  RowRange rows;
+  if (!request.delete_all_data_from_table()) {
+    if (request.target_case() != admin::DropRowRangeRequest::kRowKeyPrefix) {
+      return absl::InvalidArgumentError("neither row_key_prefix nor delete_all_data_from_table is given");
+    }
+    if (absl::Status s = CheckRowKey(request.row_key_prefix()); !s.ok()) return s;
+    rows = RowRange::Prefix(request.row_key_prefix());
+  }
+  return tables_->EraseRows(**table, std::move(rows), [](const Cell& /*cell*/) { return true; });
+}
+
+absl::Status BigtableAdmin::GenerateConsistencyToken(const admin::GenerateConsistencyTokenRequest& request,
+                                                     admin::GenerateConsistencyTokenResponse* response) {
+  response->set_consistency_token(std::string(kToken));
+  return tables_->Find(request.name()).status();
+}
+
+absl::Status BigtableAdmin::CheckConsistency(const admin::CheckConsistencyRequest& request,
+                                             admin::CheckConsistencyResponse* response) {
+  if (absl::Status s = tables_->Find(request.name()).status(); !s.ok()) return s;
+  if (request.consistency_token() != kToken) return absl::InvalidArgumentError("the consistency token is not valid");
+  response->set_consistent(true);
+  return absl::OkStatus();
+}
+
+absl::Status BigtableAdmin::GetInstance(const admin::GetInstanceRequest& request, admin::Instance* response) {
+  if (absl::Status s = CheckInstanceName(request.name()); !s.ok()) return s;
+  response->set_name(request.name());
+  response->set_display_name(request.name().substr(request.name().find_last_of('/') + 1));
+  response->set_state(admin::Instance::READY);
+  response->set_type(admin::Instance::PRODUCTION);
+  return absl::OkStatus();
+}
+
+absl::Status BigtableAdmin::ListClusters(const admin::ListClustersRequest& request,
+                                         admin::ListClustersResponse* response) {
+  if (absl::Status s = CheckInstanceName(request.parent()); !s.ok()) return s;
+  response->add_clusters()->set_name(StrCat(request.parent(), "/clusters/percolator"));
+  return absl::OkStatus();
+}
+
+}  // namespace percolator

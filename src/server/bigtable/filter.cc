@@ -1,0 +1,411 @@
+#include "src/server/bigtable/filter.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "percolator/spi/runtime.h"
+#include "src/base/strings.h"
+
+namespace percolator {
+namespace {
+
+namespace bt = google::bigtable::v2;
+
+using Step = BigtableFilter::Step;
+using RowState = BigtableFilter::RowState;
+
+constexpr int64_t kMicrosPerMilli = 1000;
+constexpr size_t kMostCells = 1'000'000;         // unless the row has more
+constexpr size_t kMostBytes = size_t{16} << 20;  // the same
+
+size_t CellBytes(const BigtableCells& cells) {
+  size_t bytes = 0;
+  for (const BigtableCell& cell : cells) bytes += cell.qualifier.size() + cell.value.size();
+  return bytes;
+}
+
+absl::Status Invalid(std::string_view field, std::string_view what) {
+  return absl::InvalidArgumentError(StrCat("Error in field '", field, "': ", what));
+}
+
+// Where a filter stands in the whole, for the rules that depend on it.
+struct Place {
+  int depth = 1;
+  bool in_condition = false;
+
+  Place Below() const { return {depth + 1, in_condition}; }
+  Place InCondition() const { return {depth + 1, true}; }
+};
+
+absl::StatusOr<Step> CompileAt(const bt::RowFilter& filter, Place place);
+
+// --- Filters of single cells
+
+template <typename Keep>
+Step KeepIf(Keep keep) {
+  return [keep = std::move(keep)](RowState& /*row*/, BigtableCells& cells) {
+    std::erase_if(cells, [&](const BigtableCell& cell) { return !keep(cell); });
+  };
+}
+
+absl::StatusOr<std::shared_ptr<const RE2>> CompileRegex(std::string_view pattern, std::string_view field) {
+  RE2::Options options(RE2::Latin1);
+  options.set_log_errors(false);
+  auto regex = std::make_shared<const RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
+  if (!regex->ok()) return Invalid(field, regex->error());
+  return regex;
+}
+
+bool Matches(const RE2& regex, std::string_view text) {
+  return RE2::FullMatch(re2::StringPiece(text.data(), text.size()), regex);
+}
+
+absl::StatusOr<Step> RowKeyRegex(const std::string& pattern) {
+  auto regex = CompileRegex(pattern, "row_key_regex_filter");
+  if (!regex.ok()) return regex.status();
+  return Step([regex = *std::move(regex)](RowState& row, BigtableCells& cells) {
+    if (!Matches(*regex, row.key)) cells.clear();
+  });
+}
+
+absl::StatusOr<Step> FamilyRegex(const std::string& pattern) {
+  if (pattern.find(':') != std::string::npos) {
+    return Invalid("family_name_regex_filter", "the pattern must not contain ':'");
+  }
+  auto regex = CompileRegex(pattern, "family_name_regex_filter");
+  if (!regex.ok()) return regex.status();
+  return KeepIf([regex = *std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.family); });
+}
+
+absl::StatusOr<Step> QualifierRegex(const std::string& pattern) {
+  auto regex = CompileRegex(pattern, "column_qualifier_regex_filter");
+  if (!regex.ok()) return regex.status();
+  return KeepIf([regex = *std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.qualifier); });
+}
+
+absl::StatusOr<Step> ValueRegex(const std::string& pattern) {
+  auto regex = CompileRegex(pattern, "value_regex_filter");
+  if (!regex.ok()) return regex.status();
+  return KeepIf([regex = *std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.value); });
+}
+
+Step InColumnRange(const bt::ColumnRange& range) {
+  return KeepIf([&range](const BigtableCell& cell) {
+    if (cell.family != range.family_name()) return false;
+    if (range.has_start_qualifier_closed() && cell.qualifier < range.start_qualifier_closed()) return false;
+    if (range.has_start_qualifier_open() && cell.qualifier <= range.start_qualifier_open()) return false;
+    if (range.has_end_qualifier_closed() && cell.qualifier > range.end_qualifier_closed()) return false;
+    return !range.has_end_qualifier_open() || cell.qualifier < range.end_qualifier_open();
+  });
+}
+
+Step InValueRange(const bt::ValueRange& range) {
+  return KeepIf([&range](const BigtableCell& cell) {
+    if (range.has_start_value_closed() && cell.value < range.start_value_closed()) return false;
+    if (range.has_start_value_open() && cell.value <= range.start_value_open()) return false;
+    if (range.has_end_value_closed() && cell.value > range.end_value_closed()) return false;
+    return !range.has_end_value_open() || cell.value < range.end_value_open();
+  });
+}
+
+absl::StatusOr<Step> InTimestampRange(const bt::TimestampRange& range) {
+  if (absl::Status s = CheckTimestampRange(range, "timestamp_range_filter"); !s.ok()) return s;
+  return KeepIf([start = range.start_timestamp_micros(), end = range.end_timestamp_micros()](const BigtableCell& cell) {
+    return cell.timestamp_micros >= start && (end == 0 || cell.timestamp_micros < end);
+  });
+}
+
+// --- Filters that count
+
+absl::Status CheckCount(int count, std::string_view field) {
+  return count < 0 ? Invalid(field, StrCat(count, " is negative")) : absl::OkStatus();
+}
+
+absl::StatusOr<Step> RowOffset(int count) {
+  if (absl::Status s = CheckCount(count, "cells_per_row_offset_filter"); !s.ok()) return s;
+  return Step([count](RowState& /*row*/, BigtableCells& cells) {
+    cells.erase(cells.begin(), cells.begin() + std::min<ptrdiff_t>(count, std::ssize(cells)));
+  });
+}
+
+absl::StatusOr<Step> RowLimit(int count) {
+  if (absl::Status s = CheckCount(count, "cells_per_row_limit_filter"); !s.ok()) return s;
+  return Step([count](RowState& /*row*/, BigtableCells& cells) {
+    cells.erase(cells.begin() + std::min<ptrdiff_t>(count, std::ssize(cells)), cells.end());
+  });
+}
+
+absl::StatusOr<Step> ColumnLimit(int count) {
+  if (absl::Status s = CheckCount(count, "cells_per_column_limit_filter"); !s.ok()) return s;
+  return Step([count](RowState& /*row*/, BigtableCells& cells) {
+    std::string_view family;
+    std::string_view qualifier;
+    int left = count;
+    bool first = true;
+    std::erase_if(cells, [&](const BigtableCell& cell) {
+      if (first || cell.qualifier != qualifier || cell.family != family) left = count;
+      first = false;
+      family = cell.family;
+      qualifier = cell.qualifier;
+      return left-- <= 0;
+    });
+  });
+}
+
+absl::StatusOr<Step> Sample(double probability) {
+  if (!(probability > 0 && probability < 1)) {
+    return Invalid("row_sample_filter", "the probability must be between 0 and 1, both excluded");
+  }
+  return Step([probability](RowState& /*row*/, BigtableCells& cells) {
+    constexpr double kTwoTo64 = 18446744073709551616.0;
+    if (static_cast<double>(Runtime::Real()->Random()) >= probability * kTwoTo64) cells.clear();
+  });
+}
+
+// --- Filters that change cells, or what becomes of them
+
+Step StripValue() {
+  return [](RowState& /*row*/, BigtableCells& cells) {
+    for (BigtableCell& cell : cells) cell.value = {};
+  };
+}
+
+absl::StatusOr<Step> Label(const std::string& label) {
+  const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  constexpr size_t kLongest = 15;
+  if (label.empty() || label.size() > kLongest || !std::all_of(label.begin(), label.end(), allowed)) {
+    return Invalid("apply_label_transformer", "a label is of 1 to 15 letters a-z, digits and '-'");
+  }
+  return Step([&label](RowState& /*row*/, BigtableCells& cells) {
+    for (BigtableCell& cell : cells) cell.label = label;
+  });
+}
+
+Step PassAll() {
+  return [](RowState& /*row*/, BigtableCells& /*cells*/) {};
+}
+
+Step BlockAll() {
+  return [](RowState& /*row*/, BigtableCells& cells) { cells.clear(); };
+}
+
+absl::StatusOr<Step> Sink(Place place) {
+  if (place.in_condition) return Invalid("sink", "it can't stand inside a condition");
+  return Step([](RowState& row, BigtableCells& cells) {
+    row.too_many = row.too_many || row.sunk.size() + cells.size() > kMostCells;
+    if (!row.too_many) row.sunk.insert(row.sunk.end(), cells.begin(), cells.end());
+    cells.clear();
+  });
+}
+
+// A filter that is a flag says something only when it is set.
+absl::StatusOr<Step> IfSet(bool set, std::string_view field, absl::StatusOr<Step> step) {
+  return set ? std::move(step) : Invalid(field, "it must be true, or not be given");
+}
+
+// --- Filters of filters
+
+bool HasLabel(const bt::RowFilter& filter) {
+  const auto any = [](const auto& filters) { return std::any_of(filters.begin(), filters.end(), HasLabel); };
+  switch (filter.filter_case()) {
+    case bt::RowFilter::kChain:
+      return any(filter.chain().filters());
+    case bt::RowFilter::kInterleave:
+      return any(filter.interleave().filters());
+    case bt::RowFilter::kCondition:
+      return HasLabel(filter.condition().true_filter()) || HasLabel(filter.condition().false_filter());
+    default:
+      return filter.has_apply_label_transformer();
+  }
+}
+
+template <typename Filters>
+absl::StatusOr<std::vector<Step>> CompileAll(const Filters& filters, Place place, std::string_view field) {
+  if (filters.size() < 2) return Invalid(field, "it must have at least two filters");
+  std::vector<Step> steps;
+  for (const bt::RowFilter& filter : filters) {
+    absl::StatusOr<Step> step = CompileAt(filter, place.Below());
+    if (!step.ok()) return step.status();
+    steps.push_back(*std::move(step));
+  }
+  return steps;
+}
+
+Step OneAfterTheOther(std::vector<Step> steps) {
+  return [steps = std::move(steps)](RowState& row, BigtableCells& cells) {
+    for (const Step& step : steps) {
+      if (cells.empty()) return;
+      step(row, cells);
+    }
+  };
+}
+
+absl::StatusOr<Step> Chain(const bt::RowFilter::Chain& chain, Place place) {
+  absl::StatusOr<std::vector<Step>> steps = CompileAll(chain.filters(), place, "chain");
+  if (!steps.ok()) return steps.status();
+  if (std::count_if(chain.filters().begin(), chain.filters().end(), HasLabel) > 1) {
+    return Invalid("chain", "only one of its filters may apply labels");
+  }
+  return OneAfterTheOther(*std::move(steps));
+}
+
+void PutInOrder(BigtableCells& cells) {
+  std::stable_sort(cells.begin(), cells.end(),
+                   [](const BigtableCell& a, const BigtableCell& b) { return a.position < b.position; });
+}
+
+absl::StatusOr<Step> Interleave(const bt::RowFilter::Interleave& interleave, Place place) {
+  absl::StatusOr<std::vector<Step>> steps = CompileAll(interleave.filters(), place, "interleave");
+  if (!steps.ok()) return steps.status();
+  return Step([steps = *std::move(steps)](RowState& row, BigtableCells& cells) {
+    BigtableCells all;
+    for (const Step& step : steps) {
+      BigtableCells branch = cells;
+      step(row, branch);
+      row.too_many = row.too_many || all.size() + branch.size() > std::max(kMostCells, cells.size());
+      if (row.too_many) return cells.clear();
+      all.insert(all.end(), branch.begin(), branch.end());
+    }
+    PutInOrder(all);
+    cells = std::move(all);
+  });
+}
+
+absl::StatusOr<Step> Conditional(const bt::RowFilter::Condition& condition, Place place) {
+  if (!condition.has_predicate_filter()) return Invalid("condition", "it has no predicate_filter");
+  absl::StatusOr<Step> predicate = CompileAt(condition.predicate_filter(), place.InCondition());
+  if (!predicate.ok()) return predicate.status();
+  absl::StatusOr<Step> if_true = BlockAll();
+  if (condition.has_true_filter()) if_true = CompileAt(condition.true_filter(), place.InCondition());
+  if (!if_true.ok()) return if_true.status();
+  absl::StatusOr<Step> if_false = BlockAll();
+  if (condition.has_false_filter()) if_false = CompileAt(condition.false_filter(), place.InCondition());
+  if (!if_false.ok()) return if_false.status();
+  return Step([predicate = *std::move(predicate), if_true = *std::move(if_true), if_false = *std::move(if_false)](
+                  RowState& row, BigtableCells& cells) {
+    BigtableCells tried = cells;
+    predicate(row, tried);
+    (tried.empty() ? if_false : if_true)(row, cells);
+  });
+}
+
+// None of the kinds that are known here: nothing at all, or something that a newer client says.
+absl::StatusOr<Step> Unset(const bt::RowFilter& filter) {
+  if (filter.ByteSizeLong() == 0) return PassAll();
+  return absl::InvalidArgumentError("Error in a filter: it is of a kind that this server does not know");
+}
+
+absl::StatusOr<Step> CompileAt(const bt::RowFilter& filter, Place place) {
+  if (place.depth > BigtableFilter::kDepth) {
+    return absl::InvalidArgumentError(StrCat("the filter is more than ", BigtableFilter::kDepth, " deep"));
+  }
+  switch (filter.filter_case()) {
+    case bt::RowFilter::kChain:
+      return Chain(filter.chain(), place);
+    case bt::RowFilter::kInterleave:
+      return Interleave(filter.interleave(), place);
+    case bt::RowFilter::kCondition:
+      return Conditional(filter.condition(), place);
+    case bt::RowFilter::kRowKeyRegexFilter:
+      return RowKeyRegex(filter.row_key_regex_filter());
+    case bt::RowFilter::kFamilyNameRegexFilter:
+      return FamilyRegex(filter.family_name_regex_filter());
+    case bt::RowFilter::kColumnQualifierRegexFilter:
+      return QualifierRegex(filter.column_qualifier_regex_filter());
+    case bt::RowFilter::kColumnRangeFilter:
+      return InColumnRange(filter.column_range_filter());
+    case bt::RowFilter::kTimestampRangeFilter:
+      return InTimestampRange(filter.timestamp_range_filter());
+    case bt::RowFilter::kValueRegexFilter:
+      return ValueRegex(filter.value_regex_filter());
+    case bt::RowFilter::kCellsPerRowOffsetFilter:
+      return RowOffset(filter.cells_per_row_offset_filter());
+    case bt::RowFilter::kCellsPerRowLimitFilter:
+      return RowLimit(filter.cells_per_row_limit_filter());
+    case bt::RowFilter::kCellsPerColumnLimitFilter:
+      return ColumnLimit(filter.cells_per_column_limit_filter());
+    case bt::RowFilter::kStripValueTransformer:
+      return IfSet(filter.strip_value_transformer(), "strip_value_transformer", StripValue());
+    case bt::RowFilter::kRowSampleFilter:
+      return Sample(filter.row_sample_filter());
+    case bt::RowFilter::kValueRangeFilter:
+      return InValueRange(filter.value_range_filter());
+    case bt::RowFilter::kSink:
+      return IfSet(filter.sink(), "sink", Sink(place));
+    case bt::RowFilter::kPassAllFilter:
+      return IfSet(filter.pass_all_filter(), "pass_all_filter", PassAll());
+    case bt::RowFilter::kBlockAllFilter:
+      return IfSet(filter.block_all_filter(), "block_all_filter", BlockAll());
+    case bt::RowFilter::kApplyLabelTransformer:
+      return Label(filter.apply_label_transformer());
+    case bt::RowFilter::FILTER_NOT_SET:
+      return Unset(filter);
+  }
+  return Unset(filter);
+}
+
+}  // namespace
+
+absl::Status CheckTimestampRange(const bt::TimestampRange& range, std::string_view field) {
+  for (const int64_t end : {range.start_timestamp_micros(), range.end_timestamp_micros()}) {
+    if (end < 0) return Invalid(field, StrCat("timestamp ", end, " is negative"));
+    if (end % kMicrosPerMilli != 0) {
+      return Invalid(field, StrCat("Timestamp granularity mismatch. Expected a multiple of 1000 (millisecond "
+                                   "granularity), but got ",
+                                   end));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BigtableFilter> BigtableFilter::Compile(const bt::RowFilter& filter) {
+  const size_t bytes = filter.ByteSizeLong();
+  if (bytes == 0) return BigtableFilter();
+  if (bytes > kBytes) {
+    return absl::InvalidArgumentError(
+        StrCat("the filter has ", bytes, " bytes when it is serialized; the limit is ", kBytes));
+  }
+  absl::StatusOr<Step> step = CompileAt(filter, Place());
+  if (!step.ok()) return step.status();
+  return BigtableFilter(*std::move(step));
+}
+
+absl::StatusOr<BigtableFilter> BigtableFilter::CompileRest(const bt::RowFilter& filter, int done) {
+  absl::StatusOr<BigtableFilter> whole = Compile(filter);  // which also checks what is done
+  if (!whole.ok() || done == 0) return whole;
+  std::vector<Step> steps;
+  for (int i = done; i < filter.chain().filters_size(); ++i) {
+    absl::StatusOr<Step> step = CompileAt(filter.chain().filters(i), Place().Below());
+    if (!step.ok()) return step.status();
+    steps.push_back(*std::move(step));
+  }
+  if (steps.empty()) return BigtableFilter();
+  return BigtableFilter(OneAfterTheOther(std::move(steps)));
+}
+
+absl::StatusOr<BigtableCells> BigtableFilter::Apply(std::string_view row_key, BigtableCells cells) const {
+  if (!step_) return cells;
+  RowState row{row_key, {}};
+  const size_t before = cells.size();
+  const size_t bytes_before = CellBytes(cells);
+  step_(row, cells);
+  if (row.too_many) {
+    return absl::InvalidArgumentError(
+        StrCat("the filter makes more than ", kMostCells, " cells of the ", before, " of a row"));
+  }
+  if (!row.sunk.empty()) {
+    cells.insert(cells.end(), row.sunk.begin(), row.sunk.end());
+    PutInOrder(cells);
+  }
+  if (const size_t bytes = CellBytes(cells); bytes > std::max(kMostBytes, bytes_before)) {
+    return absl::InvalidArgumentError(
+        StrCat("the filter makes ", bytes, " bytes of the ", bytes_before, " of a row; the limit is ", kMostBytes));
+  }
+  return cells;
+}
+
+}  // namespace percolator

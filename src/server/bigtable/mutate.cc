@@ -1,0 +1,522 @@
+#include "src/server/bigtable/mutate.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "src/base/clock.h"
+#include "src/base/coding.h"
+#include "src/base/strings.h"
+#include "src/server/bigtable/filter.h"
+#include "src/server/bigtable/read.h"
+
+namespace percolator {
+namespace {
+
+namespace bt = google::bigtable::v2;
+
+constexpr size_t kQualifierBytes = 16 << 10;
+
+// Whole milliseconds since 1970, as a timestamp of the store.
+Timestamp ServerTime() {
+  const auto epoch = Timestamp::Epoch().time_since_epoch().count();
+  return Timestamp((static_cast<uint64_t>(epoch) + Clock::Real()->WallMicros()) / kMicrosPerTick);
+}
+
+absl::Status CheckQualifier(const BigtableTable& table, std::string_view family, std::string_view qualifier) {
+  const size_t most = kQualifierBytes - (table.native() ? 0 : family.size() + 1);
+  if (qualifier.size() <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("a column qualifier of family \"", family, "\" has ", qualifier.size(), " bytes; the limit is ", most));
+}
+
+absl::Status CheckColumn(const BigtableTable& table, std::string_view family, std::string_view qualifier) {
+  if (absl::Status s = table.CheckFamily(family); !s.ok()) return s;
+  return CheckQualifier(table, family, qualifier);
+}
+
+absl::Status CheckTimestamp(const BigtableTable& table, int64_t micros) {
+  if (micros == -1) {
+    if (!table.native()) return absl::OkStatus();
+    return absl::InvalidArgumentError(StrCat(
+        "table ", table.id(), " is Percolator's: its timestamps are its oracle's, and not the server's time (-1)"));
+  }
+  if (micros < 0) return absl::InvalidArgumentError(StrCat("timestamp ", micros, " is negative"));
+  if (micros % kMicrosPerTick == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(
+      "Timestamp granularity mismatch. Expected a multiple of 1000 (millisecond granularity), but got ", micros));
+}
+
+absl::Status CheckTimeRange(const bt::TimestampRange& range) {
+  if (absl::Status s = CheckTimestampRange(range, "time_range"); !s.ok()) return s;
+  const int64_t end = range.end_timestamp_micros();
+  if (end == 0 || range.start_timestamp_micros() < end) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("Error in field 'time_range': the start ", range.start_timestamp_micros(),
+                                           " is not before the end ", end));
+}
+
+absl::Status OnlyForeign(const BigtableTable& table, std::string_view what) {
+  if (!table.native()) return absl::OkStatus();
+  return absl::UnimplementedError(
+      StrCat("table ", table.id(), " is Percolator's, and ", what, " is possible in other tables only"));
+}
+
+absl::Status CheckMutation(const BigtableTable& table, const bt::Mutation& mutation) {
+  switch (mutation.mutation_case()) {
+    case bt::Mutation::kSetCell: {
+      const bt::Mutation::SetCell& set = mutation.set_cell();
+      if (absl::Status s = CheckColumn(table, set.family_name(), set.column_qualifier()); !s.ok()) return s;
+      return CheckTimestamp(table, set.timestamp_micros());
+    }
+    case bt::Mutation::kDeleteFromColumn: {
+      const bt::Mutation::DeleteFromColumn& erase = mutation.delete_from_column();
+      if (absl::Status s = CheckColumn(table, erase.family_name(), erase.column_qualifier()); !s.ok()) return s;
+      return CheckTimeRange(erase.time_range());
+    }
+    case bt::Mutation::kDeleteFromFamily:
+      if (absl::Status s = OnlyForeign(table, "DeleteFromFamily"); !s.ok()) return s;
+      return table.CheckFamily(mutation.delete_from_family().family_name());
+    case bt::Mutation::kDeleteFromRow:
+      return OnlyForeign(table, "DeleteFromRow");
+    case bt::Mutation::MUTATION_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("a mutation is empty, or of a kind that this server does not know");
+}
+
+template <typename Mutations>
+absl::Status CheckMutations(const BigtableTable& table, const Mutations& mutations) {
+  if (mutations.size() > BigtableMutator::kMutations) {
+    return absl::InvalidArgumentError(
+        StrCat("there are ", mutations.size(), " mutations; the limit is ", BigtableMutator::kMutations));
+  }
+  for (const bt::Mutation& mutation : mutations) {
+    if (absl::Status s = CheckMutation(table, mutation); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+template <typename Mutations>
+absl::Status CheckRow(const BigtableTable& table, const std::string& key, const Mutations& mutations) {
+  if (absl::Status s = CheckRowKey(key); !s.ok()) return s;
+  if (mutations.empty()) return absl::InvalidArgumentError("No mutations provided");
+  return CheckMutations(table, mutations);
+}
+
+template <typename Mutations>
+bool NeedsRow(const Mutations& mutations) {
+  return std::any_of(mutations.begin(), mutations.end(), [](const bt::Mutation& mutation) {
+    return mutation.has_delete_from_family() || mutation.has_delete_from_row();
+  });
+}
+
+// Turns mutations, already checked, into those of the store, one after the other.
+class Translation {
+ public:
+  // `columns`: those of the row before, of a foreign table, if a mutation needs them.
+  Translation(const BigtableTable& table, std::set<std::string> columns)
+      : table_(table), columns_(std::move(columns)) {}
+
+  void Add(const bt::Mutation& mutation) {
+    if (mutation.has_set_cell()) {
+      Set(mutation.set_cell());
+    } else if (mutation.has_delete_from_column()) {
+      EraseColumn(mutation.delete_from_column());
+    } else if (mutation.has_delete_from_family()) {
+      EraseColumns(mutation.delete_from_family().family_name() + '\0');
+    } else {
+      EraseColumns("");
+    }
+  }
+  std::vector<Mutation> Take() { return std::move(out_); }
+
+ private:
+  void Set(const bt::Mutation::SetCell& set) {
+    BigtableTable::Place place = table_.PlaceOf(set.family_name(), set.column_qualifier());
+    const int64_t micros = set.timestamp_micros();
+    const Timestamp ts = micros == -1 ? now_ : Timestamp(static_cast<uint64_t>(micros / kMicrosPerTick));
+    if (!table_.native()) columns_.insert(place.column);
+    out_.push_back(Mutation::Set(place.family, std::move(place.column), ts, set.value()));
+  }
+
+  void EraseColumn(const bt::Mutation::DeleteFromColumn& erase) {
+    BigtableTable::Place place = table_.PlaceOf(erase.family_name(), erase.column_qualifier());
+    const bt::TimestampRange& range = erase.time_range();
+    TimestampRange all;
+    all.from = Timestamp(static_cast<uint64_t>(range.start_timestamp_micros() / kMicrosPerTick));
+    if (range.end_timestamp_micros() != 0) {
+      all.until = Timestamp(static_cast<uint64_t>(range.end_timestamp_micros() / kMicrosPerTick));
+    }
+    out_.push_back(Mutation::Erase(place.family, std::move(place.column), all));
+  }
+
+  void EraseColumns(const std::string& prefix) {
+    auto column = columns_.lower_bound(prefix);
+    while (column != columns_.end() && column->starts_with(prefix)) {
+      out_.push_back(Mutation::Erase(Family::kData, *column, TimestampRange::All()));
+      column = columns_.erase(column);
+    }
+  }
+
+  const BigtableTable& table_;
+  std::set<std::string> columns_;  // that the row has now
+  const Timestamp now_ = ServerTime();
+  std::vector<Mutation> out_;
+};
+
+// Native tables need none: the store does all that is done with them.
+std::vector<size_t> LatchesOf(const BigtableTable& table, const std::vector<const std::string*>& keys) {
+  std::vector<size_t> latches;
+  if (table.native()) return latches;
+  latches.reserve(keys.size());
+  for (const std::string* key : keys) latches.push_back(RowLatches::Of(table.id(), *key));
+  return latches;
+}
+
+std::set<std::string> ColumnsOf(const Row& row) {
+  std::set<std::string> columns;
+  for (const Cell& cell : row.cells) {
+    if (!cell.column.starts_with('\0')) columns.insert(cell.column);
+  }
+  return columns;
+}
+
+// --- Predicates that the store decides
+
+constexpr size_t kMostConditionCells = 20'000;  // of one condition: patterns and interleaves multiply
+
+// The filters of an interleave; any other filter is an interleave of itself.
+std::vector<const bt::RowFilter*> Branches(const bt::RowFilter& filter) {
+  if (!filter.has_interleave()) return {&filter};
+  std::vector<const bt::RowFilter*> branches;
+  for (const bt::RowFilter& branch : filter.interleave().filters()) branches.push_back(&branch);
+  return branches;
+}
+
+// Whether the byte, behind a backslash or not, stands for itself in a pattern and for nothing else.
+bool IsLiteral(char c, bool escaped) {
+  if (!absl::ascii_isascii(static_cast<unsigned char>(c))) return false;
+  const bool is_plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '\0';
+  return is_plain != escaped;
+}
+
+// The names that a pattern matches if it is nothing but names, with "|" between them: how the store in Bigtable asks for many
+// columns at once (src/store/bigtable/filters.cc). Absent: it is another pattern.
+std::optional<std::set<std::string>> NamesIn(std::string_view pattern) {
+  std::set<std::string> names;
+  std::string name;
+  while (!pattern.empty()) {
+    if (ConsumePrefix(&pattern, "|")) {
+      names.insert(std::exchange(name, std::string()));
+      continue;
+    }
+    const bool escaped = ConsumePrefix(&pattern, "\\");
+    if (pattern.empty() || !IsLiteral(pattern.front(), escaped)) return std::nullopt;
+    name.push_back(pattern.front());
+    pattern.remove_prefix(1);
+  }
+  names.insert(std::move(name));
+  return names;
+}
+
+// A family or a column, with its limit if that is needed.
+std::optional<Selector> ToSelector(const BigtableTable& table, const bt::RowFilter& filter, bool needs_limit) {
+  std::vector<Selector> selectors;
+  if (!ToSelectors(table, filter, &selectors) || selectors.size() != 1) return std::nullopt;
+  if (selectors[0].newest > 1 || (needs_limit && selectors[0].newest != 1)) return std::nullopt;
+  return std::move(selectors[0]);
+}
+
+bool AddCell(const BigtableTable& table, const bt::RowFilter& filter, bool needs_limit, std::vector<CellRange>* cells) {
+  std::optional<Selector> selector = ToSelector(table, filter, needs_limit);
+  if (!selector.has_value() || !selector->column.has_value()) return false;
+  cells->push_back({selector->family, *std::move(selector->column), selector->range});
+  return true;
+}
+
+// chain{names, families}: every one of the columns in every one of the families.
+bool AddPattern(const BigtableTable& table, const bt::RowFilter& filter, bool needs_limit,
+                std::vector<CellRange>* cells) {
+  if (filter.chain().filters_size() != 2 || !filter.chain().filters(0).has_column_qualifier_regex_filter())
+    return false;
+  const std::optional<std::set<std::string>> names = NamesIn(filter.chain().filters(0).column_qualifier_regex_filter());
+  if (!names.has_value()) return false;
+  for (const bt::RowFilter* family : Branches(filter.chain().filters(1))) {
+    const std::optional<Selector> selector = ToSelector(table, *family, needs_limit);
+    if (!selector.has_value() || selector->column.has_value()) return false;
+    if (cells->size() + names->size() > kMostConditionCells) return false;
+    for (const std::string& name : *names) {
+      if (name.size() > kQualifierBytes) return false;
+      cells->push_back({selector->family, name, selector->range});
+    }
+  }
+  return true;
+}
+
+// Cells and patterns, one or an interleave of some.
+std::optional<std::vector<CellRange>> ToCellRanges(const BigtableTable& table, const bt::RowFilter& filter,
+                                                   bool needs_limit) {
+  std::vector<CellRange> cells;
+  for (const bt::RowFilter* branch : Branches(filter)) {
+    if (!AddCell(table, *branch, needs_limit, &cells) && !AddPattern(table, *branch, needs_limit, &cells)) {
+      return std::nullopt;
+    }
+  }
+  return cells;
+}
+
+// The condition under which the predicate matches: kAny or kAll. Absent: the store can't decide it.
+std::optional<Condition> ToCondition(const BigtableTable& table, const bt::RowFilter& filter) {
+  if (std::optional<std::vector<CellRange>> cells = ToCellRanges(table, filter, false); cells.has_value()) {
+    return Condition{Condition::Quantifier::kAny, *std::move(cells)};
+  }
+  if (filter.chain().filters_size() != 2) return std::nullopt;
+  const bt::RowFilter& skip = filter.chain().filters(1);
+  if (!skip.has_cells_per_row_offset_filter()) return std::nullopt;
+  std::optional<std::vector<CellRange>> cells = ToCellRanges(table, filter.chain().filters(0), true);
+  if (!cells.has_value() || std::ssize(*cells) - 1 != skip.cells_per_row_offset_filter()) return std::nullopt;
+  return Condition{Condition::Quantifier::kAll, *std::move(cells)};
+}
+
+// --- Read-modify-write
+
+// The newest version of a cell, or what becomes of it.
+struct Newest {
+  bool exists = false;
+  Timestamp ts;
+  std::string value;
+};
+
+absl::Status Modify(const bt::ReadModifyWriteRule& rule, Newest* cell) {
+  if (rule.rule_case() == bt::ReadModifyWriteRule::kAppendValue) {
+    cell->value += rule.append_value();
+    return absl::OkStatus();
+  }
+  constexpr size_t kNumberBytes = 8;
+  if (cell->exists && cell->value.size() != kNumberBytes) {
+    return absl::FailedPreconditionError(StrCat("Error in field 'increment_amount': the cell in family \"",
+                                                rule.family_name(), "\" has ", cell->value.size(),
+                                                " bytes, and not the 8 of a number"));
+  }
+  const uint64_t before = cell->exists ? DecodeFixed64(cell->value.data()) : 0;
+  cell->value.clear();
+  AppendFixed64(&cell->value, before + static_cast<uint64_t>(rule.increment_amount()));
+  return absl::OkStatus();
+}
+
+absl::Status CheckRules(const BigtableTable& table, const bt::ReadModifyWriteRowRequest& request) {
+  if (absl::Status s = OnlyForeign(table, "ReadModifyWriteRow"); !s.ok()) return s;
+  if (absl::Status s = CheckRowKey(request.row_key()); !s.ok()) return s;
+  if (request.rules().empty()) return absl::InvalidArgumentError("No rules provided");
+  if (request.rules_size() > BigtableMutator::kMutations) {
+    return absl::InvalidArgumentError(
+        StrCat("there are ", request.rules_size(), " rules; the limit is ", BigtableMutator::kMutations));
+  }
+  for (const bt::ReadModifyWriteRule& rule : request.rules()) {
+    if (absl::Status s = CheckColumn(table, rule.family_name(), rule.column_qualifier()); !s.ok()) return s;
+    if (rule.rule_case() == bt::ReadModifyWriteRule::RULE_NOT_SET) {
+      return absl::InvalidArgumentError("a rule is empty, or of a kind that this server does not know");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// REQUIRES: the cells are in order.
+void ToRow(const std::string& key, const BigtableCells& cells, bt::Row* row) {
+  row->set_key(key);
+  bt::Family* family = nullptr;
+  for (const BigtableCell& cell : cells) {
+    if (family == nullptr || family->name() != cell.family) {
+      family = row->add_families();
+      family->set_name(std::string(cell.family));
+    }
+    bt::Column* const column = family->add_columns();
+    column->set_qualifier(std::string(cell.qualifier));
+    bt::Cell* const version = column->add_cells();
+    version->set_timestamp_micros(cell.timestamp_micros);
+    version->set_value(cell.value.data(), cell.value.size());
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Row> BigtableMutator::ReadRow(const BigtableTable& table, const std::string& key,
+                                             std::vector<Selector> selectors) {
+  absl::StatusOr<std::vector<Row>> rows = store_->Read({{table.id(), key, std::move(selectors)}});
+  if (!rows.ok()) return rows.status();
+  return std::move(rows->front());
+}
+
+absl::StatusOr<RowMutation> BigtableMutator::ToRowMutation(const BigtableTable& table, const std::string& key,
+                                                           const Mutations& mutations) {
+  std::set<std::string> columns;
+  if (NeedsRow(mutations)) {
+    const absl::StatusOr<Row> row = ReadRow(table, key, {{.family = Family::kData}});
+    if (!row.ok()) return row.status();
+    columns = ColumnsOf(*row);
+  }
+  Translation translation(table, std::move(columns));
+  for (const bt::Mutation& mutation : mutations) translation.Add(mutation);
+  return RowMutation{table.id(), key, {}, translation.Take()};
+}
+
+absl::Status BigtableMutator::MutateRow(const bt::MutateRowRequest& request) {
+  const BigtableTables::Writing writing(tables_);
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
+  if (!table.ok()) return table.status();
+  if (absl::Status s = CheckRow(**table, request.row_key(), request.mutations()); !s.ok()) return s;
+  const RowLatches::Hold hold(&latches_, LatchesOf(**table, {&request.row_key()}));
+  absl::StatusOr<RowMutation> mutation = ToRowMutation(**table, request.row_key(), request.mutations());
+  if (!mutation.ok()) return mutation.status();
+  return store_->Mutate({*std::move(mutation)}).front().status();
+}
+
+absl::StatusOr<bt::MutateRowsResponse> BigtableMutator::MutateRows(const bt::MutateRowsRequest& request) {
+  const BigtableTables::Writing writing(tables_);
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
+  if (!table.ok()) return table.status();
+  if (request.entries().empty()) return absl::InvalidArgumentError("No mutations provided");
+  if (request.entries_size() > kMutations) {
+    return absl::InvalidArgumentError(
+        StrCat("there are ", request.entries_size(), " entries; the limit is ", kMutations));
+  }
+  int64_t count = 0;
+  std::vector<const std::string*> keys;
+  for (const bt::MutateRowsRequest::Entry& entry : request.entries()) {
+    count += entry.mutations_size();
+    keys.push_back(&entry.row_key());
+  }
+  if (count > kMutations) {
+    return absl::InvalidArgumentError(StrCat("there are ", count, " mutations; the limit is ", kMutations));
+  }
+  const RowLatches::Hold hold(&latches_, LatchesOf(**table, keys));
+  std::vector<absl::Status> statuses(static_cast<size_t>(request.entries_size()));
+  std::vector<RowMutation> mutations;
+  std::vector<size_t> entry_of;  // of each of the mutations
+  const auto apply = [&] {
+    const std::vector<absl::StatusOr<MutateResult>> results = store_->Mutate(mutations);
+    for (size_t i = 0; i < results.size(); ++i) statuses[entry_of[i]] = results[i].status();
+    mutations.clear();
+    entry_of.clear();
+  };
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    const bt::MutateRowsRequest::Entry& entry = request.entries(static_cast<int>(i));
+    statuses[i] = CheckRow(**table, entry.row_key(), entry.mutations());
+    if (!statuses[i].ok()) continue;
+    if (NeedsRow(entry.mutations())) apply();  // an entry before it may be for the same row
+    absl::StatusOr<RowMutation> mutation = ToRowMutation(**table, entry.row_key(), entry.mutations());
+    statuses[i] = mutation.status();
+    if (!mutation.ok()) continue;
+    mutations.push_back(*std::move(mutation));
+    entry_of.push_back(i);
+  }
+  apply();
+  bt::MutateRowsResponse response;
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    bt::MutateRowsResponse::Entry* const entry = response.add_entries();
+    entry->set_index(static_cast<int64_t>(i));
+    entry->mutable_status()->set_code(static_cast<int>(statuses[i].code()));
+    entry->mutable_status()->set_message(std::string(statuses[i].message()));
+  }
+  return response;
+}
+
+absl::Status BigtableMutator::CheckAndMutateRow(const bt::CheckAndMutateRowRequest& request,
+                                                bt::CheckAndMutateRowResponse* response) {
+  const BigtableTables::Writing writing(tables_);
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
+  if (!table.ok()) return table.status();
+  if (absl::Status s = CheckRowKey(request.row_key()); !s.ok()) return s;
+  if (request.true_mutations().empty() && request.false_mutations().empty()) {
+    return absl::InvalidArgumentError("No mutations provided");
+  }
+  for (const Mutations* mutations : {&request.true_mutations(), &request.false_mutations()}) {
+    if (absl::Status s = CheckMutations(**table, *mutations); !s.ok()) return s;
+  }
+  bool matched = false;
+  absl::Status status = (*table)->native() ? CheckAndMutateNative(**table, request, &matched)
+                                           : CheckAndMutateForeign(**table, request, &matched);
+  response->set_predicate_matched(matched);
+  return status;
+}
+
+absl::Status BigtableMutator::CheckAndMutateNative(const BigtableTable& table,
+                                                   const bt::CheckAndMutateRowRequest& request, bool* matched) {
+  if (absl::Status s = BigtableFilter::Compile(request.predicate_filter()).status(); !s.ok()) return s;
+  std::optional<Condition> condition = ToCondition(table, request.predicate_filter());
+  const bool if_true = !request.true_mutations().empty();
+  const bool possible = condition.has_value() && if_true == request.false_mutations().empty() &&
+                        (if_true || condition->quantifier == Condition::Quantifier::kAny);
+  if (!possible) {
+    return OnlyForeign(
+        table,
+        "CheckAndMutateRow with a predicate other than the presence of single columns, or with mutations "
+        "for both outcomes,");
+  }
+  if (!if_true) condition->quantifier = Condition::Quantifier::kNone;
+  absl::StatusOr<RowMutation> mutation =
+      ToRowMutation(table, request.row_key(), if_true ? request.true_mutations() : request.false_mutations());
+  if (!mutation.ok()) return mutation.status();
+  mutation->condition = *std::move(condition);
+  const absl::StatusOr<MutateResult> result = store_->Mutate({*std::move(mutation)}).front();
+  if (!result.ok()) return result.status();
+  *matched = (*result == MutateResult::kApplied) == if_true;
+  return absl::OkStatus();
+}
+
+absl::Status BigtableMutator::CheckAndMutateForeign(const BigtableTable& table,
+                                                    const bt::CheckAndMutateRowRequest& request, bool* matched) {
+  const absl::StatusOr<ReadPlan> plan = PlanRead(table, request.predicate_filter());
+  if (!plan.ok()) return plan.status();
+  const RowLatches::Hold hold(&latches_, LatchesOf(table, {&request.row_key()}));
+  const absl::StatusOr<Row> row = ReadRow(table, request.row_key(), plan->selectors);
+  if (!row.ok()) return row.status();
+  const absl::StatusOr<BigtableCells> left = plan->rest.Apply(request.row_key(), table.CellsOf(*row));
+  if (!left.ok()) return left.status();
+  *matched = !left->empty();
+  const Mutations& mutations = *matched ? request.true_mutations() : request.false_mutations();
+  if (mutations.empty()) return absl::OkStatus();
+  absl::StatusOr<RowMutation> mutation = ToRowMutation(table, request.row_key(), mutations);
+  if (!mutation.ok()) return mutation.status();
+  return store_->Mutate({*std::move(mutation)}).front().status();
+}
+
+absl::Status BigtableMutator::ReadModifyWriteRow(const bt::ReadModifyWriteRowRequest& request,
+                                                 bt::ReadModifyWriteRowResponse* response) {
+  const BigtableTables::Writing writing(tables_);
+  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
+  if (!table.ok()) return table.status();
+  if (absl::Status s = CheckRules(**table, request); !s.ok()) return s;
+  std::map<std::string, Newest> newest;
+  for (const bt::ReadModifyWriteRule& rule : request.rules()) {
+    newest[(*table)->PlaceOf(rule.family_name(), rule.column_qualifier()).column];
+  }
+  std::vector<Selector> selectors;
+  for (const auto& [column, cell] : newest) selectors.push_back({.column = column, .newest = 1});
+  const RowLatches::Hold hold(&latches_, LatchesOf(**table, {&request.row_key()}));
+  absl::StatusOr<Row> row = ReadRow(**table, request.row_key(), std::move(selectors));
+  if (!row.ok()) return row.status();
+  for (Cell& cell : row->cells) newest[cell.column] = {true, cell.timestamp, std::move(cell.value)};
+  const Timestamp now = ServerTime();
+  for (const bt::ReadModifyWriteRule& rule : request.rules()) {
+    Newest& cell = newest[(*table)->PlaceOf(rule.family_name(), rule.column_qualifier()).column];
+    if (absl::Status s = Modify(rule, &cell); !s.ok()) return s;
+    cell = {true, std::max(now, cell.ts), std::move(cell.value)};
+  }
+  row->cells.clear();
+  RowMutation mutation{(*table)->id(), request.row_key(), {}, {}};
+  for (const auto& [column, cell] : newest) {
+    row->cells.push_back({Family::kData, column, cell.ts, cell.value});
+    mutation.mutations.push_back(Mutation::Set(Family::kData, column, cell.ts, cell.value));
+  }
+  if (absl::Status s = store_->Mutate({mutation}).front().status(); !s.ok()) return s;
+  ToRow(request.row_key(), (*table)->CellsOf(*row), response->mutable_row());
+  return absl::OkStatus();
+}
+
+}  // namespace percolator

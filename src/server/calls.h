@@ -1,0 +1,200 @@
+// Calls of gRPC whose work is done by an Executor.
+
+#ifndef PERCOLATOR_SERVER_CALLS_H_
+#define PERCOLATOR_SERVER_CALLS_H_
+
+#include <google/protobuf/message.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/spi/mutex.h"
+#include "src/server/executor.h"
+#include "src/server/requests.h"
+#include "src/server/unsent.h"
+#include "src/wire/status.h"
+
+namespace percolator {
+
+// One request, one answer, at once.
+inline grpc::ServerUnaryReactor* AnswerUnary(grpc::CallbackServerContext* context, const absl::Status& status) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
+
+// One request and its answer, with the memory of both. Ends itself.
+class UnaryCall final : public grpc::ServerUnaryReactor {
+ public:
+  UnaryCall(grpc::CallbackServerContext* context, Executor* executor)
+      : context_(context),
+        request_(executor->requests()->TakeOf(context->c_call())),
+        answer_(executor->unsent(), context) {}
+
+  // With the answer, if the status is OK and the client takes its answers. `work` is the processor time that was spent on it.
+  void Answer(absl::Status status, const google::protobuf::Message& response, Duration work) {
+    if (!status.ok()) return FinishAfter(RefuseAfter(status, work), this);
+    // Once as it is, and once in gRPC's buffers.
+    Finish(ToGrpc(answer_.TryAdd(2 * response.ByteSizeLong())));
+  }
+
+  bool cancelled() const { return context_->IsCancelled(); }
+
+ private:
+  void OnDone() override { delete this; }
+  // OnDone needs no thread of its own: it does not wait.
+  bool InternalInlineable() override { return true; }
+
+  grpc::CallbackServerContext* const context_;
+  const RequestMemory::Share request_;
+  UnsentAnswers::Call answer_;
+};
+
+// One request, one answer, which `work` has written when it returns. UNAVAILABLE, if too many wait for their turn, or
+// the client does not take answers. If the client is gone when its turn comes, nothing is done: those who wait are many
+// when the server is slow, and then many have given up.
+template <typename Response, typename Work>
+grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executor* executor, Response* response,
+                                   Work work) {
+  auto* const call = new UnaryCall(context, executor);
+  const bool taken = executor->TryRun([call, response, work = std::move(work)] {
+    if (call->cancelled()) return call->Finish(grpc::Status::CANCELLED);
+    const Duration begin = ThreadTime();
+    absl::Status status = work();
+    call->Answer(std::move(status), *response, ThreadTime() - begin);
+  });
+  if (!taken) call->Finish(ToGrpc(executor->TooBusy()));
+  return call;
+}
+
+// One request and a stream of answers, made page by page: the next page is made when the one before has been taken by the
+// transport, so a client that does not read holds one page and no thread. If clients hold too much that they do not read,
+// it waits before it makes the next (unsent.h). It ends itself, also when the client goes away. UNAVAILABLE, if too many
+// requests wait for their turn; once begun it is not refused.
+template <typename Response>
+class PagedStream final : public grpc::ServerWriteReactor<Response> {
+ public:
+  struct Page {
+    std::vector<Response> responses;
+    bool last = false;
+  };
+  // Called by threads of the executor, never by two at once.
+  using Next = std::function<absl::StatusOr<Page>()>;
+
+  static grpc::ServerWriteReactor<Response>* Start(grpc::CallbackServerContext* context, Executor* executor,
+                                                   Next next) {
+    auto* const stream = new PagedStream(context, executor, std::move(next));
+    const bool taken = executor->TryRun([stream] { stream->Produce(); });
+    if (!taken) stream->Finish(ToGrpc(executor->TooBusy()));
+    return stream;
+  }
+
+ private:
+  PagedStream(grpc::CallbackServerContext* context, Executor* executor, Next next)
+      : executor_(executor),
+        next_(std::move(next)),
+        request_(executor->requests()->TakeOf(context->c_call())),
+        unsent_(executor->unsent(), context) {}
+
+  void Produce() {
+    bool cancelled = false;
+    {
+      MutexLock lock(&mutex_);
+      while (!cancelled_ && status_.ok() && !page_.last && sent_ == page_.responses.size()) {
+        if (unsent_.WaitForRoom([this] { executor_->Run([this] { Produce(); }); })) return;
+        MakePage();
+      }
+      cancelled = cancelled_;
+    }
+    if (cancelled) return this->Finish(grpc::Status::CANCELLED);
+    Send();
+  }
+
+  // Only one thread at a time is here, and no write is under way; the mutex says so to those who can't know it.
+  void MakePage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    mutex_.Unlock();
+    const Duration begin = ThreadTime();
+    absl::StatusOr<Page> page = next_();
+    const Duration work = ThreadTime() - begin;
+    mutex_.Lock();
+    work_ += work;
+    sent_ = 0;
+    page_.responses.clear();
+    status_ = page.status();
+    if (!page.ok()) return;
+    page_ = *std::move(page);
+    size_t bytes = 0;
+    for (const Response& response : page_.responses) bytes += response.ByteSizeLong();
+    unsent_.Add(bytes);
+  }
+
+  // Writes the next answer of the page, or ends the stream.
+  void Send() {
+    const Response* response = nullptr;
+    bool last = false;
+    absl::Status status;
+    Duration work{0};
+    {
+      MutexLock lock(&mutex_);
+      status = status_;
+      work = work_;
+      if (status.ok() && sent_ < page_.responses.size()) {
+        response = &page_.responses[sent_++];
+        last = page_.last && sent_ == page_.responses.size();
+      }
+    }
+    if (response == nullptr) return FinishAfter(RefuseAfter(status, work), this);
+    if (last) {
+      this->StartWriteAndFinish(response, grpc::WriteOptions(), grpc::Status::OK);
+    } else {
+      this->StartWrite(response);
+    }
+  }
+
+  void OnWriteDone(bool ok) override {
+    bool page_done = false;
+    {
+      MutexLock lock(&mutex_);
+      if (!ok) cancelled_ = true;
+      Response taken;  // and gone, while the others of the page wait
+      if (sent_ > 0) taken.Swap(&page_.responses[sent_ - 1]);
+      unsent_.Sent(taken.ByteSizeLong());
+      page_done = !ok || (!page_.last && sent_ == page_.responses.size());
+    }
+    if (page_done) {
+      executor_->Run([this] { Produce(); });
+    } else {
+      Send();
+    }
+  }
+  void OnCancel() override {
+    MutexLock lock(&mutex_);
+    cancelled_ = true;
+    if (unsent_.StopWaiting()) executor_->Run([this] { Produce(); });
+  }
+  void OnDone() override {
+    { MutexLock lock(&mutex_); }  // what was done under it is done
+    delete this;
+  }
+
+  Executor* const executor_;
+  const Next next_;
+  const RequestMemory::Share request_;
+  Mutex mutex_;
+  UnsentAnswers::Call unsent_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  Duration work_ ABSL_GUARDED_BY(mutex_){0};  // processor time that the pages took
+  Page page_ ABSL_GUARDED_BY(mutex_);
+  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // of the page, counting the one under way
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_SERVER_CALLS_H_

@@ -1,0 +1,281 @@
+#include "src/server/coordination_service.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/base/strings.h"
+#include "src/server/calls.h"
+#include "src/wire/status.h"
+
+namespace percolator {
+namespace {
+
+// Hints that wait for one listener. Their bytes are bounded too: what is in a hint comes from strangers.
+constexpr int kWaitingHints = 10'000;
+constexpr size_t kWaitingBytes = size_t{1} << 20;
+// What requests may be at most.
+constexpr size_t kNumberRequestBytes = 1 << 10;
+constexpr size_t kNameRequestBytes = 2 * CoordinationService::kNameBytes;
+constexpr size_t kHintsRequestBytes = size_t{8} << 20;
+
+absl::Status Stopping() { return absl::UnavailableError("the server stops"); }
+
+absl::Status TooMany(std::string_view what, size_t most) {
+  return absl::UnavailableError(StrCat("there are ", most, " ", what, " already, and no more are taken"));
+}
+
+absl::Status CheckName(size_t bytes) {
+  if (bytes <= CoordinationService::kNameBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("a name has ", bytes, " bytes; the limit is ", CoordinationService::kNameBytes));
+}
+
+}  // namespace
+
+// One who listens, for as long as its stream is open. gRPC calls it from its own threads; it keeps itself alive until gRPC
+// says that the stream is done.
+class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::Hints>,
+                                            public std::enable_shared_from_this<Listener> {
+ public:
+  Listener(CoordinationService* service, uint64_t sender) : service_(service), sender_(sender) {}
+
+  // The first, empty message says that it is heard from now on. Hints, and the end, may come before this is called.
+  void Begin() {
+    MutexLock lock(&mutex_);
+    self_ = shared_from_this();
+    if (!ended_) StartWrite(&written_);
+  }
+
+  void Tell(const v1::SendHintsRequest& hints) {
+    if (hints.sender() == sender_) return;
+    MutexLock lock(&mutex_);
+    if (ended_) return;
+    for (const v1::CellName& cell : hints.cells()) AddWaiting(cell);
+    if (!writing_ && waiting_.cells_size() > 0) WriteNext();
+  }
+
+  void End(const absl::Status& status) {
+    MutexLock lock(&mutex_);
+    if (std::exchange(ended_, true)) return;
+    Finish(ToGrpc(status));
+  }
+
+  void OnWriteDone(bool ok) override {
+    MutexLock lock(&mutex_);
+    writing_ = false;
+    written_ = v1::Hints();
+    service_->hint_bytes_ -= std::exchange(written_bytes_, 0);
+    if (ended_) return;
+    if (!ok) {
+      ended_ = true;
+      Finish(grpc::Status::CANCELLED);
+    } else if (waiting_.cells_size() > 0) {
+      WriteNext();
+    }
+  }
+
+  void OnCancel() override {
+    MutexLock lock(&mutex_);
+    if (std::exchange(ended_, true)) return;
+    Finish(grpc::Status::CANCELLED);
+  }
+
+  void OnDone() override {
+    std::shared_ptr<Listener> self;
+    {
+      MutexLock lock(&mutex_);
+      self = std::move(self_);
+      service_->hint_bytes_ -= std::exchange(waiting_bytes_, 0) + std::exchange(written_bytes_, 0);
+    }
+    MutexLock lock(&service_->mutex_);
+    service_->listeners_.erase(self);
+  }
+
+ private:
+  // Messages are made anew, not cleared: a cleared one keeps the memory of the largest hints it ever had.
+  void AddWaiting(const v1::CellName& cell) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const size_t bytes = sizeof(cell) + cell.ByteSizeLong();
+    if (bytes > kWaitingBytes) return;  // no cell has such a name
+    if (waiting_.cells_size() == kWaitingHints || waiting_bytes_ + bytes > kWaitingBytes ||
+        service_->hint_bytes_ + bytes > kHintBytes) {
+      waiting_ = v1::Hints();
+      service_->hint_bytes_ -= std::exchange(waiting_bytes_, 0);
+    }
+    if (service_->hint_bytes_ + bytes > kHintBytes) return;  // others hold too much
+    waiting_bytes_ += bytes;
+    service_->hint_bytes_ += bytes;
+    *waiting_.add_cells() = cell;
+  }
+
+  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    writing_ = true;
+    written_ = std::exchange(waiting_, v1::Hints());
+    written_bytes_ = std::exchange(waiting_bytes_, 0);
+    StartWrite(&written_);
+  }
+
+  CoordinationService* const service_;
+  const uint64_t sender_;
+
+  Mutex mutex_;
+  std::shared_ptr<Listener> self_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = true;  // the first message, before Begin
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  v1::Hints waiting_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  v1::Hints written_ ABSL_GUARDED_BY(mutex_);  // by gRPC, while writing_
+  size_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+CoordinationService::CoordinationService(Oracle* oracle, Executor* executor, Duration session_ttl, size_t most_sessions)
+    : oracle_(oracle), executor_(executor), session_ttl_(session_ttl), most_sessions_(most_sessions) {
+  RequestMemory* const memory = executor->requests();
+  LimitUnary(0, kNumberRequestBytes, memory, &CoordinationService::OpenSession);
+  LimitUnary(1, kNumberRequestBytes, memory, &CoordinationService::KeepAlive);
+  LimitUnary(2, kNumberRequestBytes, memory, &CoordinationService::EndSession);
+  LimitUnary(3, kNumberRequestBytes, memory, &CoordinationService::IsAlive);
+  LimitUnary(4, kNumberRequestBytes, memory, &CoordinationService::OldestSnapshot);
+  LimitUnary(5, kNameRequestBytes, memory, &CoordinationService::Campaign);
+  LimitUnary(6, kNameRequestBytes, memory, &CoordinationService::Claim);
+  LimitUnary(7, kNameRequestBytes, memory, &CoordinationService::Release);
+  LimitUnary(8, kHintsRequestBytes, memory, &CoordinationService::SendHints);
+  LimitStream(9, kNumberRequestBytes, memory, &CoordinationService::Listen);
+}
+
+CoordinationService::~CoordinationService() = default;
+
+void CoordinationService::StopListening() {
+  std::vector<std::shared_ptr<Listener>> listeners;
+  {
+    MutexLock lock(&mutex_);
+    listening_ended_ = true;
+    listeners.assign(listeners_.begin(), listeners_.end());
+  }
+  for (const std::shared_ptr<Listener>& listener : listeners) listener->End(Stopping());
+}
+
+uint32_t CoordinationService::TtlMs() const {
+  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(session_ttl_).count());
+}
+
+absl::Status CoordinationService::Hear(SessionId session, Timestamp oldest) {
+  MutexLock lock(&mutex_);
+  if (heard_.size() >= most_sessions_ && !heard_.contains(session)) return TooMany("sessions", most_sessions_);
+  heard_[session] = runtime_->Elapsed();
+  sessions_.Report(session, oldest);
+  return absl::OkStatus();
+}
+
+void CoordinationService::Expire() {
+  MutexLock lock(&mutex_);
+  const Duration now = runtime_->Elapsed();
+  absl::erase_if(heard_, [&](const auto& heard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (now - heard.second <= session_ttl_) return false;
+    sessions_.End(heard.first);
+    return true;
+  });
+}
+
+CoordinationService::Reactor* CoordinationService::OpenSession(Context* context,
+                                                               const v1::OpenSessionRequest* /*request*/,
+                                                               v1::OpenSessionResponse* response) {
+  // By the executor: an oracle may have to wait for the disk.
+  return RunUnary(context, executor_, response, [=, this] {
+    const absl::StatusOr<Timestamp> drawn = oracle_->GetTimestamp();
+    if (!drawn.ok()) return drawn.status();
+    Expire();  // so that the dead make room
+    if (absl::Status s = Hear(drawn->value(), Timestamp()); !s.ok()) return s;
+    response->set_session(drawn->value());
+    response->set_ttl_ms(TtlMs());
+    return absl::OkStatus();
+  });
+}
+
+CoordinationService::Reactor* CoordinationService::KeepAlive(Context* context, const v1::KeepAliveRequest* request,
+                                                             v1::KeepAliveResponse* response) {
+  Expire();  // so that who was silent for too long has lost what it held
+  response->set_ttl_ms(TtlMs());
+  return AnswerUnary(context, Hear(request->session(), Timestamp(request->oldest_snapshot())));
+}
+
+CoordinationService::Reactor* CoordinationService::EndSession(Context* context, const v1::EndSessionRequest* request,
+                                                              v1::EndSessionResponse* /*response*/) {
+  MutexLock lock(&mutex_);
+  heard_.erase(request->session());
+  sessions_.End(request->session());
+  return AnswerUnary(context, absl::OkStatus());
+}
+
+CoordinationService::Reactor* CoordinationService::IsAlive(Context* context, const v1::IsAliveRequest* request,
+                                                           v1::IsAliveResponse* response) {
+  Expire();
+  response->set_alive(sessions_.Exists(request->session()));
+  return AnswerUnary(context, absl::OkStatus());
+}
+
+CoordinationService::Reactor* CoordinationService::OldestSnapshot(Context* context,
+                                                                  const v1::OldestSnapshotRequest* /*request*/,
+                                                                  v1::OldestSnapshotResponse* response) {
+  Expire();
+  const Timestamp oldest = sessions_.OldestSnapshot();
+  if (oldest != Timestamp::Infinity()) response->set_timestamp(oldest.value());
+  return AnswerUnary(context, absl::OkStatus());
+}
+
+CoordinationService::Reactor* CoordinationService::Campaign(Context* context, const v1::CampaignRequest* request,
+                                                            v1::CampaignResponse* response) {
+  if (absl::Status s = CheckName(request->role().size()); !s.ok()) return AnswerUnary(context, s);
+  Expire();
+  const absl::StatusOr<bool> leads = sessions_.Campaign(request->role(), request->session());
+  response->set_leads(leads.value_or(false));
+  return AnswerUnary(context, leads.status());
+}
+
+CoordinationService::Reactor* CoordinationService::Claim(Context* context, const v1::ClaimRequest* request,
+                                                         v1::ClaimResponse* response) {
+  const absl::Status checked = CheckName(request->table().size() + request->row().size());
+  if (!checked.ok()) return AnswerUnary(context, checked);
+  Expire();
+  const absl::StatusOr<bool> granted = sessions_.Claim(request->table(), request->row(), request->session());
+  response->set_granted(granted.value_or(false));
+  return AnswerUnary(context, granted.status());
+}
+
+CoordinationService::Reactor* CoordinationService::Release(Context* context, const v1::ReleaseRequest* request,
+                                                           v1::ReleaseResponse* /*response*/) {
+  sessions_.Release(request->table(), request->row(), request->session());
+  return AnswerUnary(context, absl::OkStatus());
+}
+
+CoordinationService::Reactor* CoordinationService::SendHints(Context* context, const v1::SendHintsRequest* request,
+                                                             v1::SendHintsResponse* /*response*/) {
+  if (request->cells_size() > kHintsAtOnce) {
+    return AnswerUnary(context, absl::InvalidArgumentError(StrCat("there are ", request->cells_size(),
+                                                                  " hints in a request; the limit is ", kHintsAtOnce)));
+  }
+  std::vector<std::shared_ptr<Listener>> listeners;
+  {
+    MutexLock lock(&mutex_);
+    listeners.assign(listeners_.begin(), listeners_.end());
+  }
+  for (const std::shared_ptr<Listener>& listener : listeners) listener->Tell(*request);
+  return AnswerUnary(context, absl::OkStatus());
+}
+
+grpc::ServerWriteReactor<v1::Hints>* CoordinationService::Listen(Context* /*context*/,
+                                                                 const v1::ListenRequest* request) {
+  const auto listener = std::make_shared<Listener>(this, request->sender());
+  absl::Status refused;
+  {
+    MutexLock lock(&mutex_);
+    if (listeners_.size() >= most_sessions_) refused = TooMany("listeners", most_sessions_);
+    if (listening_ended_) refused = Stopping();
+    listeners_.insert(listener);
+  }
+  listener->Begin();
+  if (!refused.ok()) listener->End(refused);
+  return listener.get();
+}
+
+}  // namespace percolator

@@ -1,0 +1,89 @@
+#include <utility>
+
+#include "percolator/server.h"
+#include "src/base/host_port.h"
+#include "src/base/strings.h"
+#include "src/oracle/etcd/etcd_oracle.h"
+#include "src/server/executor.h"
+#include "src/server/listen.h"
+#include "src/server/oracle_service.h"
+#include "src/wire/channel.h"
+
+namespace percolator {
+namespace {
+
+// Requests and answers carry a number.
+constexpr size_t kMessageBytes = 64 << 10;
+// For what the oracle does not answer at once. That of etcd always does.
+constexpr int kThreads = 1;
+constexpr size_t kWaiting = 1000;
+// For requests under way when it stops. They are answered at once, so what is left then will never be whole.
+constexpr Duration kGrace = std::chrono::seconds(1);
+
+EtcdOracleOptions OracleOptions(const OracleServerOptions& options) {
+  EtcdOracleOptions oracle;
+  oracle.etcd.endpoints = options.etcd;
+  oracle.etcd.prefix = options.prefix;
+  oracle.etcd.tls = options.etcd_tls;
+  oracle.name = options.name.empty() ? options.listen : options.name;
+  oracle.lease = options.lease;
+  oracle.window = options.window;
+  oracle.on_leader = options.on_leader;
+  return oracle;
+}
+
+}  // namespace
+
+class OracleServer::Impl {
+ public:
+  explicit Impl(std::unique_ptr<ElectedOracle> oracle)
+      : oracle_(std::move(oracle)), executor_(kThreads, kWaiting), service_(oracle_.get(), &executor_) {}
+
+  absl::Status Start(const OracleServerOptions& options) {
+    absl::StatusOr<Listening> listening =
+        Listen({options.listen, options.tls, options.allow_plaintext, kMessageBytes, kMessageBytes}, {&service_});
+    if (!listening.ok()) return listening.status();
+    listening_ = *std::move(listening);
+    return absl::OkStatus();
+  }
+
+  const Listening& listening() const { return listening_; }
+
+  // It resigns first: another leads at once, whatever clients have left open here.
+  void Stop() {
+    if (listening_.server == nullptr) return;
+    oracle_->Resign();
+    listening_.Stop(kGrace);
+  }
+
+ private:
+  const std::unique_ptr<ElectedOracle> oracle_;
+  Executor executor_;
+  OracleService service_;
+  Listening listening_;
+};
+
+OracleServer::OracleServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+OracleServer::~OracleServer() { Stop(); }
+
+absl::StatusOr<std::unique_ptr<OracleServer>> OracleServer::Start(const OracleServerOptions& options) {
+  for (const std::string& endpoint : options.etcd) {
+    if (IsEndpoint(endpoint)) continue;
+    return absl::InvalidArgumentError(
+        StrCat("\"", endpoint, "\" is not an endpoint of etcd: it is HOST:PORT with a port from 1 to 65535"));
+  }
+  absl::StatusOr<std::unique_ptr<ElectedOracle>> oracle = OpenEtcdOracle(OracleOptions(options));
+  if (!oracle.ok()) return oracle.status();
+  auto impl = std::make_unique<Impl>(*std::move(oracle));
+  if (absl::Status s = impl->Start(options); !s.ok()) return s;
+  return std::unique_ptr<OracleServer>(new OracleServer(std::move(impl)));
+}
+
+std::string OracleServer::address() const { return HostAndPort(impl_->listening().host, port()); }
+
+int OracleServer::port() const { return impl_->listening().port; }
+
+void OracleServer::Stop() { impl_->Stop(); }
+
+}  // namespace percolator

@@ -1,0 +1,116 @@
+#include "percolator/server.h"
+
+#include <chrono>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "src/base/strings.h"
+#include "src/cluster/embedded.h"
+#include "src/server/bigtable/service.h"
+#include "src/server/coordination_service.h"
+#include "src/server/executor.h"
+#include "src/server/listen.h"
+#include "src/server/oracle_service.h"
+#include "src/server/store_service.h"
+#include "src/wire/channel.h"
+
+namespace percolator {
+namespace {
+
+absl::StatusOr<Parts> OpenParts(const ServerOptions& options) {
+  if (options.data.empty()) return OpenInMemory();
+  ClusterOptions embedded;
+  embedded.store = options.store;
+  embedded.oracle_window = options.oracle_window;
+  return OpenEmbedded(options.data, embedded);
+}
+
+CallMemory MemoryOf(const ServerOptions& options) {
+  return {options.max_request_bytes, options.max_requests_memory, options.max_unsent_bytes,
+          options.max_unsent_bytes_per_connection};
+}
+
+absl::Status CheckOptions(const ServerOptions& options) {
+  if (options.threads < 1) return absl::InvalidArgumentError("a server needs at least one thread");
+  if (options.max_waiting_requests < 1) return absl::InvalidArgumentError("at least one request must be able to wait");
+  if (options.session_ttl < std::chrono::milliseconds(10)) {
+    return absl::InvalidArgumentError("session_ttl must be at least 10 milliseconds");
+  }
+  for (const size_t bytes : {options.max_request_bytes, options.max_response_bytes}) {
+    if (bytes >= 1 && bytes <= std::numeric_limits<int>::max()) continue;  // an int, to gRPC
+    return absl::InvalidArgumentError(
+        "max_request_bytes and max_response_bytes must be at least 1, and less than 2 GiB");
+  }
+  if (options.max_connections < 1) return absl::InvalidArgumentError("a server needs at least one connection");
+  if (options.max_requests_memory / 2 < options.max_request_bytes) {
+    return absl::InvalidArgumentError("max_requests_memory must be at least twice max_request_bytes");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  Impl(const ServerOptions& options, Parts parts)
+      : parts_(std::move(parts)),
+        executor_(std::make_unique<Executor>(options.threads, options.max_waiting_requests, MemoryOf(options))),
+        store_(parts_.store.get(), parts_.oracle.get(), executor_.get()),
+        oracle_(parts_.oracle.get(), executor_.get()),
+        coordination_(parts_.oracle.get(), executor_.get(), options.session_ttl, options.max_sessions),
+        bigtable_(NewBigtableServices(parts_.store.get(), executor_.get(), options.bigtable_writes_all)) {}
+
+  absl::Status Start(const ServerOptions& options) {
+    std::vector<grpc::Service*> services = {&store_, &oracle_, &coordination_};
+    for (const std::unique_ptr<grpc::Service>& service : bigtable_) services.push_back(service.get());
+    absl::StatusOr<Listening> listening =
+        Listen({options.listen, options.tls, options.allow_plaintext, options.max_request_bytes,
+                options.max_response_bytes, options.max_connections, options.max_receive_bytes, executor_->unsent()},
+               services);
+    if (!listening.ok()) return listening.status();
+    listening_ = *std::move(listening);
+    return absl::OkStatus();
+  }
+
+  const Listening& listening() const { return listening_; }
+
+  absl::Status Stop(Duration grace) {
+    if (listening_.server != nullptr) {
+      coordination_.StopListening();
+      listening_.Stop(grace);
+    }
+    executor_.reset();  // nothing waits any more: every request is answered
+    return parts_.store->Close();
+  }
+
+ private:
+  Parts parts_;
+  std::unique_ptr<Executor> executor_;
+  StoreService store_;
+  OracleService oracle_;
+  CoordinationService coordination_;
+  std::vector<std::unique_ptr<grpc::Service>> bigtable_;
+  Listening listening_;
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() { Stop().IgnoreError(); }
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
+  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
+  absl::StatusOr<Parts> parts = OpenParts(options);
+  if (!parts.ok()) return parts.status();
+  auto impl = std::make_unique<Impl>(options, *std::move(parts));
+  if (absl::Status s = impl->Start(options); !s.ok()) return s;
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+std::string Server::address() const { return StrCat("percolator://", HostAndPort(impl_->listening().host, port())); }
+
+int Server::port() const { return impl_->listening().port; }
+
+absl::Status Server::Stop(Duration grace) { return impl_->Stop(grace); }
+
+}  // namespace percolator

@@ -1,0 +1,224 @@
+#include "src/server/store_service.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/strings.h"
+#include "src/server/calls.h"
+#include "src/server/oracle_service.h"
+#include "src/wire/convert.h"
+
+namespace percolator {
+namespace {
+
+constexpr size_t kScanRequestBytes = size_t{16} << 20;
+constexpr size_t kTableRequestBytes = size_t{128} << 10;
+
+// The request is ours alone until it is answered: its content can be taken out instead of being copied.
+template <typename Message>
+Message* Mine(const Message* request) {
+  return const_cast<Message*>(request);
+}
+
+// G3: after the rows were read.
+template <typename Response>
+absl::Status AddSafePoint(Store* store, Response* response) {
+  const absl::StatusOr<Timestamp> safe_point = store->SafePoint();
+  if (safe_point.ok()) response->set_safe_point(safe_point->value());
+  return safe_point.status();
+}
+
+absl::Status CheckRows(int rows) {
+  if (rows <= StoreService::kMostRows) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("a request for ", rows, " rows; the limit is ", StoreService::kMostRows));
+}
+
+// Returns how many bytes they are.
+size_t AddRows(std::vector<Row> rows, v1::ReadResponse* response) {
+  size_t bytes = 0;
+  for (Row& row : rows) {
+    v1::Row* const message = response->add_rows();
+    ToMessage(std::move(row), message);
+    bytes += message->ByteSizeLong();
+  }
+  return bytes;
+}
+
+absl::Status Read(Store* store, RequestMemory* memory, v1::ReadRequest* request, v1::ReadResponse* response) {
+  if (absl::Status s = CheckRows(request->reads_size()); !s.ok()) return s;
+  absl::StatusOr<std::vector<RowRead>> reads = FromMessages<RowRead>(request->mutable_reads());
+  if (!reads.ok()) return reads.status();
+  size_t bytes = 0;
+  std::vector<RowRead> one(1);  // one by one: nobody knows how large rows are before they are read
+  for (auto next = reads->begin(); next != reads->end() && bytes < StoreService::kReadBytes; ++next) {
+    one.front() = std::move(*next);
+    RequestMemory::Share share;
+    if (absl::Status s = memory->TakeForSelectors(one.front().selectors.size(), &share); !s.ok()) return s;
+    absl::StatusOr<std::vector<Row>> rows = store->Read(one);
+    if (!rows.ok()) return rows.status();
+    bytes += AddRows(*std::move(rows), response);
+  }
+  return AddSafePoint(store, response);
+}
+
+absl::Status Scan(Store* store, RequestMemory* memory, v1::ScanRequest* request, v1::ScanResponse* response) {
+  const absl::StatusOr<ScanRequest> scan = FromMessage(request);
+  if (!scan.ok()) return scan.status();
+  RequestMemory::Share share;
+  if (absl::Status s = memory->TakeForSelectors(scan->selectors.size(), &share); !s.ok()) return s;
+  absl::StatusOr<ScanPage> page = store->Scan(*scan);
+  if (!page.ok()) return page.status();
+  for (Row& row : page->rows) ToMessage(std::move(row), response->add_rows());
+  if (page->resume.has_value()) response->set_resume(*std::move(page->resume));
+  response->set_reversed(scan->reverse);
+  return AddSafePoint(store, response);
+}
+
+absl::Status Mutate(Store* store, Oracle* oracle, v1::MutateRequest* request, v1::MutateResponse* response) {
+  if (absl::Status s = CheckRows(request->mutations_size()); !s.ok()) return s;
+  constexpr int kMostDrawn = OracleService::kMostAtOnce;
+  if (request->draw() && request->mutations_size() > kMostDrawn) {
+    return absl::InvalidArgumentError(StrCat(request->mutations_size(), " mutations can't be given timestamps; 1 to ",
+                                             kMostDrawn, " is possible in one request"));
+  }
+  const absl::StatusOr<std::vector<RowMutation>> mutations = FromMessages<RowMutation>(request->mutable_mutations());
+  if (!mutations.ok()) return mutations.status();
+  for (const absl::StatusOr<MutateResult>& result : store->Mutate(*mutations)) {
+    v1::MutateResponse::Result* const one = response->add_results();
+    if (result.ok()) {
+      one->set_applied(*result == MutateResult::kApplied);
+    } else {
+      one->set_code(static_cast<int>(result.status().code()));
+      one->set_message(std::string(result.status().message()));
+    }
+  }
+  if (!request->draw() || mutations->empty()) return absl::OkStatus();
+  // T6: after all of them were applied. Who gets none asks the oracle.
+  const absl::StatusOr<Timestamp> first = oracle->GetTimestamps(static_cast<uint32_t>(mutations->size()));
+  if (first.ok()) response->set_first_drawn(first->value());
+  return absl::OkStatus();
+}
+
+absl::Status MutateTogether(Store* store, Oracle* oracle, v1::MutateTogetherRequest* request,
+                            v1::MutateTogetherResponse* response) {
+  if (absl::Status s = CheckRows(request->rows_size()); !s.ok()) return s;
+  absl::StatusOr<std::vector<RowMutation>> rows = FromMessages<RowMutation>(request->mutable_rows());
+  if (!rows.ok()) return rows.status();
+  const absl::StatusOr<JointResult> result =
+      store->MutateTogether({Timestamp(request->start_ts()), *std::move(rows)}, oracle);
+  if (!result.ok()) return result.status();
+  response->set_applied(result->applied);
+  response->set_timestamp(result->timestamp.value());
+  response->set_failed_row(result->failed_row);
+  return absl::OkStatus();
+}
+
+// A safe point that the oracle has not passed would refuse all transactions until it has, and nothing lowers it.
+absl::Status RaiseSafePoint(Store* store, Oracle* oracle, Timestamp ts) {
+  const absl::StatusOr<Timestamp> now = oracle->GetTimestamp();
+  if (!now.ok()) return now.status();
+  if (ts >= *now) {
+    return absl::InvalidArgumentError(
+        StrCat("a safe point of ", ts.ToString(), " is in the future: the oracle is at ", now->ToString()));
+  }
+  return store->RaiseSafePoint(ts);
+}
+
+}  // namespace
+
+StoreService::StoreService(Store* store, Oracle* oracle, Executor* executor)
+    : store_(store), oracle_(oracle), executor_(executor) {
+  const size_t large = executor->request_bytes();
+  RequestMemory* const memory = executor->requests();
+  LimitUnary(0, large, memory, &StoreService::Read);
+  LimitUnary(1, std::min(kScanRequestBytes, large), memory, &StoreService::Scan);
+  LimitUnary(2, large, memory, &StoreService::Mutate);
+  LimitUnary(3, large, memory, &StoreService::MutateTogether);
+  LimitUnary(4, kSmallRequestBytes, memory, &StoreService::RaiseSafePoint);
+  LimitUnary(5, kSmallRequestBytes, memory, &StoreService::GetSafePoint);
+  LimitUnary(6, kSmallRequestBytes, memory, &StoreService::SampleRowKeys);
+  LimitUnary(7, kTableRequestBytes, memory, &StoreService::CreateTable);
+  LimitUnary(8, kSmallRequestBytes, memory, &StoreService::DropTable);
+  LimitUnary(9, kSmallRequestBytes, memory, &StoreService::ListTables);
+}
+
+StoreService::Reactor* StoreService::Read(Context* context, const v1::ReadRequest* request,
+                                          v1::ReadResponse* response) {
+  return RunUnary(context, executor_, response,
+                  [=, this] { return percolator::Read(store_, executor_->requests(), Mine(request), response); });
+}
+
+StoreService::Reactor* StoreService::Scan(Context* context, const v1::ScanRequest* request,
+                                          v1::ScanResponse* response) {
+  return RunUnary(context, executor_, response,
+                  [=, this] { return percolator::Scan(store_, executor_->requests(), Mine(request), response); });
+}
+
+StoreService::Reactor* StoreService::Mutate(Context* context, const v1::MutateRequest* request,
+                                            v1::MutateResponse* response) {
+  return RunUnary(context, executor_, response,
+                  [=, this] { return percolator::Mutate(store_, oracle_, Mine(request), response); });
+}
+
+StoreService::Reactor* StoreService::MutateTogether(Context* context, const v1::MutateTogetherRequest* request,
+                                                    v1::MutateTogetherResponse* response) {
+  return RunUnary(context, executor_, response,
+                  [=, this] { return percolator::MutateTogether(store_, oracle_, Mine(request), response); });
+}
+
+StoreService::Reactor* StoreService::RaiseSafePoint(Context* context, const v1::RaiseSafePointRequest* request,
+                                                    v1::RaiseSafePointResponse* response) {
+  return RunUnary(context, executor_, response,
+                  [=, this] { return percolator::RaiseSafePoint(store_, oracle_, Timestamp(request->timestamp())); });
+}
+
+StoreService::Reactor* StoreService::GetSafePoint(Context* context, const v1::GetSafePointRequest* /*request*/,
+                                                  v1::GetSafePointResponse* response) {
+  return RunUnary(context, executor_, response, [=, this] {
+    const absl::StatusOr<Timestamp> safe_point = store_->SafePoint();
+    if (safe_point.ok()) response->set_timestamp(safe_point->value());
+    return safe_point.status();
+  });
+}
+
+StoreService::Reactor* StoreService::SampleRowKeys(Context* context, const v1::SampleRowKeysRequest* request,
+                                                   v1::SampleRowKeysResponse* response) {
+  return RunUnary(context, executor_, response, [=, this] {
+    const absl::StatusOr<std::vector<std::string>> keys = store_->SampleRowKeys(request->table());
+    if (!keys.ok()) return keys.status();
+    for (const std::string& key : *keys) response->add_keys(key);
+    return absl::OkStatus();
+  });
+}
+
+StoreService::Reactor* StoreService::CreateTable(Context* context, const v1::CreateTableRequest* request,
+                                                 v1::CreateTableResponse* response) {
+  return RunUnary(context, executor_, response, [=, this] {
+    return store_->CreateTable({request->table().name(), request->table().schema()});
+  });
+}
+
+StoreService::Reactor* StoreService::DropTable(Context* context, const v1::DropTableRequest* request,
+                                               v1::DropTableResponse* response) {
+  return RunUnary(context, executor_, response, [=, this] { return store_->DropTable(request->name()); });
+}
+
+StoreService::Reactor* StoreService::ListTables(Context* context, const v1::ListTablesRequest* /*request*/,
+                                                v1::ListTablesResponse* response) {
+  return RunUnary(context, executor_, response, [=, this] {
+    const absl::StatusOr<std::vector<TableInfo>> tables = store_->ListTables();
+    if (!tables.ok()) return tables.status();
+    for (const TableInfo& table : *tables) {
+      v1::TableInfo* const one = response->add_tables();
+      one->set_name(table.name);
+      one->set_schema(table.schema);
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace percolator

@@ -1,0 +1,412 @@
+#include "src/store/bigtable/bigtable_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/store/bigtable/catalog.h"
+#include "src/store/bigtable/client.h"
+#include "src/store/bigtable/filters.h"
+#include "src/store/bigtable/parallel.h"
+#include "src/store/bigtable/safe_point.h"
+#include "src/store/validate.h"
+
+namespace percolator {
+namespace {
+
+namespace pb = google::bigtable::v2;
+
+// Requests of one process at a time: what one connection to Bigtable carries.
+constexpr size_t kThreads = 64;
+
+// Of one ReadRows.
+constexpr size_t kKeysAtOnce = 1000;
+constexpr size_t kKeyBytesAtOnce = 256 << 10;
+constexpr size_t kNarrowAtOnce = 16;  // selectors of different reads
+
+// Of one MutateRows. Bigtable takes 100'000 mutations.
+constexpr size_t kMutationsAtOnce = 100'000;
+constexpr size_t kMutationBytesAtOnce = 4 << 20;
+
+size_t BytesOf(const RowMutation& mutation) {
+  size_t bytes = mutation.row.size();
+  for (const Mutation& m : mutation.mutations) bytes += m.column.size() + m.value.size();
+  return bytes;
+}
+
+// Reads that go in one request: what any of them selects, of all their rows.
+struct ReadGroup {
+  std::string table;  // its identifier
+  std::vector<Selector> selectors;
+  std::vector<std::string> keys;
+  size_t key_bytes = 0;
+  absl::StatusOr<BigtableClient::Rows> rows = BigtableClient::Rows();
+};
+
+bool Same(const Selector& a, const Selector& b) {
+  return a.family == b.family && a.newest == b.newest && a.range == b.range && a.column == b.column;
+}
+
+// Whether it selects so little that to select it of other rows as well does no harm.
+bool IsNarrow(const Selector& selector) {
+  return selector.column.has_value() &&
+         (selector.newest == 1 || selector.range == TimestampRange::Exactly(selector.range.from));
+}
+
+// The groups of a batch of reads. Those with the same selectors go together, and those with different ones too if they are
+// few and narrow: a request costs more than a few cells that nobody asked for.
+class ReadPlan {
+ public:
+  // Of the read with the next number.
+  void Add(const std::string& table, const RowRead& read) {
+    group_of_.push_back(GroupFor(table, read.selectors));
+    ReadGroup& group = groups_[group_of_.back()];
+    group.keys.push_back(read.row);
+    group.key_bytes += read.row.size();
+  }
+
+  std::vector<ReadGroup>& groups() { return groups_; }
+
+  // The cells of the read with this number; null: it has none.
+  const std::vector<Cell>* CellsOf(size_t number, const std::string& key) const {
+    const BigtableClient::Rows& rows = *groups_[group_of_[number]].rows;
+    const auto it = rows.find(key);
+    return it == rows.end() ? nullptr : &it->second;
+  }
+
+ private:
+  static bool Full(const ReadGroup& group) {
+    return group.keys.size() >= kKeysAtOnce || group.key_bytes >= kKeyBytesAtOnce;
+  }
+
+  static bool Has(const ReadGroup& group, const Selector& selector) {
+    return std::any_of(group.selectors.begin(), group.selectors.end(),
+                       [&selector](const Selector& other) { return Same(selector, other); });
+  }
+
+  // The number of the group that takes a read of these selectors; a new one, if there is none.
+  size_t GroupFor(const std::string& table, const std::vector<Selector>& selectors) {
+    const bool narrow = selectors.size() <= kNarrowAtOnce && std::all_of(selectors.begin(), selectors.end(), &IsNarrow);
+    const std::optional<pb::RowFilter> filter = narrow ? std::nullopt : FilterOf(selectors);
+    const auto [it, is_new] =
+        open_.try_emplace({table, filter.has_value() ? filter->SerializeAsString() : ""}, groups_.size());
+    if (!is_new && (Full(groups_[it->second]) || (narrow && !TakesNarrow(groups_[it->second], selectors)))) {
+      it->second = groups_.size();
+    }
+    if (it->second == groups_.size()) {
+      groups_.push_back({.table = table, .selectors = selectors});
+    } else if (narrow) {
+      AddMissing(selectors, &groups_[it->second]);
+    }
+    return it->second;
+  }
+
+  static void AddMissing(const std::vector<Selector>& selectors, ReadGroup* group) {
+    for (const Selector& selector : selectors) {
+      if (!Has(*group, selector)) group->selectors.push_back(selector);
+    }
+  }
+
+  static bool TakesNarrow(const ReadGroup& group, const std::vector<Selector>& selectors) {
+    const auto others = std::count_if(selectors.begin(), selectors.end(),
+                                      [&group](const Selector& selector) { return !Has(group, selector); });
+    return group.selectors.size() + static_cast<size_t>(others) <= kNarrowAtOnce;
+  }
+
+  std::vector<ReadGroup> groups_;
+  // The last group of its kind: by table, and filter unless it is narrow.
+  std::map<std::pair<std::string, std::string>, size_t> open_;
+  std::vector<size_t> group_of_;
+};
+
+class BigtableStore final : public Store {
+ public:
+  BigtableStore(std::unique_ptr<BigtableClient> client, const BigtableStoreOptions& options)
+      : limits_(options.limits),
+        client_(std::move(client)),
+        catalog_(client_.get()),
+        gate_(&catalog_, options.safe_point_age, options.clock),
+        parallel_(kThreads) {}
+
+  absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
+  absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
+  std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
+  absl::Status RaiseSafePoint(Timestamp ts) override;
+  absl::StatusOr<Timestamp> SafePoint() override;
+  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
+  absl::Status CreateTable(const TableInfo& info) override;
+  absl::Status DropTable(const std::string& name) override;
+  absl::StatusOr<std::vector<TableInfo>> ListTables() override;
+
+  absl::Status Close() override {
+    closed_ = true;
+    return absl::OkStatus();
+  }
+
+  BigtableRpcs rpcs() const { return client_->rpcs(); }
+
+ private:
+  using Results = std::vector<absl::StatusOr<MutateResult>>;
+
+  // A row mutation on its way.
+  struct Change {
+    size_t index = 0;  // in the batch
+    const RowMutation* mutation = nullptr;
+    std::string table;  // its identifier
+    Predicate predicate;
+    SafePointGate::Passage passage;
+  };
+
+  // Does it; if a table is not found, once more with what the catalog says now: it may have been dropped and made again.
+  template <typename Result>
+  Result OnTable(const std::string& name, const std::function<Result(const std::string& id)>& work);
+
+  absl::StatusOr<std::vector<Row>> ReadOnce(const std::vector<RowRead>& reads);
+  absl::StatusOr<ScanPage> ScanOnce(const std::string& id, const ScanRequest& request);
+
+  // Evaluates those of the batch that `which` names.
+  void MutateOnce(const std::vector<RowMutation>& mutations, const std::vector<size_t>& which, Results* results);
+  absl::StatusOr<Change> Prepare(const RowMutation& mutation, size_t index);
+  // REQUIRES: no two are of the same row.
+  void SendTogether(const std::vector<Change*>& wave, Results* results);
+  absl::StatusOr<MutateResult> SendIf(const Change& change);
+
+  const StoreLimits limits_;
+  const std::unique_ptr<BigtableClient> client_;
+  BigtableCatalog catalog_;
+  SafePointGate gate_;
+  Parallel parallel_;
+  std::atomic<bool> closed_ = false;
+};
+
+// --- Reading
+
+template <typename Result>
+Result BigtableStore::OnTable(const std::string& name, const std::function<Result(const std::string& id)>& work) {
+  const auto attempt = [&]() -> Result {
+    const absl::StatusOr<std::string> id = catalog_.IdOf(name);
+    if (!id.ok()) return id.status();
+    return work(*id);
+  };
+  Result result = attempt();
+  if (!absl::IsNotFound(result.status())) return result;
+  catalog_.Forget(name);
+  return attempt();
+}
+
+absl::StatusOr<std::vector<Row>> BigtableStore::Read(const std::vector<RowRead>& reads) {
+  if (closed_) return StoreClosed();
+  for (const RowRead& read : reads) {
+    if (absl::Status s = ValidateRead(read, limits_); !s.ok()) return s;
+  }
+  absl::StatusOr<std::vector<Row>> rows = ReadOnce(reads);
+  if (!absl::IsNotFound(rows.status())) return rows;
+  for (const RowRead& read : reads) catalog_.Forget(read.table);
+  return ReadOnce(reads);
+}
+
+absl::StatusOr<std::vector<Row>> BigtableStore::ReadOnce(const std::vector<RowRead>& reads) {
+  ReadPlan plan;
+  for (const RowRead& read : reads) {
+    const absl::StatusOr<std::string> id = catalog_.IdOf(read.table);
+    if (!id.ok()) return id.status();
+    plan.Add(*id, read);
+  }
+  parallel_.ForEach(plan.groups().size(), [&](size_t i) {
+    ReadGroup& group = plan.groups()[i];
+    std::sort(group.keys.begin(), group.keys.end());
+    group.keys.erase(std::unique(group.keys.begin(), group.keys.end()), group.keys.end());
+    const std::optional<pb::RowFilter> filter = FilterOf(group.selectors);
+    if (filter.has_value()) group.rows = client_->Read(group.table, std::move(group.keys), *filter);
+  });
+  for (const ReadGroup& group : plan.groups()) {
+    if (!group.rows.ok()) return group.rows.status();
+  }
+  std::vector<Row> rows;
+  rows.reserve(reads.size());
+  for (size_t i = 0; i < reads.size(); ++i) {
+    const std::vector<Cell>* cells = plan.CellsOf(i, reads[i].row);
+    rows.push_back({reads[i].row, cells == nullptr ? std::vector<Cell>() : Select(*cells, reads[i].selectors)});
+  }
+  return rows;
+}
+
+absl::StatusOr<ScanPage> BigtableStore::Scan(const ScanRequest& request) {
+  if (closed_) return StoreClosed();
+  if (absl::Status s = ValidateScan(request, limits_); !s.ok()) return s;
+  return OnTable<absl::StatusOr<ScanPage>>(request.table, [&](const std::string& id) { return ScanOnce(id, request); });
+}
+
+absl::StatusOr<ScanPage> BigtableStore::ScanOnce(const std::string& id, const ScanRequest& request) {
+  const std::optional<pb::RowFilter> filter = FilterOf(request.selectors);
+  const bool empty = request.rows.limit.has_value() && *request.rows.limit <= request.rows.start;
+  if (!filter.has_value() || empty) return ScanPage();
+  absl::StatusOr<ScanPage> page = client_->Scan(id, request, *filter, std::max<size_t>(limits_.max_scan_bytes, 1));
+  if (!page.ok()) return page.status();
+  for (Row& row : page->rows) row.cells = Select(row.cells, request.selectors);
+  std::erase_if(page->rows, [](const Row& row) { return row.cells.empty(); });  // a filter may let more pass
+  return page;
+}
+
+absl::StatusOr<std::vector<std::string>> BigtableStore::SampleRowKeys(const std::string& name) {
+  if (closed_) return StoreClosed();
+  return OnTable<absl::StatusOr<std::vector<std::string>>>(
+      name, [&](const std::string& id) { return client_->SampleRowKeys(id); });
+}
+
+// --- Mutations
+
+std::vector<absl::StatusOr<MutateResult>> BigtableStore::Mutate(const std::vector<RowMutation>& mutations) {
+  Results results(mutations.size(), StoreClosed());
+  if (closed_) return results;
+  std::vector<size_t> which(mutations.size());
+  for (size_t i = 0; i < which.size(); ++i) which[i] = i;
+  MutateOnce(mutations, which, &results);
+  std::erase_if(which, [&results](size_t i) { return !absl::IsNotFound(results[i].status()); });
+  if (which.empty()) return results;
+  // Not applied; the table may have been dropped and made again.
+  for (const size_t i : which) catalog_.Forget(mutations[i].table);
+  MutateOnce(mutations, which, &results);
+  return results;
+}
+
+absl::StatusOr<BigtableStore::Change> BigtableStore::Prepare(const RowMutation& mutation, size_t index) {
+  absl::StatusOr<std::string> id = catalog_.IdOf(mutation.table);
+  if (!id.ok()) return id.status();
+  if (absl::Status s = ValidateMutation(mutation, limits_); !s.ok()) return s;
+  if (absl::Status s = CheckTimestamps(mutation); !s.ok()) return s;
+  absl::StatusOr<Predicate> predicate = PredicateOf(mutation.condition);
+  if (!predicate.ok()) return predicate.status();
+  absl::StatusOr<SafePointGate::Passage> passage = gate_.Enter(mutation);
+  if (!passage.ok()) return passage.status();
+  return Change{index, &mutation, *std::move(id), *std::move(predicate), *std::move(passage)};
+}
+
+void BigtableStore::MutateOnce(const std::vector<RowMutation>& mutations, const std::vector<size_t>& which,
+                               Results* results) {
+  std::vector<Change> changes;
+  changes.reserve(which.size());
+  for (const size_t i : which) {
+    absl::StatusOr<Change> change = Prepare(mutations[i], i);
+    if (change.ok()) {
+      changes.push_back(*std::move(change));
+    } else {
+      (*results)[i] = change.status();
+    }
+  }
+  // Those of one row one after the other: the first of each row together, then the second, and so on.
+  std::map<std::pair<std::string_view, std::string_view>, size_t> seen;
+  std::vector<std::vector<Change*>> waves;
+  for (Change& change : changes) {
+    const size_t wave = seen[{change.table, change.mutation->row}]++;
+    if (wave == waves.size()) waves.emplace_back();
+    waves[wave].push_back(&change);
+  }
+  for (const std::vector<Change*>& wave : waves) SendTogether(wave, results);
+}
+
+void BigtableStore::SendTogether(const std::vector<Change*>& wave, Results* results) {
+  struct Group {
+    std::vector<const Change*> changes;
+    size_t mutations = 0;
+    size_t bytes = 0;
+  };
+  std::vector<Group> groups;
+  std::map<std::string_view, size_t> open;  // by table: the last group
+  std::vector<const Change*> alone;
+  for (const Change* change : wave) {
+    if (change->predicate.holds != Predicate::Holds::kAlways) {
+      alone.push_back(change);
+    } else if (!HasEffect(*change->mutation)) {
+      (*results)[change->index] = MutateResult::kApplied;
+    } else {
+      const size_t count = change->mutation->mutations.size();
+      const size_t bytes = BytesOf(*change->mutation);
+      const auto [it, is_new] = open.try_emplace(change->table, groups.size());
+      if (!is_new && (groups[it->second].mutations + count > kMutationsAtOnce ||
+                      groups[it->second].bytes + bytes > kMutationBytesAtOnce)) {
+        it->second = groups.size();
+      }
+      if (it->second == groups.size()) groups.emplace_back();
+      Group& group = groups[it->second];
+      group.changes.push_back(change);
+      group.mutations += count;
+      group.bytes += bytes;
+    }
+  }
+  parallel_.ForEach(groups.size() + alone.size(), [&](size_t i) {
+    if (i >= groups.size()) {
+      const Change& change = *alone[i - groups.size()];
+      (*results)[change.index] = SendIf(change);
+      return;
+    }
+    std::vector<const RowMutation*> mutations;
+    for (const Change* change : groups[i].changes) mutations.push_back(change->mutation);
+    const std::vector<absl::Status> statuses = client_->Mutate(groups[i].changes[0]->table, mutations);
+    for (size_t j = 0; j < statuses.size(); ++j) {
+      absl::StatusOr<MutateResult>& result = (*results)[groups[i].changes[j]->index];
+      if (statuses[j].ok()) {
+        result = MutateResult::kApplied;
+      } else {
+        result = statuses[j];
+      }
+    }
+  });
+}
+
+absl::StatusOr<MutateResult> BigtableStore::SendIf(const Change& change) {
+  const Predicate& predicate = change.predicate;
+  if (predicate.holds == Predicate::Holds::kNever) return MutateResult::kConditionFailed;
+  if (HasEffect(*change.mutation)) return client_->MutateIf(change.table, *change.mutation, predicate);
+  // Bigtable wants a mutation in a CheckAndMutateRow; without one, looking is enough.
+  const absl::StatusOr<BigtableClient::Rows> rows =
+      client_->Read(change.table, {change.mutation->row}, ReadFilterOf(predicate.filter));
+  if (!rows.ok()) return rows.status();
+  const bool if_matched = predicate.holds == Predicate::Holds::kIfMatched;
+  return rows->empty() != if_matched ? MutateResult::kApplied : MutateResult::kConditionFailed;
+}
+
+absl::Status BigtableStore::RaiseSafePoint(Timestamp ts) {
+  if (closed_) return StoreClosed();
+  return gate_.Raise(ts);
+}
+
+absl::StatusOr<Timestamp> BigtableStore::SafePoint() {
+  if (closed_) return StoreClosed();
+  return gate_.Get();
+}
+
+// --- Tables
+
+absl::Status BigtableStore::CreateTable(const TableInfo& info) {
+  if (closed_) return StoreClosed();
+  if (absl::Status s = ValidateTableName(info.name); !s.ok()) return s;
+  return catalog_.Create(info);
+}
+
+absl::Status BigtableStore::DropTable(const std::string& name) {
+  if (closed_) return StoreClosed();
+  if (!ValidateTableName(name).ok()) return UnknownTable(name);
+  return catalog_.Drop(name);
+}
+
+absl::StatusOr<std::vector<TableInfo>> BigtableStore::ListTables() {
+  if (closed_) return StoreClosed();
+  return catalog_.List();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> OpenBigtableStore(const BigtableStoreOptions& options) {
+  absl::StatusOr<std::unique_ptr<BigtableClient>> client = BigtableClient::Open(options);
+  if (!client.ok()) return client.status();
+  return std::make_unique<BigtableStore>(*std::move(client), options);
+}
+
+BigtableRpcs RpcsOf(const Store& store) { return static_cast<const BigtableStore&>(store).rpcs(); }
+
+}  // namespace percolator

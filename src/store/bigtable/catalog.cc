@@ -1,0 +1,210 @@
+#include "src/store/bigtable/catalog.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/base/stable_hash.h"
+#include "src/base/strings.h"
+#include "src/store/validate.h"
+
+namespace percolator {
+namespace {
+
+// No table is called so: those end with a hyphen and a number.
+constexpr char kCatalogTable[] = "percolator-catalog";
+// No name of a table has a dot.
+constexpr char kSafePointRow[] = ".safe-point";
+
+constexpr char kSchema[] = "schema";
+constexpr char kDropped[] = "dropped";
+constexpr char kDelete[] = "delete";
+constexpr char kTs[] = "ts";
+
+constexpr size_t kLongestPlainName = 38;  // with a hyphen and a number it stays within Bigtable's 50 characters
+constexpr size_t kKeptOfLongName = 21;
+
+constexpr size_t kListedAtOnce = 1000;
+constexpr size_t kListedBytes = 16 << 20;
+
+Selector Everything() { return {Family::kData, std::nullopt, TimestampRange::All(), Selector::kAllVersions}; }
+
+CellRange Any(const char* column, TimestampRange range) { return {Family::kData, column, range}; }
+
+Mutation SetAt(const char* column, uint64_t generation, std::string value = {}) {
+  return Mutation::Set(Family::kData, column, Timestamp(generation), std::move(value));
+}
+
+Mutation EraseAt(const char* column, uint64_t generation) {
+  return Mutation::Erase(Family::kData, column, TimestampRange::Exactly(Timestamp(generation)));
+}
+
+absl::Status UnlessMissing(const absl::Status& status) { return absl::IsNotFound(status) ? absl::OkStatus() : status; }
+
+}  // namespace
+
+std::string BigtableTableId(const std::string& name, uint64_t generation) {
+  if (name.size() <= kLongestPlainName && name.front() != '-') return StrCat(name, "-", generation);
+  // Begins with a letter, because a name may begin with what Bigtable does not allow there.
+  return StrCat("x", name.substr(0, kKeptOfLongName), absl::StrFormat("%016x", StableHash(name)), "-", generation);
+}
+
+absl::StatusOr<std::string> BigtableCatalog::IdOf(const std::string& name) {
+  {
+    MutexLock lock(&mutex_);
+    if (const auto it = ids_.find(name); it != ids_.end()) return it->second;
+  }
+  if (!ValidateTableName(name).ok()) return UnknownTable(name);
+  const absl::StatusOr<Entry> entry = ReadEntry(name);
+  if (!entry.ok()) return entry.status();
+  if (!entry->generation.has_value()) return UnknownTable(name);
+  std::string id = BigtableTableId(name, *entry->generation);
+  MutexLock lock(&mutex_);
+  ids_.insert_or_assign(name, id);
+  return id;
+}
+
+void BigtableCatalog::Forget(const std::string& name) {
+  MutexLock lock(&mutex_);
+  ids_.erase(name);
+}
+
+BigtableCatalog::Entry BigtableCatalog::EntryOf(const std::vector<Cell>& cells) {
+  Entry entry;
+  for (const Cell& cell : cells) {
+    const uint64_t generation = cell.timestamp.value();
+    if (cell.column == kSchema && !entry.generation.has_value()) {
+      entry.generation = generation;
+      entry.schema = cell.value;
+    } else if (cell.column == kDropped) {
+      entry.dropped = std::max(entry.dropped, generation);
+    } else if (cell.column == kDelete) {
+      entry.to_delete.push_back(generation);
+    }
+  }
+  return entry;
+}
+
+absl::StatusOr<std::vector<Cell>> BigtableCatalog::ReadRow(const std::string& row) {
+  absl::StatusOr<BigtableClient::Rows> rows = client_->Read(kCatalogTable, {row}, *FilterOf({Everything()}));
+  if (absl::IsNotFound(rows.status())) return std::vector<Cell>();
+  if (!rows.ok()) return rows.status();
+  return rows->empty() ? std::vector<Cell>() : std::move(rows->begin()->second);
+}
+
+absl::StatusOr<BigtableCatalog::Entry> BigtableCatalog::ReadEntry(const std::string& name) {
+  const absl::StatusOr<std::vector<Cell>> cells = ReadRow(name);
+  if (!cells.ok()) return cells.status();
+  return EntryOf(*cells);
+}
+
+absl::StatusOr<MutateResult> BigtableCatalog::Mutate(const RowMutation& mutation) {
+  const absl::StatusOr<Predicate> predicate = PredicateOf(mutation.condition);
+  if (!predicate.ok()) return predicate.status();
+  const auto send = [&]() -> absl::StatusOr<MutateResult> {
+    if (predicate->holds != Predicate::Holds::kAlways) return client_->MutateIf(kCatalogTable, mutation, *predicate);
+    if (absl::Status s = client_->Mutate(kCatalogTable, {&mutation})[0]; !s.ok()) return s;
+    return MutateResult::kApplied;
+  };
+  absl::StatusOr<MutateResult> result = send();
+  if (!absl::IsNotFound(result.status())) return result;
+  const absl::Status created = client_->CreateTable(kCatalogTable);
+  if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
+  return send();
+}
+
+absl::Status BigtableCatalog::DeleteGeneration(const std::string& name, uint64_t generation) {
+  if (absl::Status s = UnlessMissing(client_->DeleteTable(BigtableTableId(name, generation))); !s.ok()) return s;
+  return Mutate({kCatalogTable, name, {}, {EraseAt(kDelete, generation)}}).status();
+}
+
+absl::Status BigtableCatalog::CleanUp(const std::string& name, const Entry& entry) {
+  for (const uint64_t generation : entry.to_delete) {
+    if (absl::Status s = DeleteGeneration(name, generation); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BigtableCatalog::Create(const TableInfo& info) {
+  for (;;) {
+    const absl::StatusOr<Entry> entry = ReadEntry(info.name);
+    if (!entry.ok()) return entry.status();
+    if (entry->generation.has_value()) return TableExists(info.name);
+    if (absl::Status s = CleanUp(info.name, *entry); !s.ok()) return s;
+    const uint64_t generation = entry->dropped + 1;
+    const std::string id = BigtableTableId(info.name, generation);
+    // One that is there was left by a crash, or is just being made by somebody else: nobody has written to it.
+    absl::Status created = client_->CreateTable(id);
+    if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
+    const TimestampRange not_before = TimestampRange::From(Timestamp(generation));
+    const Condition unused{Condition::Quantifier::kNone,
+                           {Any(kSchema, TimestampRange::All()), Any(kDropped, not_before)}};
+    const absl::StatusOr<MutateResult> result =
+        Mutate({kCatalogTable, info.name, unused, {SetAt(kSchema, generation, info.schema)}});
+    if (!result.ok()) return result.status();
+    if (*result == MutateResult::kApplied) return absl::OkStatus();
+    // Somebody was faster. If it was dropped since, we may have made it again.
+    const absl::StatusOr<Entry> now = ReadEntry(info.name);
+    if (!now.ok()) return now.status();
+    if (now->dropped >= generation) {
+      if (absl::Status s = UnlessMissing(client_->DeleteTable(id)); !s.ok()) return s;
+    }
+  }
+}
+
+absl::Status BigtableCatalog::Drop(const std::string& name) {
+  const absl::StatusOr<Entry> entry = ReadEntry(name);
+  if (!entry.ok()) return entry.status();
+  if (absl::Status s = CleanUp(name, *entry); !s.ok()) return s;
+  if (!entry->generation.has_value()) return UnknownTable(name);
+  const uint64_t generation = *entry->generation;
+  const Condition exists{Condition::Quantifier::kAll, {Any(kSchema, TimestampRange::Exactly(Timestamp(generation)))}};
+  const absl::StatusOr<MutateResult> result =
+      Mutate({kCatalogTable,
+              name,
+              exists,
+              {EraseAt(kSchema, generation),
+               Mutation::Erase(Family::kData, kDropped, TimestampRange::UpTo(Timestamp(generation))),
+               SetAt(kDropped, generation), SetAt(kDelete, generation)}});
+  Forget(name);
+  if (!result.ok()) return result.status();
+  if (*result != MutateResult::kApplied) return UnknownTable(name);  // somebody was faster
+  return DeleteGeneration(name, generation);
+}
+
+absl::StatusOr<std::vector<TableInfo>> BigtableCatalog::List() {
+  std::vector<TableInfo> tables;
+  ScanRequest request{kCatalogTable,
+                      RowRange::All(),
+                      {{Family::kData, kSchema, TimestampRange::All(), Selector::kAllVersions}},
+                      kListedAtOnce};
+  const google::bigtable::v2::RowFilter filter = *FilterOf(request.selectors);
+  for (;;) {
+    absl::StatusOr<ScanPage> page = client_->Scan(kCatalogTable, request, filter, kListedBytes);
+    if (absl::IsNotFound(page.status())) return tables;
+    if (!page.ok()) return page.status();
+    for (Row& row : page->rows) tables.push_back({std::move(row.key), std::move(row.cells[0].value)});
+    if (!page->resume.has_value()) return tables;
+    request.ContinueAt(*std::move(page->resume));
+  }
+}
+
+absl::StatusOr<Timestamp> BigtableCatalog::ReadSafePoint() {
+  const absl::StatusOr<std::vector<Cell>> cells = ReadRow(kSafePointRow);
+  if (!cells.ok()) return cells.status();
+  return cells->empty() ? Timestamp() : cells->front().timestamp;
+}
+
+absl::Status BigtableCatalog::RaiseSafePoint(Timestamp ts) {
+  if (ts == Timestamp()) return absl::OkStatus();
+  const Condition lower{Condition::Quantifier::kNone, {Any(kTs, TimestampRange::From(ts))}};
+  const RowMutation raise{
+      kCatalogTable,
+      kSafePointRow,
+      lower,
+      {Mutation::Erase(Family::kData, kTs, {Timestamp(), ts}), Mutation::Set(Family::kData, kTs, ts, {})}};
+  if (absl::Status s = CheckTimestamps(raise); !s.ok()) return s;
+  return Mutate(raise).status();
+}
+
+}  // namespace percolator

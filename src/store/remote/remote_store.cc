@@ -1,0 +1,222 @@
+#include "src/store/remote/remote_store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "src/base/strings.h"
+#include "src/store/validate.h"
+#include "src/wire/convert.h"
+
+namespace percolator {
+namespace {
+
+using StoreStub = v1::Store::Stub;
+
+constexpr Duration kConnectPause = std::chrono::milliseconds(20);
+
+// A server that gives another number of answers than there were questions: nothing of them can be believed.
+absl::Status WrongCount(int answers, int questions) {
+  return absl::DataLossError(StrCat("the server gave ", answers, " answers to ", questions, " questions"));
+}
+
+absl::StatusOr<MutateResult> ResultOf(const v1::MutateResponse::Result& result) {
+  if (result.code() != 0) return absl::Status(static_cast<absl::StatusCode>(result.code()), result.message());
+  return result.applied() ? MutateResult::kApplied : MutateResult::kConditionFailed;
+}
+
+}  // namespace
+
+RemoteStore::RemoteStore(std::shared_ptr<grpc::Channel> channel, Duration timeout, const RequestLimits& limits)
+    : channel_(std::move(channel)), stub_(v1::Store::NewStub(channel_)), timeout_(timeout), limits_(limits) {}
+
+template <typename Request, typename Response>
+absl::Status RemoteStore::Send(grpc::Status (StoreStub::*method)(grpc::ClientContext*, const Request&, Response*),
+                               const Request& request, Response* response) {
+  if (closed_) return StoreClosed();
+  absl::Status status = Call(*stub_, method, timeout_, request, response);
+  // Callers try again after a while: then there is a connection, if there can be.
+  if (absl::IsUnavailable(status)) WaitForConnection(*channel_, kConnectPause);
+  return status;
+}
+
+void RemoteStore::NoteSafePoint(uint64_t safe_point) {
+  uint64_t known = safe_point_.load();
+  while (known < safe_point && !safe_point_.compare_exchange_weak(known, safe_point)) {
+  }
+}
+
+template <typename Entry, typename Message>
+void RemoteStore::Fill(const std::vector<Entry>& entries, size_t* next,
+                       google::protobuf::RepeatedPtrField<Message>* request) const {
+  const size_t most = std::min(entries.size() - *next, limits_.entries);
+  size_t bytes = 0;
+  for (size_t i = 0; i < most && bytes < limits_.bytes; ++i) {
+    Message* const message = request->Add();
+    ToMessage(entries[(*next)++], message);
+    if (most > 1) bytes += message->ByteSizeLong();
+  }
+}
+
+absl::StatusOr<std::vector<Row>> RemoteStore::Read(const std::vector<RowRead>& reads) {
+  std::vector<Row> rows;
+  rows.reserve(reads.size());
+  do {
+    v1::ReadRequest request;
+    size_t next = rows.size();
+    Fill(reads, &next, request.mutable_reads());
+    v1::ReadResponse response;
+    if (absl::Status s = Send(&StoreStub::Read, request, &response); !s.ok()) return s;
+    NoteSafePoint(response.safe_point());
+    const bool nothing = response.rows_size() == 0 && request.reads_size() > 0;
+    if (nothing || response.rows_size() > request.reads_size()) {
+      return WrongCount(response.rows_size(), request.reads_size());
+    }
+    for (v1::Row& message : *response.mutable_rows()) {
+      absl::StatusOr<Row> row = FromMessage(&message);
+      if (!row.ok()) return row.status();
+      rows.push_back(*std::move(row));
+    }
+  } while (rows.size() < reads.size());
+  return rows;
+}
+
+absl::StatusOr<ScanPage> RemoteStore::Scan(const ScanRequest& request) {
+  v1::ScanRequest message;
+  ToMessage(request, &message);
+  v1::ScanResponse response;
+  {
+    const MutexLock lock(&mutex_);
+    while (scans_ >= limits_.scans) scan_answered_.Wait(&mutex_);
+    ++scans_;
+  }
+  const absl::Status status = Send(&StoreStub::Scan, message, &response);
+  {
+    const MutexLock lock(&mutex_);
+    --scans_;
+    scan_answered_.NotifyOne();
+  }
+  if (!status.ok()) return status;
+  if (request.reverse && !response.reversed()) {
+    return absl::UnimplementedError(
+        "the server does not support reverse scans: it runs an older version of Percolator");
+  }
+  NoteSafePoint(response.safe_point());
+  absl::StatusOr<std::vector<Row>> rows = FromMessages<Row>(response.mutable_rows());
+  if (!rows.ok()) return rows.status();
+  ScanPage page{*std::move(rows), {}};
+  if (response.has_resume()) page.resume = std::move(*response.mutable_resume());
+  return page;
+}
+
+absl::Status RemoteStore::SendMutate(const std::vector<RowMutation>& mutations, bool draw,
+                                     const std::function<void(const v1::MutateResponse&)>& take) {
+  for (size_t next = 0; next < mutations.size();) {
+    v1::MutateRequest request;
+    Fill(mutations, &next, request.mutable_mutations());
+    request.set_draw(draw);
+    v1::MutateResponse response;
+    if (absl::Status s = Send(&StoreStub::Mutate, request, &response); !s.ok()) return s;
+    if (response.results_size() != request.mutations_size()) {
+      return WrongCount(response.results_size(), request.mutations_size());
+    }
+    take(response);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<absl::StatusOr<MutateResult>> RemoteStore::Mutate(const std::vector<RowMutation>& mutations) {
+  std::vector<absl::StatusOr<MutateResult>> results;
+  results.reserve(mutations.size());
+  const absl::Status status = SendMutate(mutations, false, [&](const v1::MutateResponse& response) {
+    for (const v1::MutateResponse::Result& result : response.results()) results.push_back(ResultOf(result));
+  });
+  if (!status.ok()) results.resize(mutations.size(), status);
+  return results;
+}
+
+std::vector<DrawnResult> RemoteStore::MutateThenDraw(const std::vector<RowMutation>& mutations) {
+  std::vector<DrawnResult> results;
+  results.reserve(mutations.size());
+  const absl::Status status = SendMutate(mutations, true, [&](const v1::MutateResponse& response) {
+    Timestamp drawn(response.first_drawn());
+    for (const v1::MutateResponse::Result& result : response.results()) {
+      results.push_back({ResultOf(result), std::nullopt});
+      if (result.applied() && response.first_drawn() != 0) results.back().drawn = drawn;
+      drawn = drawn.Next();
+    }
+  });
+  if (!status.ok()) results.resize(mutations.size(), {status, std::nullopt});
+  return results;
+}
+
+absl::StatusOr<JointResult> RemoteStore::MutateTogether(const JointMutation& mutation, Oracle* /*oracle*/) {
+  v1::MutateTogetherRequest request;
+  request.set_start_ts(mutation.start_ts.value());
+  for (const RowMutation& row : mutation.rows) ToMessage(row, request.add_rows());
+  if (const size_t bytes = request.ByteSizeLong(); bytes > limits_.joint_bytes) {
+    return absl::InvalidArgumentError(
+        StrCat("joint mutation has ", bytes, " bytes, more than the limit of ", limits_.joint_bytes));
+  }
+  v1::MutateTogetherResponse response;
+  if (absl::Status s = Send(&StoreStub::MutateTogether, request, &response); !s.ok()) return s;
+  if (!response.applied() && response.failed_row() >= mutation.rows.size()) {
+    return absl::DataLossError(
+        StrCat("the server says that row ", response.failed_row(), " of ", mutation.rows.size(), " stands in the way"));
+  }
+  return JointResult{response.applied(), Timestamp(response.timestamp()), response.failed_row()};
+}
+
+absl::Status RemoteStore::RaiseSafePoint(Timestamp ts) {
+  v1::RaiseSafePointRequest request;
+  request.set_timestamp(ts.value());
+  v1::RaiseSafePointResponse response;
+  return Send(&StoreStub::RaiseSafePoint, request, &response);
+}
+
+absl::StatusOr<Timestamp> RemoteStore::SafePoint() {
+  v1::GetSafePointResponse response;
+  if (absl::Status s = Send(&StoreStub::GetSafePoint, v1::GetSafePointRequest(), &response); !s.ok()) return s;
+  return Timestamp(response.timestamp());
+}
+
+absl::StatusOr<std::vector<std::string>> RemoteStore::SampleRowKeys(const std::string& name) {
+  v1::SampleRowKeysRequest request;
+  request.set_table(name);
+  v1::SampleRowKeysResponse response;
+  if (absl::Status s = Send(&StoreStub::SampleRowKeys, request, &response); !s.ok()) return s;
+  return std::vector<std::string>(response.keys().begin(), response.keys().end());
+}
+
+absl::Status RemoteStore::CreateTable(const TableInfo& info) {
+  v1::CreateTableRequest request;
+  request.mutable_table()->set_name(info.name);
+  request.mutable_table()->set_schema(info.schema);
+  v1::CreateTableResponse response;
+  return Send(&StoreStub::CreateTable, request, &response);
+}
+
+absl::Status RemoteStore::DropTable(const std::string& name) {
+  v1::DropTableRequest request;
+  request.set_name(name);
+  v1::DropTableResponse response;
+  return Send(&StoreStub::DropTable, request, &response);
+}
+
+absl::StatusOr<std::vector<TableInfo>> RemoteStore::ListTables() {
+  v1::ListTablesResponse response;
+  if (absl::Status s = Send(&StoreStub::ListTables, v1::ListTablesRequest(), &response); !s.ok()) return s;
+  std::vector<TableInfo> tables;
+  for (v1::TableInfo& table : *response.mutable_tables()) {
+    tables.push_back({std::move(*table.mutable_name()), std::move(*table.mutable_schema())});
+  }
+  return tables;
+}
+
+// The data is the server's: there is nothing to wait for.
+absl::Status RemoteStore::Close() {
+  closed_ = true;
+  return absl::OkStatus();
+}
+
+}  // namespace percolator

@@ -1,0 +1,108 @@
+#include "src/wire/channel.h"
+
+#include <grpc/support/time.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <utility>
+
+#include "percolator/file.h"
+#include "src/base/strings.h"
+
+namespace percolator {
+namespace {
+
+constexpr int kFirstReconnectMs = 20;
+constexpr int kLastReconnectMs = 1000;
+// How long one attempt to connect may take at least. gRPC takes it from what it calls the least time between two attempts,
+// which does not make attempts rarer. Far away servers and TLS need a part of a second; a busy machine needs more.
+constexpr int kConnectMs = 5000;
+constexpr int kKeepaliveMs = 20'000;
+// Of a file of certificates or with a key.
+constexpr size_t kPemBytes = 4 << 20;
+
+absl::Status ReadPem(const std::string& path, std::string* content) {
+  if (path.empty()) return absl::OkStatus();
+  absl::StatusOr<std::string> bytes = ReadWholeFile(path, kPemBytes);
+  if (!bytes.ok()) return bytes.status();
+  *content = *std::move(bytes);
+  if (content->empty()) return absl::InvalidArgumentError(StrCat("there is nothing in the file ", path));
+  if (content->find("-----BEGIN ") == std::string::npos) {
+    return absl::InvalidArgumentError(StrCat("there is no certificate or key in the file ", path, ": it is not PEM"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(const TlsFiles& tls) {
+  if (tls.empty()) return grpc::InsecureChannelCredentials();
+  if (tls.cert.empty() != tls.key.empty()) {
+    return absl::InvalidArgumentError("a client that shows a certificate needs its key too, and the other way round");
+  }
+  const absl::StatusOr<PemContents> pem = ReadPemFiles(tls);
+  if (!pem.ok()) return pem.status();
+  return grpc::SslCredentials({pem->ca, pem->key, pem->cert});
+}
+
+}  // namespace
+
+bool IsLoopback(std::string_view host) {
+  if (host == "localhost" || host == "::1") return true;
+  // An address, and not a name that begins like one.
+  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::string HostAndPort(const std::string& host, int port) {
+  const bool colons = host.find(':') != std::string::npos;
+  return StrCat(colons ? StrCat("[", host, "]") : host, ":", port);
+}
+
+absl::StatusOr<PemContents> ReadPemFiles(const TlsFiles& files) {
+  PemContents contents;
+  if (absl::Status s = ReadPem(files.ca, &contents.ca); !s.ok()) return s;
+  if (absl::Status s = ReadPem(files.cert, &contents.cert); !s.ok()) return s;
+  if (absl::Status s = ReadPem(files.key, &contents.key); !s.ok()) return s;
+  return contents;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& target, const TlsFiles& tls) {
+  const absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> credentials = Credentials(tls);
+  if (!credentials.ok()) return credentials.status();
+  return OpenChannelWith(target, *credentials);
+}
+
+std::shared_ptr<grpc::Channel> OpenChannelWith(const std::string& target,
+                                               const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLastReconnectMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // Connections are not shared with other channels of the process: each of its clusters is by itself.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(target, credentials, arguments);
+}
+
+gpr_timespec DeadlineIn(Duration timeout) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_micros(timeout.count(), GPR_TIMESPAN));
+}
+
+void SetTimeout(grpc::ClientContext* context, Duration timeout) { context->set_deadline(DeadlineIn(timeout)); }
+
+absl::Status WithReason(const absl::Status& status, std::string_view request, const grpc::ClientContext& context,
+                        std::optional<Duration> timeout) {
+  if (!absl::IsDeadlineExceeded(status) || ToPiece(status.message()) != "Deadline Exceeded") return status;
+  const std::string peer = context.peer();
+  const std::string within =
+      timeout.has_value() ? StrCat("within ", timeout->count() / 1000, " ms") : std::string("in time");
+  return absl::DeadlineExceededError(StrCat(request.substr(request.rfind('.') + 1), ": no answer from ",
+                                            peer.empty() ? "the server, which was not reached" : peer, " ", within,
+                                            "; is it overloaded or unreachable?"));
+}
+
+bool WaitForConnection(grpc::Channel& channel, Duration at_most) {
+  return channel.WaitForConnected(DeadlineIn(at_most));
+}
+
+}  // namespace percolator

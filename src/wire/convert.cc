@@ -1,0 +1,176 @@
+#include "src/wire/convert.h"
+
+#include <utility>
+
+#include "src/base/strings.h"
+
+namespace percolator {
+namespace {
+
+v1::Family ToMessage(Family family) { return static_cast<v1::Family>(family); }
+
+absl::StatusOr<Family> FromMessage(v1::Family family) {
+  if (!v1::Family_IsValid(family)) {
+    return absl::InvalidArgumentError(StrCat("there is no family with number ", static_cast<int>(family)));
+  }
+  return static_cast<Family>(family);
+}
+
+void ToMessage(const TimestampRange& range, v1::TimestampRange* message) {
+  message->set_from(range.from.value());
+  if (range.until != Timestamp::Infinity()) message->set_until(range.until.value());
+}
+
+TimestampRange FromMessage(const v1::TimestampRange& message) {
+  return {Timestamp(message.from()), message.has_until() ? Timestamp(message.until()) : Timestamp::Infinity()};
+}
+
+void ToMessage(const Selector& selector, v1::Selector* message) {
+  message->set_family(ToMessage(selector.family));
+  if (selector.column.has_value()) message->set_column(*selector.column);
+  ToMessage(selector.range, message->mutable_range());
+  message->set_newest(selector.newest);
+}
+
+void ToMessage(const Condition& condition, v1::Condition* message) {
+  message->set_quantifier(static_cast<v1::Condition::Quantifier>(condition.quantifier));
+  for (const CellRange& cell : condition.cells) {
+    v1::CellRange* const one = message->add_cells();
+    one->set_family(ToMessage(cell.family));
+    one->set_column(cell.column);
+    ToMessage(cell.range, one->mutable_range());
+  }
+}
+
+absl::StatusOr<Condition> FromMessage(v1::Condition* message) {
+  if (!v1::Condition::Quantifier_IsValid(message->quantifier())) {
+    return absl::InvalidArgumentError(StrCat("there is no quantifier ", static_cast<int>(message->quantifier())));
+  }
+  absl::StatusOr<std::vector<CellRange>> cells = FromMessages<CellRange>(message->mutable_cells());
+  if (!cells.ok()) return cells.status();
+  return Condition{static_cast<Condition::Quantifier>(message->quantifier()), *std::move(cells)};
+}
+
+void ToMessage(const Mutation& mutation, v1::Mutation* message) {
+  if (mutation.kind == Mutation::Kind::kErase) {
+    v1::Mutation::Erase* const erase = message->mutable_erase();
+    erase->set_family(ToMessage(mutation.family));
+    erase->set_column(mutation.column);
+    ToMessage(mutation.range, erase->mutable_range());
+    return;
+  }
+  v1::Mutation::Set* const set = message->mutable_set();
+  set->set_family(ToMessage(mutation.family));
+  set->set_column(mutation.column);
+  if (mutation.range.from != JointMutation::AtCommit()) set->set_timestamp(mutation.range.from.value());
+  if (mutation.range.until != mutation.range.from.Next()) set->set_until(mutation.range.until.value());
+  set->set_value(mutation.value);
+}
+
+}  // namespace
+
+absl::StatusOr<Selector> FromMessage(v1::Selector* message) {
+  const absl::StatusOr<Family> family = FromMessage(message->family());
+  if (!family.ok()) return family.status();
+  Selector selector{*family, {}, FromMessage(message->range()), message->newest()};
+  if (message->has_column()) selector.column = std::move(*message->mutable_column());
+  return selector;
+}
+
+absl::StatusOr<CellRange> FromMessage(v1::CellRange* message) {
+  const absl::StatusOr<Family> family = FromMessage(message->family());
+  if (!family.ok()) return family.status();
+  return CellRange{*family, std::move(*message->mutable_column()), FromMessage(message->range())};
+}
+
+absl::StatusOr<Mutation> FromMessage(v1::Mutation* message) {
+  if (message->has_erase()) {
+    v1::Mutation::Erase* const erase = message->mutable_erase();
+    const absl::StatusOr<Family> family = FromMessage(erase->family());
+    if (!family.ok()) return family.status();
+    return Mutation::Erase(*family, std::move(*erase->mutable_column()), FromMessage(erase->range()));
+  }
+  if (!message->has_set()) return absl::InvalidArgumentError("a mutation that neither sets nor erases");
+  v1::Mutation::Set* const set = message->mutable_set();
+  const absl::StatusOr<Family> family = FromMessage(set->family());
+  if (!family.ok()) return family.status();
+  const Timestamp ts = set->has_timestamp() ? Timestamp(set->timestamp()) : JointMutation::AtCommit();
+  Mutation mutation = Mutation::Set(*family, std::move(*set->mutable_column()), ts, std::move(*set->mutable_value()));
+  if (set->has_until()) mutation.range.until = Timestamp(set->until());
+  return mutation;
+}
+
+absl::StatusOr<Cell> FromMessage(v1::Cell* message) {
+  const absl::StatusOr<Family> family = FromMessage(message->family());
+  if (!family.ok()) return family.status();
+  return Cell{*family, std::move(*message->mutable_column()), Timestamp(message->timestamp()),
+              std::move(*message->mutable_value())};
+}
+
+void ToMessage(const RowRead& read, v1::RowRead* message) {
+  message->set_table(read.table);
+  message->set_row(read.row);
+  for (const Selector& selector : read.selectors) ToMessage(selector, message->add_selectors());
+}
+
+absl::StatusOr<RowRead> FromMessage(v1::RowRead* message) {
+  absl::StatusOr<std::vector<Selector>> selectors = FromMessages<Selector>(message->mutable_selectors());
+  if (!selectors.ok()) return selectors.status();
+  return RowRead{std::move(*message->mutable_table()), std::move(*message->mutable_row()), *std::move(selectors)};
+}
+
+void ToMessage(const ScanRequest& request, v1::ScanRequest* message) {
+  message->set_table(request.table);
+  message->set_start(request.rows.start);
+  if (request.rows.limit.has_value()) message->set_limit(*request.rows.limit);
+  for (const Selector& selector : request.selectors) ToMessage(selector, message->add_selectors());
+  message->set_row_limit(request.row_limit);
+  message->set_reverse(request.reverse);
+}
+
+absl::StatusOr<ScanRequest> FromMessage(v1::ScanRequest* message) {
+  absl::StatusOr<std::vector<Selector>> selectors = FromMessages<Selector>(message->mutable_selectors());
+  if (!selectors.ok()) return selectors.status();
+  ScanRequest request{std::move(*message->mutable_table()),
+                      {std::move(*message->mutable_start()), {}},
+                      *std::move(selectors),
+                      message->row_limit(),
+                      message->reverse()};
+  if (message->has_limit()) request.rows.limit = std::move(*message->mutable_limit());
+  return request;
+}
+
+void ToMessage(const RowMutation& mutation, v1::RowMutation* message) {
+  message->set_table(mutation.table);
+  message->set_row(mutation.row);
+  if (!mutation.condition.cells.empty()) ToMessage(mutation.condition, message->mutable_condition());
+  for (const Mutation& one : mutation.mutations) ToMessage(one, message->add_mutations());
+}
+
+absl::StatusOr<RowMutation> FromMessage(v1::RowMutation* message) {
+  absl::StatusOr<Condition> condition = FromMessage(message->mutable_condition());
+  if (!condition.ok()) return condition.status();
+  absl::StatusOr<std::vector<Mutation>> mutations = FromMessages<Mutation>(message->mutable_mutations());
+  if (!mutations.ok()) return mutations.status();
+  return RowMutation{std::move(*message->mutable_table()), std::move(*message->mutable_row()), *std::move(condition),
+                     *std::move(mutations)};
+}
+
+void ToMessage(Row row, v1::Row* message) {
+  message->set_key(std::move(row.key));
+  for (Cell& cell : row.cells) {
+    v1::Cell* const one = message->add_cells();
+    one->set_family(ToMessage(cell.family));
+    one->set_column(std::move(cell.column));
+    one->set_timestamp(cell.timestamp.value());
+    one->set_value(std::move(cell.value));
+  }
+}
+
+absl::StatusOr<Row> FromMessage(v1::Row* message) {
+  absl::StatusOr<std::vector<Cell>> cells = FromMessages<Cell>(message->mutable_cells());
+  if (!cells.ok()) return cells.status();
+  return Row{std::move(*message->mutable_key()), *std::move(cells)};
+}
+
+}  // namespace percolator

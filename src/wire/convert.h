@@ -1,0 +1,46 @@
+// The types of percolator/spi/store.h as messages, and back. Messages come from strangers: what is no such type is
+// kInvalidArgument. What is one, but means nothing (a limit exceeded, an unknown table), is for the store to say.
+
+#ifndef PERCOLATOR_WIRE_CONVERT_H_
+#define PERCOLATOR_WIRE_CONVERT_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/spi/store.h"
+#include "src/wire/proto/percolator.pb.h"
+
+namespace percolator {
+
+void ToMessage(const RowRead& read, v1::RowRead* message);
+void ToMessage(const ScanRequest& request, v1::ScanRequest* message);
+void ToMessage(const RowMutation& mutation, v1::RowMutation* message);
+void ToMessage(Row row, v1::Row* message);
+
+// These take the content out of the message.
+absl::StatusOr<RowRead> FromMessage(v1::RowRead* message);
+absl::StatusOr<ScanRequest> FromMessage(v1::ScanRequest* message);
+absl::StatusOr<RowMutation> FromMessage(v1::RowMutation* message);
+absl::StatusOr<Row> FromMessage(v1::Row* message);
+absl::StatusOr<Cell> FromMessage(v1::Cell* message);
+absl::StatusOr<Selector> FromMessage(v1::Selector* message);
+absl::StatusOr<CellRange> FromMessage(v1::CellRange* message);
+absl::StatusOr<Mutation> FromMessage(v1::Mutation* message);
+
+// Of all, in their order.
+template <typename Type, typename Messages>
+absl::StatusOr<std::vector<Type>> FromMessages(Messages* messages) {
+  std::vector<Type> all;
+  all.reserve(static_cast<size_t>(messages->size()));
+  for (auto& message : *messages) {
+    absl::StatusOr<Type> one = FromMessage(&message);
+    if (!one.ok()) return one.status();
+    all.push_back(*std::move(one));
+  }
+  return all;
+}
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_WIRE_CONVERT_H_

@@ -1,0 +1,367 @@
+// ExportQueue: everything arrives, in order, whatever fails and how often.
+
+#include "percolator/export_queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/cluster.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/forwarding.h"
+#include "percolator/spi/store.h"
+#include "src/recipes/journal.h"
+#include "tests/observe/eventually.h"
+#include "tests/recipes/queue_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace percolator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// An outside system as percolator/export_queue.h asks for: it keeps the largest number of each shard, and ignores what is
+// not larger.
+class Outside {
+ public:
+  absl::Status Deliver(const Export& entry) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++calls_;
+    if (fail_every_ > 0 && calls_ % fail_every_ == 0) return absl::InternalError("not now");
+    uint64_t& largest = largest_[entry.shard];
+    if (entry.sequence <= largest) return absl::OkStatus();
+    EXPECT_EQ(entry.sequence, largest + 1) << "a number was left out";
+    largest = entry.sequence;
+    received_.push_back(entry);
+    // The work is done, and the answer is lost.
+    if (forget_every_ > 0 && calls_ % forget_every_ == 0) return absl::UnavailableError("who knows");
+    return absl::OkStatus();
+  }
+  DeliverFunction function() {
+    return [this](const Export& entry) { return Deliver(entry); };
+  }
+  void FailEvery(int calls) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    fail_every_ = calls;
+  }
+  void ForgetEvery(int calls) { forget_every_ = calls; }
+  int calls() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return calls_;
+  }
+
+  std::vector<std::string> PayloadsOf(const std::string& key) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<std::string> payloads;
+    for (const Export& entry : received_) {
+      if (entry.key == key) payloads.push_back(entry.payload);
+    }
+    return payloads;
+  }
+  size_t size() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return received_.size();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  int calls_ = 0;
+  int fail_every_ = 0;
+  int forget_every_ = 0;
+  std::map<uint32_t, uint64_t> largest_;
+  std::vector<Export> received_;
+};
+
+// Holds the first commit that numbers entries until LetGo is called. Its transaction has read the entries by then.
+class HoldingStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+
+  bool holds() const { return holds_; }
+  void LetGo() { let_go_ = true; }
+
+  std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override {
+    MaybeHold(mutations);
+    return ForwardingStore::MutateThenDraw(mutations);
+  }
+  absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override {
+    MaybeHold(mutation.rows);
+    return ForwardingStore::MutateTogether(mutation, oracle);
+  }
+
+ private:
+  void MaybeHold(const std::vector<RowMutation>& rows) {
+    const bool numbers =
+        std::any_of(rows.begin(), rows.end(), [](const RowMutation& row) { return row.row.starts_with("s/"); });
+    if (!numbers || holds_.exchange(true)) return;
+    EXPECT_TRUE(Eventually([this] { return let_go_.load(); }));
+  }
+
+  std::atomic<bool> holds_ = false;
+  std::atomic<bool> let_go_ = false;
+};
+
+class ExportQueueTest : public QueueTest {
+ protected:
+  ExportQueueTest() {
+    EXPECT_THAT(ExportQueue("exports").EnsureTable(cluster_), IsOk());
+    EXPECT_THAT(cluster_.CreateTable("accounts"), IsOk());
+  }
+
+  std::unique_ptr<Worker> NewWorker(const ExportQueue& queue, const WorkerOptions& options = Quick()) {
+    return StartWorker([&](Worker& worker) { queue.Attach(worker, outside_.function()); }, options);
+  }
+  // Adds one to an account, and exports what it is then.
+  absl::Status Deposit(const ExportQueue& queue, const std::string& account) {
+    return cluster_.Transact([&](ReadWrite& t) -> absl::Status {
+      const auto balance = t.Get({"accounts", account, "balance"});
+      if (!balance.ok()) return balance.status();
+      const std::string next = std::to_string(std::stoi(balance->value_or("0")) + 1);
+      t.Set({"accounts", account, "balance"}, next);
+      queue.Add(t, account, next);
+      return absl::OkStatus();
+    });
+  }
+  absl::StatusOr<ExportQueue::Progress> ProgressOf(const ExportQueue& queue, uint32_t shard) {
+    return queue.GetProgress(*cluster_.GetSnapshot(), shard);
+  }
+  // Rows of the queue that begin with it.
+  size_t Rows(const std::string& prefix) {
+    size_t count = 0;
+    for (const absl::StatusOr<ScannedRow>& row :
+         cluster_.GetSnapshot()->Scan("exports", {.rows = RowRange::Prefix(prefix)})) {
+      EXPECT_THAT(row, IsOk());
+      ++count;
+    }
+    return count;
+  }
+  std::optional<std::string> Get(const std::string& row, const std::string& column) {
+    return cluster_.GetSnapshot()->Get({"exports", row, column}).value();
+  }
+
+  Outside outside_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Commit, ExportQueueTest, ::testing::Bool(), CommitName);
+
+std::vector<std::string> UpTo(int last) {
+  std::vector<std::string> numbers;
+  for (int i = 1; i <= last; ++i) numbers.push_back(std::to_string(i));
+  return numbers;
+}
+
+// Several workers, an outside system that fails and forgets: each account's balances arrive in order, once.
+TEST_P(ExportQueueTest, ArrivesInOrder) {
+  outside_.FailEvery(7);
+  outside_.ForgetEvery(11);
+  const ExportQueue queue("exports", {.shards = 2, .batch = 5});
+  const auto one = NewWorker(queue);
+  const auto two = NewWorker(queue);
+  std::vector<std::thread> threads;
+  for (int n = 0; n < 4; ++n) {
+    threads.emplace_back([&, n] {
+      for (int i = 0; i < 50; ++i) EXPECT_THAT(Deposit(queue, "account" + std::to_string((n + i) % 4)), IsOk());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_THAT(one->WaitUntilIdle(kLong), IsOk());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(outside_.PayloadsOf("account" + std::to_string(i)), UpTo(50));
+  EXPECT_EQ(outside_.size(), 200U);
+  EXPECT_EQ(Rows("j/"), 0U);  // nothing is left
+  EXPECT_EQ(Rows("s/"), 0U);
+  uint64_t delivered = 0;
+  for (uint32_t shard = 0; shard < 2; ++shard) {
+    const auto progress = ProgressOf(queue, shard);
+    ASSERT_THAT(progress, IsOk());
+    EXPECT_EQ(progress->numbered, progress->delivered);
+    delivered += progress->delivered;
+  }
+  EXPECT_EQ(delivered, 200U);
+}
+
+TEST_P(ExportQueueTest, WithinATransactionAsAdded) {
+  const ExportQueue queue("exports", {.batch = 2});
+  const auto worker = NewWorker(queue);
+  ASSERT_THAT(cluster_.Transact([&](ReadWrite& t) {
+    for (const std::string& number : UpTo(7)) queue.Add(t, "key", number);
+    for (const std::string& number : UpTo(5)) queue.Add(t, number);
+    EXPECT_THAT(t.status(), IsOk());
+  }),
+              IsOk());
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.PayloadsOf("key"), UpTo(7));
+  EXPECT_EQ(outside_.PayloadsOf(""), UpTo(5));
+}
+
+TEST_P(ExportQueueTest, WhatIsNotCommittedIsNotDelivered) {
+  const ExportQueue queue("exports");
+  const auto worker = NewWorker(queue);
+  EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) -> absl::Status {
+    queue.Add(t, "a", "1");
+    EXPECT_THAT(t.status(), IsOk());
+    return absl::CancelledError("changed my mind");
+  }),
+              StatusIs(absl::StatusCode::kCancelled));
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.calls(), 0);
+}
+
+// As docs/format.md says.
+TEST_P(ExportQueueTest, Bytes) {
+  const ExportQueue queue("exports", {.shards = 1});
+  const Timestamp ts = Add(queue, std::string("k\0", 2), "payload");
+  const std::string row = "j/00000000/" + Hex(ts.value());
+  EXPECT_EQ(Get(row, "entries"), std::string("\1k\0\xff\0\1payload\0\1", 15));
+  outside_.FailEvery(1);  // what is numbered stays
+  const auto worker = NewWorker(queue);
+  ASSERT_THAT(cluster_.Transact([&](ReadWrite& t) { return queue.NotifyAll(t); }), IsOk());
+  ASSERT_TRUE(Eventually([&] { return outside_.calls() > 0; }));
+  EXPECT_EQ(Get(row, "entries"), std::nullopt);
+  EXPECT_EQ(Get("s/00000000/0000000000000001", "entry"), std::string("k\0\xff\0\1payload", 12));
+  EXPECT_EQ(Get("q/00000000", "numbered"), "1");
+}
+
+TEST(JournalTest, NumbersInRowKeysHaveAllTheirDigits) {
+  EXPECT_EQ(Hex(uint32_t{0xab}), "000000ab");
+  EXPECT_EQ(Hex(uint64_t{0xab}), "00000000000000ab");
+}
+
+TEST_P(ExportQueueTest, TwoThatNumberTheSame) {
+  absl::StatusOr<Parts> parts = OpenParts("memory:");
+  ASSERT_THAT(parts, IsOk());
+  const auto store = std::make_shared<HoldingStore>(parts->store);
+  parts->store = store;
+  cluster_ = Assemble(*parts, Options()).value();
+  const ExportQueue queue("exports", {.shards = 1});
+  ASSERT_THAT(queue.EnsureTable(cluster_), IsOk());
+  const auto one = NewWorker(queue, WithoutClaims());
+  Add(queue, "a", "1");
+  ASSERT_TRUE(Eventually([&] { return store->holds(); }));
+  one->Pause();  // takes up nothing after this run
+  const auto two = NewWorker(queue, WithoutClaims());
+  ASSERT_TRUE(Eventually([&] { return outside_.size() == 1; }));
+  EXPECT_EQ(ProgressOf(queue, 0)->numbered, 1U);
+  store->LetGo();
+  ASSERT_TRUE(Eventually([&] { return MetricsOf(*one, "number-exports").conflicts == 1; }));
+  one->Resume();
+  ASSERT_THAT(one->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(ProgressOf(queue, 0)->numbered, 1U);
+  EXPECT_EQ(outside_.size(), 1U);
+}
+
+// The first message is in an epoch that is not notified. A run for the epoch of the second must not overtake it.
+TEST_P(ExportQueueTest, AcrossEpochs) {
+  const ExportQueue queue("exports", {.shards = 1});
+  Add(queue, "a", "1");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  const auto worker = NewWorker(queue);
+  Add(queue, "a", "2");
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1", "2"));
+}
+
+// A worker may die between a delivery and its commit. Here the commit fails because of another write.
+TEST_P(ExportQueueTest, ADeliveryThatIsNotAcknowledgedComesAgain) {
+  const ExportQueue queue("exports", {.shards = 1});
+  const auto deliver = [&](const Export& entry) {
+    EXPECT_EQ(ProgressOf(queue, 0)->delivered, 0U);
+    absl::Status delivered = outside_.Deliver(entry);
+    if (outside_.calls() == 1) {
+      EXPECT_THAT(cluster_.Transact([](ReadWrite& t) { t.Set({"exports", "q/00000000", "delivered"}, "0"); }), IsOk());
+    }
+    return delivered;
+  };
+  const auto worker = StartWorker([&](Worker& w) { queue.Attach(w, deliver); });
+  Add(queue, "a", "1");
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(MetricsOf(*worker, "deliver-exports").conflicts, 1);
+  EXPECT_EQ(outside_.calls(), 2);
+  EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
+  EXPECT_EQ(ProgressOf(queue, 0)->delivered, 1U);
+  // Nothing is left for another run.
+  ASSERT_THAT(cluster_.Transact([](ReadWrite& t) { t.Notify({"exports", "q/00000000", "deliver"}); }), IsOk());
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.calls(), 2);
+}
+
+TEST_P(ExportQueueTest, OneThatCommitsLateArrives) {
+  const ExportQueue queue("exports", {.shards = 1, .batch = 2, .longest_transaction = Duration(0)});
+  const auto worker = NewWorker(queue);
+  Transaction late(cluster_);
+  for (const std::string& number : UpTo(5)) queue.Add(late, "late", number);
+  ASSERT_THAT(late.status(), IsOk());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  Add(queue, "a", "1");
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
+  ASSERT_TRUE(late.Commit().committed());
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.PayloadsOf("late"), UpTo(5));
+}
+
+TEST_P(ExportQueueTest, AnotherWorkerGoesOn) {
+  const ExportQueue queue("exports", {.shards = 1, .batch = 3});
+  {
+    const auto worker = NewWorker(queue);
+    for (int i = 0; i < 30; ++i) ASSERT_THAT(Deposit(queue, "a"), IsOk());
+  }  // wherever it was
+  ASSERT_THAT(Deposit(queue, "a"), IsOk());
+  const auto worker = NewWorker(queue);
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.PayloadsOf("a"), UpTo(31));
+}
+
+// A batch is never delivered without an error, and yet all arrives.
+TEST_P(ExportQueueTest, AnOutsideSystemThatFailsInEveryBatch) {
+  outside_.FailEvery(3);
+  const ExportQueue queue("exports", {.shards = 1, .batch = 10});
+  const auto worker = NewWorker(queue);
+  worker->Pause();
+  for (int i = 0; i < 30; ++i) ASSERT_THAT(Deposit(queue, "a"), IsOk());
+  worker->Resume();
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.PayloadsOf("a"), UpTo(30));
+}
+
+// It is tried forever, and never put into quarantine.
+TEST_P(ExportQueueTest, AnOutsideSystemThatIsAwayForLong) {
+  const ExportQueue queue("exports", {.shards = 1});
+  outside_.FailEvery(1);
+  const auto worker = NewWorker(queue);
+  Add(queue, "a", "1");
+  EXPECT_TRUE(Eventually([&] { return outside_.calls() >= 40; }));
+  const auto quarantined = worker->ListQuarantine();
+  ASSERT_THAT(quarantined, IsOk());
+  EXPECT_THAT(*quarantined, IsEmpty());
+  outside_.FailEvery(0);
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
+}
+
+TEST_P(ExportQueueTest, AddedBeforeThereWasAWorker) {
+  const ExportQueue queue("exports");
+  Add(queue, "a", "1");
+  const auto worker = NewWorker(queue);
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(outside_.size(), 0U);
+  ASSERT_THAT(cluster_.Transact([&](ReadWrite& t) { return queue.NotifyAll(t); }), IsOk());
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
+}
+
+}  // namespace
+}  // namespace percolator
