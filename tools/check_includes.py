@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks who includes whom, that waiting, time and chance come only through their seams, and that names are unique.
+"""Checks who includes whom, that the build says the same, that waiting, time and chance come only through their seams, and
+that names are unique.
 
     tools/check_includes.py [ROOT]
 
@@ -15,8 +16,9 @@ ANYTHING = ["*"]
 API = "include/percolator"
 SPI = "include/percolator/spi"
 
-# Folder -> the folders whose headers it may include besides its own. A folder that is not named here belongs to the
-# nearest one above it. The order is that of the dependencies: each may use only what stands above it.
+# Folder -> the folders whose headers it includes besides its own: it may include no others, and each of these is in use. A
+# folder that is not named here belongs to the nearest one above it. The order is that of the dependencies, and of the build
+# (CMakeLists.txt): each may use only what stands above it.
 EDGES = {
     "include/percolator": [],
     "include/percolator/spi": [API],
@@ -47,6 +49,9 @@ EDGES = {
     "tests": ANYTHING,
     "benchmarks": ANYTHING,
 }
+
+# Folder -> the modules that it links though it includes none of their headers: percolator/spi/store.h declares what opens them.
+LINKED_ONLY = {"src/cluster": ["src/store/memory", "src/store/rocks"]}
 
 # Library -> (the includes that belong to it, the folders that may use it, why). Libraries not named here are free,
 # except in the public headers, which may use only Abseil and the standard library.
@@ -207,6 +212,48 @@ def check_names(texts):
     return lines
 
 
+def included_by(texts):
+    """Folder -> the other folders whose headers its files include; tests may do without what they do not need."""
+    used = {folder: set() for folder in EDGES}
+    for path, text in texts:
+        if is_test(path) or module_of(path) is None:
+            continue
+        names = (name for _, name in INCLUDE.findall(without(text, keep_strings=True)) if target_of(name))
+        used[module_of(path)] |= {module_of(target_of(name)) for name in names} - {module_of(path)}
+    return used
+
+
+def check_unused_edges(root, used):
+    """Findings where EDGES has an edge that no file uses. A folder without a CMakeLists.txt is not a whole one."""
+    return [f"{folder}/CMakeLists.txt:1: no file of {folder} includes a header of {edge}: take the edge out of "
+            "tools/check_includes.py"
+            for folder, edges in EDGES.items() if edges != ANYTHING and (root / folder / "CMakeLists.txt").exists()
+            for edge in edges if edge not in used[folder]]
+
+
+MODULE = re.compile(r"percolator_module\((\w+)([^)]*)\)")
+
+
+def check_build(root, used):
+    """Findings where the build says something else: which modules a module is linked with, and their order."""
+    builds = {folder: MODULE.search(file.read_text(encoding="utf-8")) for folder in EDGES
+              if folder.startswith("src/") and (file := root / folder / "CMakeLists.txt").exists()}
+    folders = {build.group(1): folder for folder, build in builds.items()}
+    lines = []
+    for folder, build in builds.items():
+        named = {folders[name] for name in re.findall(r"\bpercolator_(\w+)", build.group(2)) if name in folders}
+        needed = {module for module in used[folder] if module in builds} | set(LINKED_ONLY.get(folder, []))
+        lines += [f"{folder}/CMakeLists.txt:1: DEPS names {module}, which no file of {folder} uses"
+                  for module in sorted(named - needed)]
+        lines += [f"{folder}/CMakeLists.txt:1: DEPS does not name {module}, though a file of {folder} uses it"
+                  for module in sorted(needed - named)]
+    if (root / "CMakeLists.txt").exists():
+        added = re.findall(r"add_subdirectory\((src/[\w/]+)\)", (root / "CMakeLists.txt").read_text(encoding="utf-8"))
+        if added != [folder for folder in EDGES if folder.startswith("src/")]:
+            lines.append("CMakeLists.txt:1: the modules are not in the order of EDGES in tools/check_includes.py")
+    return lines
+
+
 def own_lines(root, header, seen=None):
     """How many lines of code a header and all headers of ours that it includes have."""
     seen = set() if seen is None else seen
@@ -228,15 +275,13 @@ def check_small_header(root):
 
 def check_tree(root):
     """All findings in a tree, as lines of text, and the number of files looked at."""
-    files = source_files(root)
-    lines = check_small_header(root)
-    lines += check_names((file.relative_to(root).as_posix(), file.read_text(encoding="utf-8", errors="replace"))
-                         for file in files)
-    for file in files:
-        path = file.relative_to(root).as_posix()
-        for line, message in check_text(path, file.read_text(encoding="utf-8", errors="replace")):
-            lines.append(f"{path}:{line}: {message}")
-    return lines, len(files)
+    texts = [(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8", errors="replace"))
+             for file in source_files(root)]
+    used = included_by(texts)
+    lines = check_small_header(root) + check_names(texts) + check_unused_edges(root, used) + check_build(root, used)
+    for path, text in texts:
+        lines += [f"{path}:{line}: {message}" for line, message in check_text(path, text)]
+    return lines, len(texts)
 
 
 def main(root):

@@ -98,6 +98,46 @@ class CheckIncludesTest(unittest.TestCase):
         code, output = self.check({"src/store/catalog.h": one, "src/txn/a.cc": hidden, "src/txn/b.cc": hidden})
         self.assertEqual(code, 0, output)
 
+    def test_an_edge_that_no_file_uses_is_refused(self):
+        code, output = self.check({"src/oracle/CMakeLists.txt": "percolator_module(oracle SOURCES a.cc DEPS absl::status)\n",
+                                   "src/oracle/a.cc": '#include "percolator/spi/oracle.h"\n',
+                                   "src/oracle/a_test.cc": '#include "src/base/coding.h"\n'})
+        self.assertEqual(code, 1, output)
+        self.assertEqual(output, "src/oracle/CMakeLists.txt:1: no file of src/oracle includes a header of src/base: take the "
+                         "edge out of tools/check_includes.py\n")
+
+    def test_a_module_is_linked_with_exactly_what_it_includes(self):
+        base = {"src/base/CMakeLists.txt": "percolator_module(base\n  SOURCES a.cc\n  DEPS absl::status)\n",
+                "src/base/a.cc": '#include "percolator/status.h"\n#include "percolator/spi/runtime.h"\n',
+                "src/oracle/a.cc": '#include "percolator/spi/oracle.h"\n#include "src/base/coding.h"\n'}
+        code, output = self.check(base | {"src/oracle/CMakeLists.txt": "percolator_module(oracle DEPS percolator_base)\n"})
+        self.assertEqual(code, 0, output)
+        code, output = self.check(base | {"src/oracle/CMakeLists.txt": "percolator_module(oracle DEPS ZLIB::ZLIB)\n"})
+        self.assertEqual(code, 1, output)
+        self.assertIn("DEPS does not name src/base, though a file of src/oracle uses it", output)
+        coord = {"src/coord/CMakeLists.txt": "percolator_module(coord DEPS percolator_oracle percolator_base)\n",
+                 "src/coord/a.cc": base["src/oracle/a.cc"] + '#include "percolator/status.h"\n',
+                 "src/oracle/CMakeLists.txt": "percolator_module(oracle DEPS percolator_base)\n"}
+        code, output = self.check(base | coord)
+        self.assertEqual(code, 1, output)
+        self.assertEqual(output, "src/coord/CMakeLists.txt:1: DEPS names src/oracle, which no file of src/coord uses\n")
+
+    def test_the_build_adds_the_modules_in_the_order_of_their_dependencies(self):
+        file = {"src/base/a.cc": "int x;\n"}
+        order = [f"add_subdirectory({folder})\n" for folder in check_includes.EDGES if folder.startswith("src/")]
+        code, output = self.check(file | {"CMakeLists.txt": "".join(order)})
+        self.assertEqual(code, 0, output)
+        code, output = self.check(file | {"CMakeLists.txt": "".join(reversed(order))})
+        self.assertEqual(code, 1, output)
+        self.assertIn("CMakeLists.txt:1: the modules are not in the order of EDGES", output)
+
+    def test_each_edge_leads_to_what_stands_above(self):
+        folders = list(check_includes.EDGES)
+        for folder, edges in check_includes.EDGES.items():
+            for edge in edges:
+                if edges != check_includes.ANYTHING:
+                    self.assertLess(folders.index(edge), folders.index(folder), f"{folder} -> {edge}")
+
     def test_the_header_of_every_user_stays_small(self):
         big = "int x;\n" * 400
         code, output = self.check({"include/percolator/cluster.h": '#include "percolator/big.h"\n' + big,
