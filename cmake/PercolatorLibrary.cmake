@@ -21,7 +21,11 @@ list(REMOVE_DUPLICATES libraries)
 target_link_libraries(percolator PUBLIC ${libraries})
 
 install(TARGETS percolator EXPORT PercolatorTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/percolator DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set(not_built)
+if(NOT PERCOLATOR_SERVER)
+  set(not_built PATTERN server.h EXCLUDE)
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/percolator DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${not_built})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Percolator)
 install(EXPORT PercolatorTargets NAMESPACE Percolator:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/PercolatorConfig.cmake.in

@@ -1,10 +1,12 @@
 # What can be chosen, and the flags that every target of ours is compiled with.
 
+include(CMakeDependentOption)
+option(PERCOLATOR_SERVER "Build servers and what talks to servers, Bigtable or etcd: needs gRPC, Protobuf and RE2" ON)
 option(PERCOLATOR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PERCOLATOR_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
-option(PERCOLATOR_BUILD_APPS "Build the applications" ${PROJECT_IS_TOP_LEVEL})
-option(PERCOLATOR_BUILD_BENCH "Build the benchmarks" OFF)
-option(PERCOLATOR_BUILD_FUZZ "Build the libFuzzer targets: needs clang" OFF)
+cmake_dependent_option(PERCOLATOR_BUILD_APPS "Build the applications" ${PROJECT_IS_TOP_LEVEL} PERCOLATOR_SERVER OFF)
+cmake_dependent_option(PERCOLATOR_BUILD_BENCH "Build the benchmarks" OFF PERCOLATOR_SERVER OFF)
+cmake_dependent_option(PERCOLATOR_BUILD_FUZZ "Build the libFuzzer targets: needs clang" OFF PERCOLATOR_SERVER OFF)
 option(PERCOLATOR_PRECOMPILE "Precompile the headers that most tests include" OFF)
 set(PERCOLATOR_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 

@@ -39,3 +39,11 @@ percolator_lint_test(misuse_test 300
 percolator_lint_test(install_test 900
   ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -D CXX=${CMAKE_CXX_COMPILER} -D CONFIG=${CMAKE_BUILD_TYPE}
   -D APPS=${PERCOLATOR_BUILD_APPS} -P ${PROJECT_SOURCE_DIR}/tests/install/install_test.cmake)
+
+# And so it is without gRPC, with PERCOLATOR_SERVER=OFF.
+if(PERCOLATOR_SERVER AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  percolator_lint_test(embedded_only_test 1800
+    ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D BUILD=${PROJECT_BINARY_DIR} -D CXX=${CMAKE_CXX_COMPILER}
+    -P ${PROJECT_SOURCE_DIR}/tests/install/embedded_only_test.cmake)
+  set_tests_properties(embedded_only_test PROPERTIES LABELS slow)
+endif()

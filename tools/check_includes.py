@@ -231,7 +231,7 @@ def check_unused_edges(root, used):
             for edge in edges if edge not in used[folder]]
 
 
-MODULE = re.compile(r"percolator_module\((\w+)([^)]*)\)")
+MODULE = re.compile(r"percolator_module\((\w+)(.*)", re.DOTALL)
 
 
 def check_build(root, used):
@@ -241,7 +241,7 @@ def check_build(root, used):
     folders = {build.group(1): folder for folder, build in builds.items()}
     lines = []
     for folder, build in builds.items():
-        named = {folders[name] for name in re.findall(r"\bpercolator_(\w+)", build.group(2)) if name in folders}
+        named = {folders[name] for name in re.findall(r"\bpercolator_(\w+)", build.group(2)) if name in folders} - {folder}
         needed = {module for module in used[folder] if module in builds} | set(LINKED_ONLY.get(folder, []))
         lines += [f"{folder}/CMakeLists.txt:1: DEPS names {module}, which no file of {folder} uses"
                   for module in sorted(named - needed)]

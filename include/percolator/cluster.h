@@ -71,7 +71,8 @@ class Cluster {
   // or DeadlineExceeded if a component cannot be reached. For `rocksdb:` also returns FailedPrecondition if the
   // directory is open already, in this process or another, if its format is newer, if its oracle's file is missing, or
   // if it holds something else; NotFound if it holds no store and RocksOptions::create_if_missing is off;
-  // ResourceExhausted if the disk is full; DataLoss if the store cannot be read.
+  // ResourceExhausted if the disk is full; DataLoss if the store cannot be read. For `percolator://` and `bigtable:`
+  // returns Unimplemented if the library was built with PERCOLATOR_SERVER=OFF.
   static absl::StatusOr<Cluster> Open(std::string_view address, const ClusterOptions& options = {});
 
   Cluster(const Cluster&) = default;  // a move copies: there is no cluster that was moved from

@@ -34,28 +34,6 @@ TEST(OpenTest, AnAddressThatIsNone) {
   }
 }
 
-TEST(OpenTest, AnAddressElsewhereThatIsNone) {
-  const std::string instance = "bigtable:projects/p/instances/i";
-  for (const auto& [address, why] : std::vector<std::pair<std::string, std::string>>{
-           {"percolator://", "names nothing"},
-           {"percolator://host", "HOST:PORT"},
-           {"percolator://host:port", "HOST:PORT"},
-           {"percolator://:7820", "HOST:PORT"},
-           {"percolator://host:1?ca", "NAME=VALUE"},
-           {"percolator://host:1?oracle=x:1", "\"oracle\""},
-           {"percolator://host:1?ca=a&ca=b", "twice"},
-           {"percolator://127.0.0.1:1?ca=/nowhere/ca.pem", "/nowhere/ca.pem"},
-           {"bigtable:", "names nothing"},
-           {"bigtable:p/i?oracle=a:1&coord=b:2", "projects/P/instances/I"},
-           {"bigtable:projects/p/instances/?oracle=a:1&coord=b:2", "projects/P/instances/I"},
-           {instance, "?oracle=HOST:PORT"},
-           {instance + "?oracle=a:1", "coord=HOST:PORT"},
-           {instance + "?oracle=,&coord=b:2", "oracle=HOST:PORT"},
-           {instance + "?orcale=a:1", "\"orcale\""}}) {
-    EXPECT_THAT(OpenStatus(address), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why))) << address;
-  }
-}
-
 TEST(OpenTest, AFolderThatCannotBe) {
   EXPECT_THAT(OpenStatus("rocksdb:/dev/null/x"), ::testing::Not(IsOk()));
   EXPECT_THAT(OpenStatus("rocksdb:/proc/percolator"), ::testing::Not(IsOk()));

@@ -1,0 +1,36 @@
+# Builds the library with PERCOLATOR_SERVER=OFF where neither gRPC nor Protobuf can be found, installs it, and builds and runs an
+# example against what is installed. With the flags of the release build, so that ccache has most of it.
+#
+#   cmake -D SOURCE=<root> -D BUILD=<build folder> -D CXX=<compiler> -P embedded_only_test.cmake
+
+string(RANDOM LENGTH 12 suffix)
+set(work ${BUILD}/embedded_only_test-${suffix})
+set(settings -G Ninja -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_BUILD_TYPE=Release
+  -D CMAKE_DISABLE_FIND_PACKAGE_gRPC=ON -D CMAKE_DISABLE_FIND_PACKAGE_Protobuf=ON)
+
+# run(CODE COMMAND...): fails if it ends with another exit code. Sets `output`.
+function(run code)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  message("${output}")
+  if(NOT result EQUAL code)
+    file(REMOVE_RECURSE ${work})
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "exit code ${result}: ${command}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+run(0 ${CMAKE_COMMAND} ${settings} -S ${SOURCE} -B ${work}/library -D PERCOLATOR_SERVER=OFF -D PERCOLATOR_BUILD_TESTS=OFF)
+run(0 ${CMAKE_COMMAND} --build ${work}/library --target percolator --parallel 2)
+run(0 ${CMAKE_COMMAND} --install ${work}/library --prefix ${work}/prefix)
+
+file(COPY ${CMAKE_CURRENT_LIST_DIR}/app/CMakeLists.txt DESTINATION ${work}/source)
+file(COPY_FILE ${SOURCE}/examples/bank.cc ${work}/source/main.cc)
+run(0 ${CMAKE_COMMAND} ${settings} -S ${work}/source -B ${work}/app -D CMAKE_PREFIX_PATH=${work}/prefix)
+run(0 ${CMAKE_COMMAND} --build ${work}/app)
+run(0 ${work}/app/app rocksdb:${work}/data)
+run(1 ${work}/app/app percolator://127.0.0.1:1)
+file(REMOVE_RECURSE ${work})
+if(NOT output MATCHES "percolator:// is not available in this build \\(it was built with PERCOLATOR_SERVER=OFF\\)")
+  message(FATAL_ERROR "an address of a server: ${output}")
+endif()
