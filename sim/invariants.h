@@ -2,8 +2,10 @@
 //
 // It keeps a shadow of all rows, of every transaction that ever left a trace in them and of every timestamp drawn, and
 // after each row mutation, read and draw it looks whether this was allowed. So a violation names the very event, not the
-// symptom that someone may see later. What clients are told is held against the shadow too. With s for the start of a
-// transaction, c for its commit, P for the safe point:
+// symptom that someone may see later. What clients are told is held against the shadow too.
+//
+// docs/invariants.md defines the labels. This is what is checked of each, with s for the start of a transaction, c for its
+// commit, P for the safe point:
 //
 //   O1   Timestamps grow.
 //   T1   A transaction gets one verdict: a record in its primary's cell, or a marker in its row. The primary is first.

@@ -15,10 +15,11 @@
 // but whoever delivers a number has seen all before it delivered (in its snapshot `delivered` says so) or does so itself,
 // first. So late repetitions are of numbers that are known.
 //
-// ORDER  If T2 starts after T1 has committed, a run that sees T2 sees T1, too; and it numbers all that it sees in the order
-// of start timestamps. It reads the journal from `floor` on, to spare itself the remains of what was numbered long ago. The
-// floor is the timestamp of a run that has numbered all it saw, less `longest_transaction`: below it, only a transaction
-// that takes longer can still appear. That one is found by the notification of its own epoch.
+// ORDER  If one transaction starts after another has committed, a run that sees the later one sees the earlier one too;
+// and it numbers all that it sees in the order of start timestamps. It reads the journal from `floor` on, to spare
+// itself the remains of what was numbered long ago. The floor is the timestamp of a run that has numbered all it saw,
+// less `longest_transaction`: below it, only a transaction that takes longer can still appear. That one is found by the
+// notification of its own epoch.
 
 #include "percolator/export_queue.h"
 

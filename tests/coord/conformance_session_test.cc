@@ -92,7 +92,7 @@ TEST_P(CoordinatorTest, AReportTakesThePlaceOfTheOneBefore) {
   EXPECT_EQ(Oldest(there_), Timestamp::Infinity());
 }
 
-// G2 must not be held back forever by a process that is gone.
+// A process that is gone must not hold back the safe point (G2) forever.
 TEST_P(CoordinatorTest, TheReportOfASessionEndsWithIt) {
   std::unique_ptr<Session> first = Open(here_);
   const std::unique_ptr<Session> second = Open(there_);

@@ -59,7 +59,7 @@ std::string MarksText(const std::vector<RawCell>& cells, const CellMap& map, con
 // A value as scripts write it: long ones of equal letters as "300*a".
 std::string ValueText(const std::string& value);
 
-// What is wrong with them, empty if nothing is:
+// What is wrong with them, empty if nothing is. Of the invariants of docs/invariants.md, this much:
 //
 //   T1, T3  a transaction that was rolled back somewhere has committed nowhere
 //   T2      a transaction has one commit timestamp

@@ -13,7 +13,7 @@
 //
 // Bob/copies says how often "copy" has committed, Zoe/count the same of "count".
 //
-// By the names of docs/testing.md, the calls of a writer of an observed cell are the crash points C1 to C9 (C5, C6 and C8
+// By the names of docs/invariants.md, the calls of a writer of an observed cell are the crash points C1 to C9 (C5, C6 and C8
 // with marks), those of a run W1, W2 and W3; stalls with a newer write are W4, late and doubled requests W5, stalls in
 // which another worker comes W6.
 

@@ -186,7 +186,7 @@ TEST_F(EtcdOracleTest, OneThatWasNotHeardOfForTheLeaseIsFollowed) {
   }));
 }
 
-// O1: it may be that another leads already.
+// O4: it may be that another leads already.
 TEST_F(EtcdOracleTest, ALeaderWhoseLeaseMayBeOverDoesNotAnswer) {
   WrongClock clock;
   EtcdOracleOptions options = Options("one", &clock);
@@ -280,7 +280,7 @@ TEST_F(EtcdOracleTest, ARecordThatWasPutBackDoesNotMakeTimestampsRepeat) {
   EXPECT_GT(get_of_next("second"), last);
 }
 
-// O1: a leader that writes rarely does not notice for long that the record is gone, or another than its own.
+// O4: a leader that writes rarely does not notice for long that the record is gone, or another than its own.
 TEST_F(EtcdOracleTest, WhenTheRecordIsLostOrPutBackTheLeaderIsGivenTimeToNotice) {
   const std::function<void()> damages[] = {[&] { DeleteRecord(); }, [&] { PutVacant(1); }};
   for (const std::function<void()>& damage : damages) {

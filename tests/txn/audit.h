@@ -1,5 +1,5 @@
-// Looks through all that a store holds, and says what must never be there: the invariants of docs/testing.md that can be
-// seen in the records alone.
+// Looks through all that a store holds, and says what must never be there: the invariants of docs/invariants.md that can
+// be seen in the records alone. Of each, this much:
 //
 //   T1  the primary of a transaction has at most one verdict
 //   T2  all records of a transaction carry the same commit timestamp, and a record without an inline value has its data

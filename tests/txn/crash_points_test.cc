@@ -1,4 +1,4 @@
-// The crash points of docs/testing.md, by name: where a client or a cleaner dies or stalls, the state that is left, and
+// The crash points of docs/invariants.md, by name: where a client or a cleaner dies or stalls, the state that is left, and
 // what must follow.
 //
 //   C0        before or after the beginning

@@ -289,7 +289,7 @@ TEST_F(ResolveTest, ARefreshedPrimaryIsAliveHoweverOldTheSecondary) {
   EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Pending());
 }
 
-// L1: nobody can tell, then age decides.
+// T14: if the coordinator cannot be reached, the age of the lock decides.
 TEST_F(ResolveTest, WithoutCoordinatorTheAgeDecides) {
   MustPrewrite(Transfer(7));
   world_.coordinator.AnswerWith(absl::UnavailableError("no coordinator"));

@@ -2,7 +2,8 @@
 //
 // O1  Every timestamp is unique, and greater than every timestamp whose request was answered before this request was made, in
 //     any process, across restarts and changes of leader.
-// O2  No timestamp at or above the durable bound is issued, and a restarted oracle begins at that bound.
+// O2  No timestamp at or above the durable bound is issued.
+// O3  A restarted oracle begins at or above that bound.
 //
 // Values are max(last + 1, microseconds since 2025-01-01 UTC): see percolator/timestamp.h.
 //

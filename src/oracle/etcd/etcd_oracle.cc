@@ -175,7 +175,7 @@ absl::StatusOr<Timestamp> EtcdOracle::GetTimestamps(uint32_t count) {
     AskForMore(end);
     return Hindered("this oracle leads, but has to raise its bound first");
   }
-  // O1: asked after the request has arrived.
+  // O4: asked after the request has arrived.
   if (Now() >= leads_until_) return Hindered("this oracle led, and can't be certain that it still does");
   next_ = end;
   if (bound_ - end < WindowMicros() / 2) AskForMore(end);

@@ -21,17 +21,18 @@
 //             had changed several times within the window. An oracle that is started after the damage, and finds that
 //             nobody leads, can't know of a leader that still answers.
 //
-// Why that keeps the promises of percolator/spi/oracle.h:
+// Why that keeps O1 to O4 (docs/invariants.md):
 //
 // O2, O3  A leader hands out nothing at or above the bound of a write that it knows to have succeeded, and a new one begins
 //         at the bound of the write before its own: at or above everything that was handed out before.
-// O1      So timestamps are unique, and the new leader's are greater than the old one's. What remains is that the old leader,
-//         stopped and going on again, with room left below its bound, gives somebody a timestamp after a greater one of the
-//         new leader was seen. Let it have sent its last successful write at s. The new leader read that write after s,
-//         waited for more than the lease, and only then wrote; so every answer of the new leader is after s + lease. The
-//         old leader looks at the clock when a request has arrived, and answers it only if it is before s + lease: then
-//         the request was made before the new leader's first answer, and O1 asks nothing of the two. It does not matter
-//         when the answer is sent or arrives: it may be stopped right after it has looked.
+// O1      So timestamps are unique, and the new leader's are greater than the old one's.
+// O4      What remains is that the old leader, stopped and going on again, with room left below its bound, gives
+//         somebody a timestamp after a greater one of the new leader was seen. Let it have sent its last successful
+//         write at s. The new leader read that write after s, waited for more than the lease, and only then wrote; so
+//         every answer of the new leader is after s + lease. The old leader looks at the clock when a request has
+//         arrived, and answers it only if it is before s + lease: then the request was made before the new leader's
+//         first answer, and O1 asks nothing of the two. It does not matter when the answer is sent or arrives: it may be
+//         stopped right after it has looked.
 //         An old leader whose lease is over may lead again by writing the record. If that succeeds, nobody else has led.
 // CLOCKS  Only how long the lease takes is measured, on both sides with a clock that nobody can set and that goes on while
 //         the machine sleeps (Clock::BootMicros); the rates of two machines may differ by a quarter. It would be wrong on
