@@ -14,6 +14,8 @@ endfunction()
 
 percolator_lint_test(check_includes 300 ${Python3_EXECUTABLE} -B tools/check_includes.py)
 percolator_lint_test(check_includes_test 300 ${Python3_EXECUTABLE} -B tools/check_includes_test.py)
+percolator_lint_test(check_labels 300 ${Python3_EXECUTABLE} -B tools/check_labels.py)
+percolator_lint_test(check_labels_test 300 ${Python3_EXECUTABLE} -B tools/check_labels_test.py)
 percolator_lint_test(run_tests_test 300 ${Python3_EXECUTABLE} -B tools/run_tests_test.py)
 percolator_lint_test(soak_test 300 ${Python3_EXECUTABLE} -B tools/soak_test.py)
 

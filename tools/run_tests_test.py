@@ -143,9 +143,9 @@ class RunTestsTest(unittest.TestCase):
 
     def test_the_options_choose_the_stages(self):
         for arguments, expected in (
-                ([], ["format", "includes", "release", "tidy", "asan", "tsan", "fuzz"]),
-                (["--quick"], ["format", "includes", "dev"]),
-                (["--lint"], ["format", "includes", "tidy"]),
+                ([], ["format", "includes", "labels", "release", "tidy", "asan", "tsan", "fuzz"]),
+                (["--quick"], ["format", "includes", "labels", "dev"]),
+                (["--lint"], ["format", "includes", "labels", "tidy"]),
                 (["--asan"], ["asan"]),
                 (["--sim", "100"], ["sim"]),
                 (["--tsan", "--filter", "Store"], ["tsan"]),
