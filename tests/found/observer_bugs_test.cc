@@ -24,6 +24,7 @@
 #include "percolator/observer.h"
 #include "percolator/spi/assemble.h"
 #include "tests/found/hooked_store.h"
+#include "tests/harness/eventually.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -37,14 +38,6 @@ using ::testing::SizeIs;
 
 // What takes longer never comes, however slow the machine.
 constexpr Duration kLong = seconds(120);
-
-bool Eventually(const std::function<bool()>& condition) {
-  for (const auto end = std::chrono::steady_clock::now() + kLong; std::chrono::steady_clock::now() < end;) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  return false;
-}
 
 class ObserverBugsTest : public ::testing::Test {
  protected:

@@ -14,7 +14,6 @@
 #include "tests/histories/raw_cells.h"
 #include "tests/histories/script.h"
 #include "tests/histories/variant.h"
-#include "tests/histories/virtual_runtime.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -119,58 +118,6 @@ TEST(PlayerTest, EndsInTheMiddle) {
       Play("begin t1; set t1 x 1; stop t1 before 2; start commit t1; begin t2; start get t2 x; disconnect");
   ASSERT_THAT(said, IsOk());
   EXPECT_EQ(*said, "t1: stopped\nt2: waits\n");
-}
-
-TEST(VirtualRuntimeTest, TimePassesOnlyWhenAllWait) {
-  VirtualRuntime runtime;
-  std::vector<std::string> events;
-  const auto note = [&](const std::string& who) {
-    events.push_back(who + "@" + std::to_string(runtime.Elapsed().count()));
-  };
-  runtime.Start([&] {
-    note("a");
-    runtime.Sleep(Duration(30));
-    note("a");
-  });
-  runtime.Start([&] {
-    note("b");
-    runtime.Sleep(Duration(10));
-    note("b");
-  });
-  runtime.Settle();
-  note("main");
-  runtime.Sleep(Duration(20));
-  note("main");
-  runtime.Sleep(Duration(20));
-  note("main");
-  EXPECT_THAT(events, ElementsAre("a@0", "b@0", "main@0", "b@10", "main@20", "a@30", "main@40"));
-}
-
-TEST(VirtualRuntimeTest, WaitsEndWhenWokenOrInTime) {
-  VirtualRuntime runtime;
-  Mutex mutex;
-  const std::unique_ptr<WaitQueue> queue = runtime.NewWaitQueue();
-  std::vector<int> woken;
-  for (const int i : {1, 2, 3}) {
-    runtime.Start([&, i] {
-      MutexLock lock(&mutex);
-      if (i == 2) {
-        queue->WaitFor(&mutex, Duration(5));
-      } else {
-        queue->Wait(&mutex);
-      }
-      woken.push_back(i);
-    });
-  }
-  runtime.Settle();
-  runtime.Sleep(Duration(7));
-  EXPECT_THAT(woken, ElementsAre(2));
-  queue->WakeOne();
-  runtime.Settle();
-  EXPECT_THAT(woken, ElementsAre(2, 1));
-  queue->WakeAll();
-  runtime.Settle();
-  EXPECT_THAT(woken, ElementsAre(2, 1, 3));
 }
 
 // --- The rules of raw cells

@@ -106,7 +106,7 @@ Player::~Player() {
     while (!running->done) running->changed->Wait(&running->mutex);
   }
   clients_.clear();
-  runtime_.Settle();
+  runtime_.LetOthersRun();
 }
 
 absl::StatusOr<std::unique_ptr<Player>> Player::Make(const Script& script, const Variant& variant) {
@@ -159,7 +159,7 @@ absl::StatusOr<std::string> Player::Play(const std::vector<Command>& commands) {
     if (!answer.ok())
       return absl::Status(answer.status().code(), StrCat(command.text, ": ", answer.status().message()));
     if (!answer->empty()) out += *answer + "\n";
-    runtime_.Settle();
+    runtime_.LetOthersRun();
   }
   if (absl::Status s = CheckRules(); !s.ok()) return s;
   return out;

@@ -24,12 +24,12 @@
 #include "src/observe/quarantine.h"
 #include "src/observe/registry.h"
 #include "src/observe/run.h"
+#include "tests/harness/virtual_runtime.h"
 #include "tests/histories/client.h"
 #include "tests/histories/names.h"
 #include "tests/histories/parts.h"
 #include "tests/histories/script.h"
 #include "tests/histories/variant.h"
-#include "tests/histories/virtual_runtime.h"
 #include "tests/store/store_kinds.h"
 #include "tests/testing/temp_dir.h"
 
@@ -187,7 +187,7 @@ class Player {
   const CellMap cells_;
   Stamps stamps_;
 
-  VirtualRuntime runtime_;
+  VirtualRuntime runtime_{0};
   VirtualOracle oracle_{&runtime_};
   MortalCoordinator coordinator_{&oracle_, &runtime_};
   Network network_;

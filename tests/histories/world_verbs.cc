@@ -189,7 +189,7 @@ Player::Answer Player::Restart(const Words& /*words*/) {
   for (const std::unique_ptr<Client>& client : clients_) client->store().GoOn();
   by_name_.clear();
   clients_.clear();
-  runtime_.Settle();
+  runtime_.LetOthersRun();
   oracle_.Restart();
   if (absl::Status s = OpenStore(); !s.ok()) return s;
   return "";
@@ -258,7 +258,7 @@ Player::Answer Player::StartCommand(const Words& words) {
     running->done = true;
     running->changed->WakeAll();
   });
-  runtime_.Settle();
+  runtime_.LetOthersRun();
   if (!running->done) return StrCat(who, ": ", (*client)->store().stopped() ? "stopped" : "waits");
   return Finish({who});
 }

@@ -18,7 +18,7 @@
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
 #include "src/base/strings.h"
-#include "tests/observe/eventually.h"
+#include "tests/harness/eventually.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

@@ -21,7 +21,7 @@
 #include "percolator/column.h"
 #include "percolator/transaction.h"
 #include "src/recipes/journal.h"
-#include "tests/observe/eventually.h"
+#include "tests/harness/eventually.h"
 #include "tests/recipes/queue_fixture.h"
 #include "tests/testing/status_matchers.h"
 

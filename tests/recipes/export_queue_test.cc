@@ -24,7 +24,7 @@
 #include "percolator/spi/forwarding.h"
 #include "percolator/spi/store.h"
 #include "src/recipes/journal.h"
-#include "tests/observe/eventually.h"
+#include "tests/harness/eventually.h"
 #include "tests/recipes/queue_fixture.h"
 #include "tests/testing/status_matchers.h"
 

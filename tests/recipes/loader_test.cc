@@ -23,7 +23,7 @@
 #include "percolator/spi/runtime.h"
 #include "percolator/transaction.h"
 #include "src/recipes/loader_core.h"
-#include "tests/observe/eventually.h"
+#include "tests/harness/eventually.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {

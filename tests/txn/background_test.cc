@@ -23,7 +23,7 @@ using Kind = Fault::Kind;
 // --- Periodic
 
 TEST(PeriodicTest, RunsEverySoOften) {
-  BatonRuntime runtime;
+  VirtualRuntime runtime;
   std::vector<Duration> runs;
   {
     Periodic periodic(&runtime, seconds(10), [&] { runs.push_back(runtime.Elapsed()); });
@@ -33,7 +33,7 @@ TEST(PeriodicTest, RunsEverySoOften) {
 }
 
 TEST(PeriodicTest, ALongRunPutsOffTheNext) {
-  BatonRuntime runtime;
+  VirtualRuntime runtime;
   std::vector<Duration> runs;
   {
     Periodic periodic(&runtime, seconds(10), [&] {
@@ -46,7 +46,7 @@ TEST(PeriodicTest, ALongRunPutsOffTheNext) {
 }
 
 TEST(PeriodicTest, StopsAtOnceWhenItWaitsAndAfterTheRunWhenItRuns) {
-  BatonRuntime runtime;
+  VirtualRuntime runtime;
   bool ended = false;
   {
     Periodic waiting(&runtime, std::chrono::hours(1000), [] {});

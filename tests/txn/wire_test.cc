@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/harness/virtual_runtime.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
-#include "tests/txn/baton_runtime.h"
 #include "tests/txn/hand_cranked.h"
 
 namespace percolator {
@@ -36,7 +36,7 @@ class WireTest : public ::testing::Test {
     return ToText(store_->Scan({"t", RowRange::All(), {{Family::kData, std::nullopt, {}, 0}}}).value().rows);
   }
 
-  BatonRuntime runtime_;
+  VirtualRuntime runtime_;
   const std::unique_ptr<Store> store_ = NewMemoryStore();
   HandOracle oracle_{&runtime_};
   Wire wire_{store_.get(), &oracle_};

@@ -28,8 +28,8 @@
 #include "src/txn/lock.h"
 #include "src/txn/resolve.h"
 #include "src/txn/writes.h"
+#include "tests/harness/virtual_runtime.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/txn/baton_runtime.h"
 #include "tests/txn/hand_cranked.h"
 #include "tests/txn/wire.h"
 
@@ -48,7 +48,7 @@ inline const Wire::Place kCommitsTogether("together", 1);
 struct World {
   explicit World(const StoreLimits& limits = {});
 
-  BatonRuntime runtime;
+  VirtualRuntime runtime;
   const std::unique_ptr<Store> store;
   HandOracle oracle;
   HandCoordinator coordinator;

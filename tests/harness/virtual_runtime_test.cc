@@ -1,10 +1,12 @@
-#include "tests/txn/baton_runtime.h"
+#include "tests/harness/virtual_runtime.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace percolator {
@@ -14,9 +16,9 @@ using std::chrono::hours;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 
-TEST(BatonRuntimeTest, TimePassesOnlyInSleepAndCostsNone) {
+TEST(VirtualRuntimeTest, TimePassesOnlyInSleepAndCostsNone) {
   const auto begun = std::chrono::steady_clock::now();
-  BatonRuntime runtime;
+  VirtualRuntime runtime;
   EXPECT_EQ(runtime.Elapsed(), Duration(0));
   runtime.Sleep(hours(1000));
   EXPECT_EQ(runtime.Elapsed(), hours(1000));
@@ -25,8 +27,8 @@ TEST(BatonRuntimeTest, TimePassesOnlyInSleepAndCostsNone) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds(600));
 }
 
-TEST(BatonRuntimeTest, ATaskRunsWhenItsStarterWaits) {
-  BatonRuntime runtime;
+TEST(VirtualRuntimeTest, ATaskRunsWhenItsStarterWaits) {
+  VirtualRuntime runtime;
   std::vector<std::string> events;
   runtime.Start([&] { events.emplace_back("task"); });
   events.emplace_back("starter");
@@ -35,8 +37,8 @@ TEST(BatonRuntimeTest, ATaskRunsWhenItsStarterWaits) {
   EXPECT_THAT(events, ElementsAre("starter", "task", "starter again"));
 }
 
-TEST(BatonRuntimeTest, SleepersWakeInTheOrderOfTheirTimes) {
-  BatonRuntime runtime;
+TEST(VirtualRuntimeTest, SleepersWakeInTheOrderOfTheirTimes) {
+  VirtualRuntime runtime;
   std::vector<int> events;
   for (const int n : {3, 1, 2}) {
     runtime.Start([&runtime, &events, n] {
@@ -49,8 +51,8 @@ TEST(BatonRuntimeTest, SleepersWakeInTheOrderOfTheirTimes) {
   EXPECT_EQ(runtime.Elapsed(), seconds(10));
 }
 
-TEST(BatonRuntimeTest, AWaiterIsWokenOrWaitsForSoLongAtMost) {
-  BatonRuntime runtime;
+TEST(VirtualRuntimeTest, AWaiterIsWokenOrWaitsForSoLongAtMost) {
+  VirtualRuntime runtime;
   const std::unique_ptr<WaitQueue> queue = runtime.NewWaitQueue();
   Mutex mutex;
   std::vector<Duration> woken;
@@ -68,8 +70,60 @@ TEST(BatonRuntimeTest, AWaiterIsWokenOrWaitsForSoLongAtMost) {
   EXPECT_THAT(woken, ElementsAre(seconds(1), seconds(5)));
 }
 
-TEST(BatonRuntimeTest, TasksTakeTurns) {
-  BatonRuntime runtime;
+TEST(VirtualRuntimeTest, TimePassesOnlyWhenAllWait) {
+  VirtualRuntime runtime;
+  std::vector<std::string> events;
+  const auto note = [&](const std::string& who) {
+    events.push_back(who + "@" + std::to_string(runtime.Elapsed().count()));
+  };
+  runtime.Start([&] {
+    note("a");
+    runtime.Sleep(Duration(30));
+    note("a");
+  });
+  runtime.Start([&] {
+    note("b");
+    runtime.Sleep(Duration(10));
+    note("b");
+  });
+  runtime.LetOthersRun();
+  note("main");
+  runtime.Sleep(Duration(20));
+  note("main");
+  runtime.Sleep(Duration(20));
+  note("main");
+  EXPECT_THAT(events, ElementsAre("a@0", "b@0", "main@0", "b@10", "main@20", "a@30", "main@40"));
+}
+
+TEST(VirtualRuntimeTest, WaitsEndWhenWokenOrInTime) {
+  VirtualRuntime runtime;
+  Mutex mutex;
+  const std::unique_ptr<WaitQueue> queue = runtime.NewWaitQueue();
+  std::vector<int> woken;
+  for (const int i : {1, 2, 3}) {
+    runtime.Start([&, i] {
+      MutexLock lock(&mutex);
+      if (i == 2) {
+        queue->WaitFor(&mutex, Duration(5));
+      } else {
+        queue->Wait(&mutex);
+      }
+      woken.push_back(i);
+    });
+  }
+  runtime.LetOthersRun();
+  runtime.Sleep(Duration(7));
+  EXPECT_THAT(woken, ElementsAre(2));
+  queue->WakeOne();
+  runtime.LetOthersRun();
+  EXPECT_THAT(woken, ElementsAre(2, 1));
+  queue->WakeAll();
+  runtime.LetOthersRun();
+  EXPECT_THAT(woken, ElementsAre(2, 1, 3));
+}
+
+TEST(VirtualRuntimeTest, TasksTakeTurns) {
+  VirtualRuntime runtime;
   const std::unique_ptr<WaitQueue> queue = runtime.NewWaitQueue();
   Mutex mutex;
   int turn = 0;
@@ -89,24 +143,33 @@ TEST(BatonRuntimeTest, TasksTakeTurns) {
   EXPECT_THAT(events, ElementsAre(0, 1, 0, 1, 0, 1));
 }
 
-TEST(BatonRuntimeTest, ChanceIsTheSameInEveryRun) {
-  BatonRuntime one;
+TEST(VirtualRuntimeTest, ChanceIsTheSameInEveryRun) {
+  VirtualRuntime one;
   const uint64_t first = one.Random();
   EXPECT_NE(one.Random(), first);
-  BatonRuntime other;
+  VirtualRuntime other;
   EXPECT_EQ(other.Random(), first);
 }
 
-TEST(BatonRuntimeDeathTest, WhoIsStuckIsTold) {
+TEST(VirtualRuntimeDeathTest, WhoIsStuckIsTold) {
   EXPECT_DEATH(
       {
-        BatonRuntime runtime;
+        VirtualRuntime runtime;
         const std::unique_ptr<WaitQueue> queue = runtime.NewWaitQueue();
         Mutex mutex;
         MutexLock lock(&mutex);
         queue->Wait(&mutex);
       },
       "stuck");
+}
+
+TEST(VirtualRuntimeDeathTest, AThreadThatIsNoTaskIsTold) {
+  EXPECT_DEATH(
+      {
+        VirtualRuntime runtime;
+        std::thread([&runtime] { runtime.Sleep(seconds(1)); }).join();
+      },
+      "whose turn it is not");
 }
 
 }  // namespace

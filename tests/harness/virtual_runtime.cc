@@ -1,4 +1,4 @@
-#include "tests/histories/virtual_runtime.h"
+#include "tests/harness/virtual_runtime.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,12 +6,22 @@
 #include <thread>
 
 namespace percolator {
+namespace {
+
+[[noreturn]] void Fail(const char* why) {
+  std::fprintf(stderr, "VirtualRuntime: %s\n", why);
+  std::abort();
+}
+
+}  // namespace
 
 struct VirtualRuntime::Task {
+  std::thread thread;  // none for the one that made the runtime
+  std::thread::id id;
   CondVar turn;
-  std::thread thread;                     // none for the one that made the runtime
   Queue* queue = nullptr;                 // in which it waits
   std::optional<Timers::iterator> timer;  // at which it wakes
+  bool ended = false;
 };
 
 class VirtualRuntime::Queue final : public WaitQueue {
@@ -19,7 +29,7 @@ class VirtualRuntime::Queue final : public WaitQueue {
   explicit Queue(VirtualRuntime* runtime) : runtime_(runtime) {}
 
   void Wait(Mutex* mutex) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    mutex->Unlock();
+    mutex->Unlock();  // no other task takes it before this one blocks
     Block(std::nullopt);
     mutex->Lock();
   }
@@ -52,16 +62,20 @@ class VirtualRuntime::Queue final : public WaitQueue {
   std::deque<Task*> waiting_;  // guarded by the runtime's mutex
 };
 
-VirtualRuntime::VirtualRuntime() {
+VirtualRuntime::VirtualRuntime(uint64_t seed) : random_(seed) {
   MutexLock lock(&mutex_);
   current_ = tasks_.emplace_back(std::make_unique<Task>()).get();
+  current_->id = std::this_thread::get_id();
 }
 
 VirtualRuntime::~VirtualRuntime() {
-  Settle();
+  LetOthersRun();
   std::vector<std::unique_ptr<Task>> tasks;
   {
     MutexLock lock(&mutex_);
+    for (const std::unique_ptr<Task>& task : tasks_) {
+      if (task.get() != current_ && !task->ended) Fail("destroyed before a task has ended");
+    }
     tasks.swap(tasks_);
   }
   for (const std::unique_ptr<Task>& task : tasks) {
@@ -74,39 +88,70 @@ Duration VirtualRuntime::Elapsed() {
   return now_;
 }
 
+int VirtualRuntime::sleeps() const {
+  MutexLock lock(&mutex_);
+  return sleeps_;
+}
+
+Duration VirtualRuntime::slept() const {
+  MutexLock lock(&mutex_);
+  return slept_;
+}
+
 void VirtualRuntime::Sleep(Duration duration) {
   MutexLock lock(&mutex_);
+  ++sleeps_;
+  slept_ += duration;
   Block(nullptr, now_ + std::max(duration, Duration(0)));
+}
+
+// Marsaglia's xorshift: 0 stays 0.
+uint64_t VirtualRuntime::Random() {
+  MutexLock lock(&mutex_);
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  return random_;
 }
 
 void VirtualRuntime::Start(std::function<void()> body) {
   MutexLock lock(&mutex_);
   Task* const task = tasks_.emplace_back(std::make_unique<Task>()).get();
   ready_.push_back(task);
-  task->thread = std::thread([this, task, run = std::move(body)] {
-    {
-      MutexLock in_turn(&mutex_);
-      AwaitTurn(task);
-    }
-    run();
-    MutexLock in_turn(&mutex_);
-    PassOn();
-  });
+  task->thread = std::thread([this, task, run = std::move(body)] { Run(task, run); });
+}
+
+void VirtualRuntime::Run(Task* task, const std::function<void()>& body) {
+  {
+    MutexLock lock(&mutex_);
+    task->id = std::this_thread::get_id();
+    AwaitTurn(task);
+  }
+  body();
+  MutexLock lock(&mutex_);
+  task->ended = true;
+  PassOn();
 }
 
 std::unique_ptr<WaitQueue> VirtualRuntime::NewWaitQueue() { return std::make_unique<Queue>(this); }
 
-void VirtualRuntime::Settle() {
+void VirtualRuntime::LetOthersRun() {
   MutexLock lock(&mutex_);
+  CheckTurn();
+  Task* const self = current_;
   while (!ready_.empty()) {
-    Task* const self = current_;
-    ready_.push_back(self);
+    ready_.push_back(self);  // behind all that are ready now; what they wake comes behind this one, so look again
     PassOn();
     AwaitTurn(self);
   }
 }
 
+void VirtualRuntime::CheckTurn() const {
+  if (current_->id != std::this_thread::get_id()) Fail("used by a thread whose turn it is not");
+}
+
 void VirtualRuntime::Block(Queue* queue, std::optional<Duration> wake_at) {
+  CheckTurn();
   Task* const self = current_;
   self->queue = queue;
   if (queue != nullptr) queue->waiting_.push_back(self);
@@ -117,10 +162,7 @@ void VirtualRuntime::Block(Queue* queue, std::optional<Duration> wake_at) {
 
 void VirtualRuntime::PassOn() {
   if (ready_.empty()) {
-    if (timers_.empty()) {
-      std::fputs("every task waits for another one: the script can't go on\n", stderr);
-      std::abort();
-    }
+    if (timers_.empty()) Fail("stuck: every task waits for another one");
     now_ = std::max(now_, timers_.begin()->first.first);
     MakeReady(timers_.begin()->second);
   }

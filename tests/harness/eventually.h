@@ -1,0 +1,24 @@
+// Waiting for what other threads do. Where the code under test takes a Runtime, prefer virtual_runtime.h.
+
+#ifndef PERCOLATOR_TESTS_HARNESS_EVENTUALLY_H_
+#define PERCOLATOR_TESTS_HARNESS_EVENTUALLY_H_
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+namespace percolator {
+
+// Waits until the condition is true. Returns false if that takes longer than two minutes: slow machines are no reason to fail.
+inline bool Eventually(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TESTS_HARNESS_EVENTUALLY_H_
