@@ -1,10 +1,11 @@
-# percolator_module(NAME SOURCES ... [TESTS ...] [DEPS ...])
+# percolator_module(NAME SOURCES ... [TESTS ...] [DEPS ...] [TEST_DEPS ...])
 #
 # Defines the module percolator_NAME of the sources beside the calling file. DEPS are all it may use: the modules it
 # names and libraries from outside. The module's own unit tests are linked with that and nothing else, so a dependency
-# that is not declared here does not link. (tools/check_includes.py does the same for headers.)
+# that is not declared here does not link. (tools/check_includes.py does the same for headers.) TEST_DEPS are libraries for
+# tests, themselves linked with nothing but percolator_base.
 function(percolator_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;DEPS;TEST_DEPS" ${ARGN})
   set(target percolator_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
@@ -17,7 +18,7 @@ function(percolator_module name)
   set_property(GLOBAL APPEND PROPERTY PERCOLATOR_MODULES ${target})
   set_property(GLOBAL APPEND PROPERTY PERCOLATOR_LIBRARIES ${ARG_DEPS})
   if(PERCOLATOR_BUILD_TESTS AND ARG_TESTS)
-    percolator_test(${name}_test SOURCES ${ARG_TESTS} DEPS ${target})
+    percolator_test(${name}_test SOURCES ${ARG_TESTS} DEPS ${target} ${ARG_TEST_DEPS})
   endif()
 endfunction()
 

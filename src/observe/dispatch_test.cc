@@ -1,4 +1,5 @@
-// Dispatch with runs that are made up: what is run when, how often, and what becomes of the marks.
+// Dispatch with runs that are made up: what is run when, how often, and what becomes of the marks. All of it in virtual
+// time (tests/harness/virtual_runtime.h): one task runs at a time, so nothing here is guarded.
 
 #include "src/observe/dispatch.h"
 
@@ -9,11 +10,11 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "src/base/strings.h"
+#include "tests/harness/virtual_runtime.h"
 
 namespace percolator {
 namespace {
@@ -23,14 +24,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 using Kind = RunOutcome::Kind;
-
-bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 60'000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  return false;
-}
 
 class DispatchTest : public ::testing::Test {
  protected:
@@ -61,39 +54,29 @@ class DispatchTest : public ::testing::Test {
     DispatchSteps steps;
     steps.run = [this](const RunRequest& request) { return Run(request); };
     steps.remove_marks = [this](const CellName& cell, Timestamp until) {
-      MutexLock lock(&mutex_);
       removed_.push_back(StrCat(cell.row, "@", until.value()));
       return absl::OkStatus();
     };
     steps.quarantine = [this](const ObserverInfo& observer, const CellName& cell, Timestamp /*tried_at*/, int attempts,
                               const absl::Status& error) -> absl::StatusOr<Timestamp> {
-      MutexLock lock(&mutex_);
       if (quarantine_errors_-- > 0) return absl::UnavailableError("away");
       quarantined_.push_back(StrCat(observer.name, " ", cell.row, " ", attempts, " ", error.message()));
       return Timestamp(++clock_);
     };
     steps.claim = [this](const CellName& cell) {
-      MutexLock lock(&mutex_);
       if (refuse_claims_) return false;
       ++claims_[cell.row];
       return true;
     };
-    steps.release = [this](const CellName& cell) {
-      MutexLock lock(&mutex_);
-      --claims_[cell.row];
-    };
-    dispatch_ = std::make_unique<Dispatch>(Runtime::Real(), options, std::move(own), std::move(steps));
+    steps.release = [this](const CellName& cell) { --claims_[cell.row]; };
+    dispatch_ = std::make_unique<Dispatch>(&runtime_, options, std::move(own), std::move(steps));
     dispatch_->SetObservers(all);
     dispatch_->Start();
   }
 
   RunOutcome Run(const RunRequest& request) {
-    Script script;
-    {
-      MutexLock lock(&mutex_);
-      runs_.push_back(StrCat(request.observer->name, " ", request.cell.row));
-      if (const auto it = script_.find(request.observer->name); it != script_.end()) script = it->second;
-    }
+    runs_.push_back(StrCat(request.observer->name, " ", request.cell.row));
+    const Script script = script_[request.observer->name];  // a copy: Say may replace it during the run
     RunOutcome outcome = script == nullptr ? Answer(Kind::kCommitted) : script(request);
     if (outcome.kind == Kind::kCommitted || outcome.kind == Kind::kClean) {
       outcome.marks_removed = request.others_done_at.has_value();
@@ -101,7 +84,6 @@ class DispatchTest : public ::testing::Test {
     return outcome;
   }
   RunOutcome Answer(Kind kind) {
-    MutexLock lock(&mutex_);
     RunOutcome outcome;
     outcome.kind = kind;
     outcome.start_ts = Timestamp(++clock_);
@@ -110,40 +92,31 @@ class DispatchTest : public ::testing::Test {
     if (kind == Kind::kFailed) outcome.status = absl::InternalError("broken");
     return outcome;
   }
-  void Say(const std::string& observer, Script script) {
-    MutexLock lock(&mutex_);
-    script_[observer] = std::move(script);
-  }
+  void Say(const std::string& observer, Script script) { script_[observer] = std::move(script); }
 
-  size_t RunsOf(const std::string& run) {
-    MutexLock lock(&mutex_);
+  size_t RunsOf(const std::string& run) const {
     return static_cast<size_t>(std::count(runs_.begin(), runs_.end(), run));
   }
-  std::vector<std::string> Runs() {
-    MutexLock lock(&mutex_);
-    return runs_;
-  }
-  std::vector<std::string> Removed() {
-    MutexLock lock(&mutex_);
-    return removed_;
-  }
-  std::vector<std::string> InQuarantine() {
-    MutexLock lock(&mutex_);
-    return quarantined_;
-  }
   // Claims of all rows together.
-  int Claims() {
-    MutexLock lock(&mutex_);
+  int Claims() const {
     int sum = 0;
     for (const auto& [row, count] : claims_) sum += count;
     return sum;
   }
   ObserverMetrics MetricsOf(size_t i) { return dispatch_->metrics()[i]; }
+  // Lets time pass until the condition is true. Returns false if that takes longer than a minute.
+  bool Becomes(const std::function<bool()>& condition) {
+    const Duration end = runtime_.Elapsed() + std::chrono::minutes(1);
+    for (runtime_.LetOthersRun(); !condition(); runtime_.Sleep(milliseconds(1))) {
+      if (runtime_.Elapsed() >= end) return false;
+    }
+    return true;
+  }
   bool Ends(const CellName& cell) {
-    return Eventually([&] { return !dispatch_->Has(cell) && dispatch_->running() == 0; });
+    return Becomes([&] { return !dispatch_->Has(cell) && dispatch_->running() == 0; });
   }
 
-  Mutex mutex_;
+  VirtualRuntime runtime_;
   uint64_t clock_ = 100;
   std::vector<std::string> runs_;
   std::vector<std::string> removed_;
@@ -158,42 +131,30 @@ class DispatchTest : public ::testing::Test {
 // Lets a run wait until the test lets it go on.
 class Gate {
  public:
+  explicit Gate(Runtime* runtime) : opened_(runtime->NewEvent()) {}
+
   void Pass() {
-    MutexLock lock(&mutex_);
-    ++inside_;
-    most_ = std::max(most_, inside_);
-    while (!open_) changed_.Wait(&mutex_);
+    max_inside_ = std::max(max_inside_, ++inside_);
+    opened_->Wait();
     --inside_;
   }
-  void Open() {
-    MutexLock lock(&mutex_);
-    open_ = true;
-    changed_.NotifyAll();
-  }
-  int inside() {
-    MutexLock lock(&mutex_);
-    return inside_;
-  }
-  int most() {
-    MutexLock lock(&mutex_);
-    return most_;
-  }
+  void Open() { opened_->Set(); }
+  int inside() const { return inside_; }
+  int max_inside() const { return max_inside_; }
 
  private:
-  Mutex mutex_;
-  CondVar changed_;
-  bool open_ = false;
+  const std::unique_ptr<Event> opened_;
   int inside_ = 0;
-  int most_ = 0;
+  int max_inside_ = 0;
 };
 
 TEST_F(DispatchTest, AHintRunsTheObserverOnceAndTheClaimIsReleased) {
   Make({Spec("a", "c")}, {Info("a", "c")});
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
-  EXPECT_THAT(Runs(), ElementsAre("a r"));
-  EXPECT_THAT(Removed(), IsEmpty());  // the run did it
-  EXPECT_TRUE(Eventually([&] { return Claims() == 0; }));
+  EXPECT_THAT(runs_, ElementsAre("a r"));
+  EXPECT_THAT(removed_, IsEmpty());  // the run did it
+  EXPECT_TRUE(Becomes([&] { return Claims() == 0; }));
   EXPECT_EQ(MetricsOf(0).commits, 1);
   EXPECT_EQ(MetricsOf(0).latency.size(), 1U);
 }
@@ -211,13 +172,10 @@ TEST_F(DispatchTest, WhatNobodyHereObservesIsNotTakenUp) {
 
 // N4: the last of several removes the marks; if none could, dispatch does, up to the smallest S.
 TEST_F(DispatchTest, MarksGoWhenAllObserversAreDone) {
-  Gate gate;
+  Gate gate(&runtime_);
   std::vector<std::optional<Timestamp>> allowed;
   const Script both_at_once = [&](const RunRequest& request) {
-    {
-      MutexLock lock(&mutex_);
-      allowed.push_back(request.others_done_at);
-    }
+    allowed.push_back(request.others_done_at);
     gate.Pass();
     return Answer(Kind::kCommitted);
   };
@@ -225,11 +183,11 @@ TEST_F(DispatchTest, MarksGoWhenAllObserversAreDone) {
   Say("b", both_at_once);
   Make({Spec("a", "c"), Spec("b", "c")}, {Info("a", "c"), Info("b", "c")});
   dispatch_->Hint(Cell("r", "c"));
-  ASSERT_TRUE(Eventually([&] { return gate.inside() == 2; }));
+  ASSERT_TRUE(Becomes([&] { return gate.inside() == 2; }));
   gate.Open();
   ASSERT_TRUE(Ends(Cell("r", "c")));
   EXPECT_THAT(allowed, ElementsAre(std::nullopt, std::nullopt));
-  EXPECT_THAT(Removed(), ElementsAre("r@101"));
+  EXPECT_THAT(removed_, ElementsAre("r@101"));
 }
 
 TEST_F(DispatchTest, TheLastRunMayRemoveTheMarks) {
@@ -238,8 +196,8 @@ TEST_F(DispatchTest, TheLastRunMayRemoveTheMarks) {
   Make({Spec("a", "c"), Spec("b", "c")}, {Info("a", "c"), Info("b", "c")}, options);
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
-  EXPECT_THAT(Runs(), UnorderedElementsAre("a r", "b r"));
-  EXPECT_THAT(Removed(), IsEmpty());
+  EXPECT_THAT(runs_, UnorderedElementsAre("a r", "b r"));
+  EXPECT_THAT(removed_, IsEmpty());
 }
 
 TEST_F(DispatchTest, MarksStayForAForeignObserver) {
@@ -252,16 +210,16 @@ TEST_F(DispatchTest, MarksStayForAForeignObserver) {
   options.scan_period = std::chrono::hours(1);
   Make({Spec("a", "c")}, {Info("a", "c"), Info("foreign", "c")}, options);
   dispatch_->Hint(Cell("r", "c"));
-  ASSERT_TRUE(Eventually([&] { return RunsOf("foreign r") == 1 && dispatch_->running() == 0; }));
+  ASSERT_TRUE(Becomes([&] { return RunsOf("foreign r") == 1 && dispatch_->running() == 0; }));
   EXPECT_FALSE(dispatch_->Offer(Cell("r", "c"), false));
   dispatch_->Hint(Cell("r", "c"));
-  ASSERT_TRUE(Eventually([&] { return RunsOf("foreign r") == 2 && dispatch_->running() == 0; }));
+  ASSERT_TRUE(Becomes([&] { return RunsOf("foreign r") == 2 && dispatch_->running() == 0; }));
   Make({Spec("a", "c")}, {Info("a", "c"), Info("foreign", "c")});
   dispatch_->Hint(Cell("r", "c"));
-  ASSERT_TRUE(Eventually([&] { return RunsOf("foreign r") == 3 && dispatch_->running() == 0; }));
-  ASSERT_TRUE(Eventually([&] { return dispatch_->Offer(Cell("r", "c"), false); }));
-  ASSERT_TRUE(Eventually([&] { return RunsOf("foreign r") == 4; }));
-  EXPECT_THAT(Removed(), IsEmpty());
+  ASSERT_TRUE(Becomes([&] { return RunsOf("foreign r") == 3 && dispatch_->running() == 0; }));
+  ASSERT_TRUE(Becomes([&] { return dispatch_->Offer(Cell("r", "c"), false); }));
+  ASSERT_TRUE(Becomes([&] { return RunsOf("foreign r") == 4; }));
+  EXPECT_THAT(removed_, IsEmpty());
 }
 
 TEST_F(DispatchTest, MarksGoWithAForeignObserverThatIsDone) {
@@ -270,7 +228,6 @@ TEST_F(DispatchTest, MarksGoWithAForeignObserverThatIsDone) {
   options.threads = 1;
   std::optional<Timestamp> allowed;
   Say("a", [&](const RunRequest& request) {
-    MutexLock lock(&mutex_);
     allowed = request.others_done_at;
     return RunOutcome{.kind = Kind::kCommitted, .start_ts = Timestamp(50)};
   });
@@ -278,11 +235,11 @@ TEST_F(DispatchTest, MarksGoWithAForeignObserverThatIsDone) {
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
   // Whichever was first, the second was allowed to remove them.
-  EXPECT_THAT(Removed(), IsEmpty());
+  EXPECT_THAT(removed_, IsEmpty());
 }
 
 TEST_F(DispatchTest, AHintWhileItRunsMakesItRunAgainAndAScanDoesNot) {
-  Gate gate;
+  Gate gate(&runtime_);
   Say("a", [&](const RunRequest&) {
     gate.Pass();
     return Answer(Kind::kCommitted);
@@ -290,7 +247,7 @@ TEST_F(DispatchTest, AHintWhileItRunsMakesItRunAgainAndAScanDoesNot) {
   Make({Spec("a", "c")}, {Info("a", "c")});
   dispatch_->Hint(Cell("hinted", "c"));
   ASSERT_TRUE(dispatch_->Offer(Cell("scanned", "c"), false));
-  ASSERT_TRUE(Eventually([&] { return gate.inside() == 2; }));
+  ASSERT_TRUE(Becomes([&] { return gate.inside() == 2; }));
   dispatch_->Hint(Cell("hinted", "c"));
   dispatch_->Hint(Cell("hinted", "c"));
   EXPECT_FALSE(dispatch_->Offer(Cell("scanned", "c"), false));
@@ -302,7 +259,7 @@ TEST_F(DispatchTest, AHintWhileItRunsMakesItRunAgainAndAScanDoesNot) {
 }
 
 TEST_F(DispatchTest, AHintBeforeItRunsIsNoSecondRun) {
-  Gate gate;
+  Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.threads = 1;
   Say("a", [&](const RunRequest&) {
@@ -311,7 +268,7 @@ TEST_F(DispatchTest, AHintBeforeItRunsIsNoSecondRun) {
   });
   Make({Spec("a", "c")}, {Info("a", "c")}, options);
   dispatch_->Hint(Cell("r1", "c"));
-  ASSERT_TRUE(Eventually([&] { return gate.inside() == 1; }));
+  ASSERT_TRUE(Becomes([&] { return gate.inside() == 1; }));
   dispatch_->Hint(Cell("r2", "c"));
   dispatch_->Hint(Cell("r2", "c"));
   gate.Open();
@@ -327,12 +284,12 @@ TEST_F(DispatchTest, AFailingObserverDoesNotHoldUpAnotherOfTheSameCell) {
   Make({Spec("bad", "c"), Spec("good", "c")}, {Info("bad", "c"), Info("good", "c")}, options);
   for (size_t i = 1; i <= 3; ++i) {
     dispatch_->Hint(Cell("r", "c"));
-    ASSERT_TRUE(Eventually([&] { return RunsOf("good r") == i && dispatch_->running() == 0; }));
+    ASSERT_TRUE(Becomes([&] { return RunsOf("good r") == i && dispatch_->running() == 0; }));
   }
   EXPECT_EQ(RunsOf("bad r"), 1U);
   EXPECT_EQ(MetricsOf(0).pending, 1);
   EXPECT_EQ(MetricsOf(1).pending, 0);
-  EXPECT_THAT(Removed(), IsEmpty());
+  EXPECT_THAT(removed_, IsEmpty());
 }
 
 TEST_F(DispatchTest, AfterSoManyFailuresComesQuarantine) {
@@ -343,8 +300,8 @@ TEST_F(DispatchTest, AfterSoManyFailuresComesQuarantine) {
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
   EXPECT_EQ(RunsOf("bad r"), 3U);
-  EXPECT_THAT(InQuarantine(), ElementsAre("bad r 3 broken"));
-  EXPECT_EQ(Removed().size(), 1U);  // the observer counts as done
+  EXPECT_THAT(quarantined_, ElementsAre("bad r 3 broken"));
+  EXPECT_EQ(removed_.size(), 1U);  // the observer counts as done
   EXPECT_EQ(MetricsOf(0).failures, 3);
   EXPECT_EQ(MetricsOf(0).quarantined, 1);
 }
@@ -357,7 +314,7 @@ TEST_F(DispatchTest, AQuarantineThatFailsIsTriedAgain) {
   Make({bad}, {Info("bad", "c")});
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
-  EXPECT_EQ(InQuarantine().size(), 1U);
+  EXPECT_EQ(quarantined_.size(), 1U);
 }
 
 TEST_F(DispatchTest, ACycleGoesToQuarantineAtOnce) {
@@ -369,7 +326,7 @@ TEST_F(DispatchTest, ACycleGoesToQuarantineAtOnce) {
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
   EXPECT_EQ(RunsOf("a r"), 1U);
-  EXPECT_EQ(InQuarantine().size(), 1U);
+  EXPECT_EQ(quarantined_.size(), 1U);
   EXPECT_EQ(MetricsOf(0).cycles, 1);
   EXPECT_EQ(MetricsOf(0).failures, 0);
 }
@@ -386,7 +343,7 @@ TEST_F(DispatchTest, ConflictsAndTroubleAreNoFailures) {
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
   EXPECT_EQ(RunsOf("a r"), 40U);
-  EXPECT_THAT(InQuarantine(), IsEmpty());
+  EXPECT_THAT(quarantined_, IsEmpty());
   EXPECT_EQ(MetricsOf(0).failures, 0);
   EXPECT_EQ(MetricsOf(0).conflicts, 19);
   EXPECT_EQ(MetricsOf(0).transient_errors, 20);
@@ -400,13 +357,13 @@ TEST_F(DispatchTest, WithoutAMarkNobodyElseLooks) {
   Make({Spec("a", "c"), Spec("b", "c")}, {Info("a", "c"), Info("b", "c")}, options);
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
-  EXPECT_EQ(Runs().size(), 1U);
-  EXPECT_THAT(Removed(), IsEmpty());
+  EXPECT_EQ(runs_.size(), 1U);
+  EXPECT_THAT(removed_, IsEmpty());
 }
 
 // N11, on lanes: one that is slow, with a long queue, takes its turns, and no more.
 TEST_F(DispatchTest, LanesTakeTurns) {
-  Gate gate;
+  Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.threads = 1;
   Say("slow", [&](const RunRequest&) {
@@ -415,18 +372,17 @@ TEST_F(DispatchTest, LanesTakeTurns) {
   });
   Make({Spec("slow", "c"), Spec("quick", "d")}, {Info("slow", "c"), Info("quick", "d")}, options);
   for (int i = 0; i < 50; ++i) dispatch_->Hint(Cell(StrCat("r", i), "c"));
-  ASSERT_TRUE(Eventually([&] { return gate.inside() == 1; }));
+  ASSERT_TRUE(Becomes([&] { return gate.inside() == 1; }));
   dispatch_->Hint(Cell("x", "d"));
   dispatch_->Hint(Cell("y", "d"));
   gate.Open();
-  ASSERT_TRUE(Eventually([&] { return RunsOf("quick y") == 1; }));
-  const std::vector<std::string> runs = Runs();
-  const auto at = std::find(runs.begin(), runs.end(), "quick y") - runs.begin();
+  ASSERT_TRUE(Becomes([&] { return RunsOf("quick y") == 1; }));
+  const auto at = std::find(runs_.begin(), runs_.end(), "quick y") - runs_.begin();
   EXPECT_LE(at, 4);  // slow, quick x, slow, quick y
 }
 
 TEST_F(DispatchTest, ConcurrencyIsHeld) {
-  Gate gate;
+  Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.threads = 4;
   Say("a", [&](const RunRequest&) {
@@ -437,17 +393,17 @@ TEST_F(DispatchTest, ConcurrencyIsHeld) {
   a.max_concurrency = 2;
   Make({a, Spec("b", "d")}, {Info("a", "c"), Info("b", "d")}, options);
   for (int i = 0; i < 20; ++i) dispatch_->Hint(Cell(StrCat("r", i), "c"));
-  ASSERT_TRUE(Eventually([&] { return gate.inside() == 2; }));
+  ASSERT_TRUE(Becomes([&] { return gate.inside() == 2; }));
   dispatch_->Hint(Cell("r", "d"));
-  ASSERT_TRUE(Eventually([&] { return RunsOf("b r") == 1; }));
+  ASSERT_TRUE(Becomes([&] { return RunsOf("b r") == 1; }));
   gate.Open();
-  ASSERT_TRUE(Eventually([&] { return MetricsOf(0).commits == 20; }));
-  EXPECT_EQ(gate.most(), 2);
+  ASSERT_TRUE(Becomes([&] { return MetricsOf(0).commits == 20; }));
+  EXPECT_EQ(gate.max_inside(), 2);
 }
 
 // A full lane takes no room from another, and what was left out is left to a scanner.
 TEST_F(DispatchTest, QueuesAreBounded) {
-  Gate gate;
+  Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.max_queued_cells = 20;
   Say("slow", [&](const RunRequest&) {
@@ -463,15 +419,15 @@ TEST_F(DispatchTest, QueuesAreBounded) {
   EXPECT_EQ(MetricsOf(0).pending, 10);
   EXPECT_TRUE(dispatch_->HasRoom());
   for (int i = 0; i < 10; ++i) {
-    EXPECT_TRUE(Eventually([&] { return dispatch_->Offer(Cell(StrCat("q", i), "d"), false); }));
+    EXPECT_TRUE(Becomes([&] { return dispatch_->Offer(Cell(StrCat("q", i), "d"), false); }));
   }
   gate.Open();
-  EXPECT_TRUE(Eventually([&] { return MetricsOf(0).commits == 10 && MetricsOf(1).commits == 10; }));
+  EXPECT_TRUE(Becomes([&] { return MetricsOf(0).commits == 10 && MetricsOf(1).commits == 10; }));
 }
 
 // There is never room for both observers of the cell at once: what one has done is not forgotten until the other can.
 TEST_F(DispatchTest, ACellEndsThoughItsObserversNeverFindRoomTogether) {
-  Gate gate;
+  Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.max_queued_cells = 2;  // one for each
   options.threads = 3;
@@ -481,15 +437,15 @@ TEST_F(DispatchTest, ACellEndsThoughItsObserversNeverFindRoomTogether) {
   });
   Make({Spec("a", "c"), Spec("b", "c")}, {Info("a", "c"), Info("b", "c")}, options);
   ASSERT_TRUE(dispatch_->Offer(Cell("other", "c"), false));
-  ASSERT_TRUE(Eventually([&] { return RunsOf("a other") == 1 && MetricsOf(0).pending == 0; }));
-  ASSERT_TRUE(Eventually([&] { return dispatch_->Offer(Cell("r", "c"), false); }));
-  ASSERT_TRUE(Eventually([&] { return RunsOf("a r") == 1 && MetricsOf(0).pending == 0; }));
-  EXPECT_THAT(Removed(), IsEmpty());
+  ASSERT_TRUE(Becomes([&] { return RunsOf("a other") == 1 && MetricsOf(0).pending == 0; }));
+  ASSERT_TRUE(Becomes([&] { return dispatch_->Offer(Cell("r", "c"), false); }));
+  ASSERT_TRUE(Becomes([&] { return RunsOf("a r") == 1 && MetricsOf(0).pending == 0; }));
+  EXPECT_THAT(removed_, IsEmpty());
   // "a" is done with it, and for "b" there is no room: it is not taken up for nothing.
-  std::this_thread::sleep_for(options.scan_period);
+  runtime_.Sleep(options.scan_period);
   EXPECT_FALSE(dispatch_->Offer(Cell("r", "c"), false));
   gate.Open();
-  ASSERT_TRUE(Eventually([&] { return dispatch_->Offer(Cell("r", "c"), false); }));
+  ASSERT_TRUE(Becomes([&] { return dispatch_->Offer(Cell("r", "c"), false); }));
   ASSERT_TRUE(Ends(Cell("r", "c")));
   EXPECT_EQ(RunsOf("a r"), 1U);
   EXPECT_EQ(RunsOf("b r"), 1U);
@@ -500,13 +456,10 @@ TEST_F(DispatchTest, ARowThatAnotherWorkerHasIsLeftToIt) {
   Make({Spec("a", "c")}, {Info("a", "c")});
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
-  EXPECT_THAT(Runs(), IsEmpty());
-  {
-    MutexLock lock(&mutex_);
-    refuse_claims_ = false;
-  }
+  EXPECT_THAT(runs_, IsEmpty());
+  refuse_claims_ = false;
   dispatch_->Hint(Cell("r", "c"));
-  ASSERT_TRUE(Eventually([&] { return RunsOf("a r") == 1; }));
+  ASSERT_TRUE(Becomes([&] { return RunsOf("a r") == 1; }));
 }
 
 TEST_F(DispatchTest, WithoutClaimsNobodyIsAsked) {
@@ -515,11 +468,11 @@ TEST_F(DispatchTest, WithoutClaimsNobodyIsAsked) {
   options.claims = false;
   Make({Spec("a", "c")}, {Info("a", "c")}, options);
   dispatch_->Hint(Cell("r", "c"));
-  ASSERT_TRUE(Eventually([&] { return RunsOf("a r") == 1; }));
+  ASSERT_TRUE(Becomes([&] { return RunsOf("a r") == 1; }));
 }
 
 TEST_F(DispatchTest, PauseGivesUpWhatDoesNotRun) {
-  Gate gate;
+  Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.threads = 1;
   Say("a", [&](const RunRequest&) {
@@ -528,11 +481,8 @@ TEST_F(DispatchTest, PauseGivesUpWhatDoesNotRun) {
   });
   Make({Spec("a", "c")}, {Info("a", "c")}, options);
   dispatch_->Hint(Cell("r1", "c"));
-  ASSERT_TRUE(Eventually([&] { return gate.inside() == 1; }));
-  {
-    MutexLock lock(&mutex_);
-    ++claims_["r2"];
-  }
+  ASSERT_TRUE(Becomes([&] { return gate.inside() == 1; }));
+  ++claims_["r2"];
   ASSERT_TRUE(dispatch_->Offer(Cell("r2", "c"), true));
   dispatch_->Hint(Cell("r1", "c"));
   dispatch_->Pause();
@@ -541,15 +491,15 @@ TEST_F(DispatchTest, PauseGivesUpWhatDoesNotRun) {
   EXPECT_FALSE(dispatch_->Offer(Cell("r4", "c"), false));
   gate.Open();
   ASSERT_TRUE(Ends(Cell("r1", "c")));
-  EXPECT_THAT(Runs(), ElementsAre("a r1"));
+  EXPECT_THAT(runs_, ElementsAre("a r1"));
   EXPECT_EQ(MetricsOf(0).pending, 0);
   dispatch_->Resume();
   dispatch_->Hint(Cell("r2", "c"));
-  ASSERT_TRUE(Eventually([&] { return RunsOf("a r2") == 1; }));
+  ASSERT_TRUE(Becomes([&] { return RunsOf("a r2") == 1; }));
 }
 
 TEST_F(DispatchTest, StopFinishesWhatRunsAndDropsTheRest) {
-  Gate gate;
+  Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.threads = 1;
   Say("a", [&](const RunRequest&) {
@@ -558,14 +508,13 @@ TEST_F(DispatchTest, StopFinishesWhatRunsAndDropsTheRest) {
   });
   Make({Spec("a", "c")}, {Info("a", "c")}, options);
   for (int i = 0; i < 5; ++i) dispatch_->Hint(Cell(StrCat("r", i), "c"));
-  ASSERT_TRUE(Eventually([&] { return gate.inside() == 1; }));
-  std::thread opener([&] {
-    EXPECT_TRUE(Eventually([&] { return MetricsOf(0).pending == 1; }));  // the rest is dropped
+  ASSERT_TRUE(Becomes([&] { return gate.inside() == 1; }));
+  runtime_.Start([&] {
+    EXPECT_EQ(MetricsOf(0).pending, 1);  // the rest is dropped
     gate.Open();
   });
   dispatch_->Stop();
-  opener.join();
-  EXPECT_EQ(Runs().size(), 1U);
+  EXPECT_EQ(runs_.size(), 1U);
   EXPECT_EQ(MetricsOf(0).commits, 1);
   EXPECT_EQ(Claims(), 0);
   EXPECT_FALSE(dispatch_->Offer(Cell("r", "c"), false));
@@ -577,14 +526,14 @@ TEST_F(DispatchTest, StopDoesNotWaitForRetries) {
   Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
   Make({Spec("bad", "c")}, {Info("bad", "c")}, options);
   dispatch_->Hint(Cell("r", "c"));
-  ASSERT_TRUE(Eventually([&] { return RunsOf("bad r") == 1 && dispatch_->running() == 0; }));
+  ASSERT_TRUE(Becomes([&] { return RunsOf("bad r") == 1 && dispatch_->running() == 0; }));
   dispatch_->Stop();
   EXPECT_EQ(Claims(), 0);
 }
 
 // N1: an observer that was added while another ran has not seen the change.
 TEST_F(DispatchTest, ObserversThatChangeKeepTheMarks) {
-  Gate gate;
+  Gate gate(&runtime_);
   Say("a", [&](const RunRequest&) {
     gate.Pass();
     RunOutcome outcome = Answer(Kind::kCommitted);
@@ -592,24 +541,23 @@ TEST_F(DispatchTest, ObserversThatChangeKeepTheMarks) {
   });
   Make({Spec("a", "c"), Spec("b", "c")}, {Info("a", "c"), Info("b", "c")});
   dispatch_->Hint(Cell("r", "c"));
-  ASSERT_TRUE(Eventually([&] { return gate.inside() == 1 && RunsOf("b r") == 1; }));
+  ASSERT_TRUE(Becomes([&] { return gate.inside() == 1 && RunsOf("b r") == 1; }));
   dispatch_->SetObservers({Info("a", "c"), Info("b", "c"), Info("new", "c")});
   gate.Open();
   ASSERT_TRUE(Ends(Cell("r", "c")));
-  EXPECT_THAT(Removed(), IsEmpty());
+  EXPECT_THAT(removed_, IsEmpty());
   // Where they are in doubt, no run may remove marks.
   dispatch_->DoubtObservers();
   std::optional<Timestamp> allowed = Timestamp(1);
   Say("new", [&](const RunRequest&) { return Answer(Kind::kClean); });
   Say("a", [&](const RunRequest& request) {
-    MutexLock lock(&mutex_);
     allowed = request.others_done_at;
     return RunOutcome{.kind = Kind::kCommitted, .start_ts = Timestamp(900)};
   });
   dispatch_->Hint(Cell("r2", "c"));
   ASSERT_TRUE(Ends(Cell("r2", "c")));
   EXPECT_EQ(allowed, std::nullopt);
-  EXPECT_THAT(Removed(), IsEmpty());
+  EXPECT_THAT(removed_, IsEmpty());
 }
 
 TEST_F(DispatchTest, AnObserverThatTheClusterLostIsNotRun) {
