@@ -2,67 +2,60 @@
 
 #include <algorithm>
 
-#include "src/base/strings.h"
 #include "src/txn/environment.h"
 
 namespace percolator {
 namespace {
 
-// Cells that rest, at least.
-constexpr size_t kResting = 1000;
+using State = Job::State;
+using Claim = QueuedCell::Claim;
+
+// Cells that may rest, at least.
+constexpr size_t kMinRestingCells = 1000;
 
 // After a conflict, or when something was in the way: this part of the wait after a failure, at first.
 constexpr int kShortRetry = 8;
 
-bool IsSame(const ObserverSpec& spec, const ObserverInfo& info) {
-  return spec.name == info.name && spec.table == info.table && spec.column == info.column && spec.kind == info.kind;
+// Returns whether the cell is worth taking up: one of our observers has room for it, or all of ours are done and a foreign one
+// is to be looked at, because it may end the cell.
+bool IsWorthIt(const QueuedCell& cell) {
+  bool any_own = false;
+  bool own_open = false;
+  bool foreign_open = false;
+  for (const Job& job : cell.jobs) {
+    const bool own = job.observer->own != nullptr;
+    const bool open = !job.done_at.has_value();
+    const bool has_room = job.observer->lane->HasRoom();
+    if (own && open && has_room) return true;
+    any_own = any_own || own;
+    own_open = own_open || (own && open);
+    foreign_open = foreign_open || (!own && open && has_room);
+  }
+  return any_own && !own_open && foreign_open;
 }
 
 }  // namespace
 
-Dispatch::Dispatch(Runtime* runtime, const WorkerOptions& options, std::vector<ObserverSpec> own, DispatchSteps steps)
-    : runtime_(runtime), options_(options), steps_(std::move(steps)), changed_(runtime->NewWaitQueue()) {
-  const size_t room = std::max<size_t>(options.max_queued_cells / std::max<size_t>(own.size(), 1), 1);
-  for (ObserverSpec& spec : own) {
-    auto lane = std::make_unique<Lane>();
-    lane->limit = spec.max_concurrency > 0 ? spec.max_concurrency : options.threads;
-    lane->most_pending = room;
-    lane->spec = std::move(spec);
-    lane->counted_run = [counted = lane.get()](ReadWrite& t, const Notification& notification) {
-      counted->runs.fetch_add(1, std::memory_order_relaxed);
-      return counted->spec.run(t, notification);
-    };
-    lanes_.push_back(std::move(lane));
-  }
-  auto foreign = std::make_unique<Lane>();
-  foreign->limit = options.threads;
-  foreign->most_pending = std::max<size_t>(options.max_queued_cells, 1);
-  lanes_.push_back(std::move(foreign));
-}
+Dispatch::Dispatch(Runtime* runtime, const WorkerOptions& options, std::vector<ObserverSpec> own,
+                   DispatchCallbacks callbacks)
+    : runtime_(runtime),
+      options_(options),
+      callbacks_(std::move(callbacks)),
+      changed_(runtime->NewWaitQueue()),
+      observers_(std::move(own), options),
+      resting_(std::max(options.max_queued_cells, kMinRestingCells), std::min(options.scan_period, kForever)) {}
 
 Dispatch::~Dispatch() { Stop(); }
 
 // --- Who observes
 
 void Dispatch::SetObservers(std::vector<ObserverInfo> all) {
-  std::sort(all.begin(), all.end(), [](const ObserverInfo& a, const ObserverInfo& b) { return a.name < b.name; });
   MutexLock lock(&mutex_);
   doubted_ = false;
-  if (all == known_) return;
-  known_ = all;
-  std::map<Column, std::vector<Member>> by_column;
-  for (const ObserverInfo& info : all) {
-    const auto own =
-        std::find_if(lanes_.begin(), lanes_.end() - 1, [&](const auto& l) { return IsSame(l->spec, info); });
-    by_column[{info.table, info.column}].push_back({info, own->get(), own != lanes_.end() - 1});
-  }
-  observers_.clear();
-  for (auto& [column, members] : by_column) {
-    observers_.emplace(column, std::make_shared<const std::vector<Member>>(std::move(members)));
-  }
+  if (!observers_.Set(std::move(all))) return;
   // What is under way goes on with the observers it knows. It must not remove marks that a new one has not seen (N1).
-  for (const auto& [cell, entry] : entries_) entry->stale = true;
-  resting_.clear();
+  for (const auto& [name, cell] : cells_) cell->stale = true;
+  resting_.Clear();
 }
 
 void Dispatch::DoubtObservers() {
@@ -75,24 +68,17 @@ bool Dispatch::doubts_observers() const {
   return doubted_;
 }
 
-Dispatch::Members Dispatch::FindMembers(std::string_view table, std::string_view column) const {
-  const auto it = observers_.find({std::string(table), std::string(column)});
-  return it == observers_.end() ? nullptr : it->second;
-}
-
 Dispatch::Interest Dispatch::InterestIn(std::string_view table, std::string_view column) const {
   MutexLock lock(&mutex_);
-  const Members members = FindMembers(table, column);
-  if (members == nullptr) return Interest::kNobody;
-  const bool ours = std::any_of(members->begin(), members->end(), [](const Member& m) { return m.own; });
+  const ColumnObservers observers = observers_.Find(table, column);
+  if (observers == nullptr) return Interest::kNobody;
+  const bool ours = std::any_of(observers->begin(), observers->end(), [](const auto& o) { return o.own != nullptr; });
   return ours ? Interest::kOurs : Interest::kOthers;
 }
 
 std::set<std::string> Dispatch::ObservedTables() const {
   MutexLock lock(&mutex_);
-  std::set<std::string> tables;
-  for (const auto& [column, members] : observers_) tables.insert(column.first);
-  return tables;
+  return observers_.Tables();
 }
 
 // --- What comes in
@@ -100,119 +86,75 @@ std::set<std::string> Dispatch::ObservedTables() const {
 void Dispatch::Hint(const CellName& cell) {
   MutexLock lock(&mutex_);
   if (paused_ || stopping_) return;
-  resting_.erase(cell);
-  const auto it = entries_.find(cell);
-  if (it == entries_.end()) {
-    NewEntry(cell);
+  resting_.Forget(cell);
+  const auto it = cells_.find(cell);
+  if (it == cells_.end()) {
+    TakeUp(cell);
     return;
   }
-  const std::shared_ptr<Entry>& entry = it->second;
-  if (entry->claim == ClaimState::kRefused) entry->claim = ClaimState::kNone;
-  for (size_t i = 0; i < entry->units.size(); ++i) {
-    Unit& unit = entry->units[i];
+  const std::shared_ptr<QueuedCell>& queued = it->second;
+  if (queued->claim == Claim::kRefused) queued->claim = Claim::kNone;
+  for (size_t i = 0; i < queued->jobs.size(); ++i) {
+    Job& job = queued->jobs[i];
     // What runs may have started before the change; what is ready or waits has not.
-    if (unit.state == State::kRunning) unit.again = true;
-    if (unit.state == State::kDone) MakeReady({entry, i});
+    if (job.state == State::kRunning) job.again = true;
+    if (job.state == State::kDone) MakeReady({queued, i});
   }
 }
 
 bool Dispatch::Offer(const CellName& cell, bool claimed) {
   MutexLock lock(&mutex_);
-  if (paused_ || stopping_ || entries_.contains(cell) || IsResting(cell)) return false;
-  const std::shared_ptr<Entry> entry = NewEntry(cell);
-  if (entry == nullptr) return false;
-  if (claimed) entry->claim = ClaimState::kHeld;
+  if (paused_ || stopping_ || cells_.contains(cell) || resting_.IsResting(cell, runtime_->Elapsed())) return false;
+  const std::shared_ptr<QueuedCell> queued = TakeUp(cell);
+  if (queued == nullptr) return false;
+  if (claimed) queued->claim = Claim::kHeld;
   return true;
 }
 
-// Null: nobody here observes the cell, or there is no room.
-std::shared_ptr<Dispatch::Entry> Dispatch::NewEntry(const CellName& cell) {
-  const Members members = FindMembers(cell.table, cell.column);
-  if (members == nullptr || IsFull()) return nullptr;
-  auto entry = std::make_shared<Entry>();
-  entry->cell = cell;
-  entry->members = members;
-  entry->units.resize(members->size());
-  const auto rested = resting_.find(cell);
-  for (size_t i = 0; i < members->size(); ++i) {
-    Unit& unit = entry->units[i];
-    unit.member = &(*members)[i];
-    if (rested != resting_.end() && rested->second.members == members) unit.done_at = rested->second.done_at[i];
-  }
-  if (!IsWorthIt(*entry)) return nullptr;
-  for (size_t i = 0; i < members->size(); ++i) {
-    Unit& unit = entry->units[i];
-    if (unit.done_at.has_value()) continue;
-    if (HasRoom(*unit.member->lane)) {
-      MakeReady({entry, i});
+// Returns null if no observer of ours has to do with the cell, or there is no room.
+std::shared_ptr<QueuedCell> Dispatch::TakeUp(const CellName& cell) {
+  const ColumnObservers observers = observers_.Find(cell.table, cell.column);
+  if (observers == nullptr || IsFull()) return nullptr;
+  auto queued = std::make_shared<QueuedCell>();
+  queued->name = cell;
+  queued->observers = observers;
+  for (const ClusterObserver& observer : *observers) queued->jobs.push_back({.observer = &observer});
+  resting_.Recall(queued.get());
+  if (!IsWorthIt(*queued)) return nullptr;
+  for (size_t i = 0; i < queued->jobs.size(); ++i) {
+    Job& job = queued->jobs[i];
+    if (job.done_at.has_value()) continue;
+    if (job.observer->lane->HasRoom()) {
+      MakeReady({queued, i});
     } else {
-      unit.left_out = true;
+      job.left_out = true;
     }
   }
-  if (rested != resting_.end()) resting_.erase(rested);
-  entries_.emplace(cell, entry);
-  return entry;
-}
-
-// One of ours can be taken up; or all of ours are done, and it is for others to end it.
-bool Dispatch::IsWorthIt(const Entry& entry) {
-  bool any_own = false;
-  bool own_open = false;
-  bool other_open = false;
-  for (const Unit& unit : entry.units) {
-    const bool open = !unit.done_at.has_value();
-    any_own = any_own || unit.member->own;
-    if (unit.member->own && open && HasRoom(*unit.member->lane)) return true;
-    own_open = own_open || (unit.member->own && open);
-    other_open = other_open || (!unit.member->own && open && HasRoom(*unit.member->lane));
-  }
-  return any_own && !own_open && other_open;
-}
-
-void Dispatch::MakeReady(const Ref& ref) {
-  Unit& unit = ref.entry->units[ref.unit];
-  Lane* const lane = unit.member->lane;
-  if (unit.state == State::kDone) {
-    ++lane->pending;
-    unit.since = runtime_->Elapsed();
-  }
-  unit.state = State::kReady;
-  unit.left_out = false;
-  lane->ready.push_back(ref);
-  changed_->WakeOne();
-}
-
-void Dispatch::MakeDone(Unit* unit, bool left_out) {
-  if (unit->state != State::kDone) --unit->member->lane->pending;
-  unit->state = State::kDone;
-  unit->again = false;
-  unit->left_out = left_out;
-}
-
-bool Dispatch::IsResting(const CellName& cell) const {
-  const auto it = resting_.find(cell);
-  return it != resting_.end() && runtime_->Elapsed() < it->second.until;
+  resting_.Forget(cell);
+  cells_.emplace(cell, queued);
+  return queued;
 }
 
 // N11: there is a place for each observer of ours at least, whatever the others do with theirs.
-bool Dispatch::IsFull() const { return entries_.size() >= std::max(options_.max_queued_cells, lanes_.size() - 1); }
+bool Dispatch::IsFull() const { return cells_.size() >= std::max(options_.max_queued_cells, observers_.own().size()); }
 
 bool Dispatch::Has(const CellName& cell) const {
   MutexLock lock(&mutex_);
-  return entries_.contains(cell) || IsResting(cell);
+  return cells_.contains(cell) || resting_.IsResting(cell, runtime_->Elapsed());
 }
 
 bool Dispatch::HasRoom() const {
   MutexLock lock(&mutex_);
   if (paused_ || stopping_) return false;
-  if (lanes_.size() == 1) return true;  // what is found will not be for us, but may be for nobody
+  const auto& own = observers_.own();
+  if (own.empty()) return true;  // what is found will not be for us, but may be for nobody
   if (IsFull()) return false;
-  return std::any_of(lanes_.begin(), lanes_.end() - 1, [](const auto& lane) { return HasRoom(*lane); });
+  return std::any_of(own.begin(), own.end(), [](const auto& observer) { return observer->lane().HasRoom(); });
 }
 
 void Dispatch::EndRest() {
   MutexLock lock(&mutex_);
-  for (auto& [cell, rested] : resting_) rested.until = Duration(0);
+  resting_.EndAll();
 }
 
 size_t Dispatch::running() const {
@@ -220,14 +162,14 @@ size_t Dispatch::running() const {
   return running_;
 }
 
-// --- Threads
+// --- Start and stop
 
 void Dispatch::Start() {
   {
     MutexLock lock(&mutex_);
     threads_ = options_.threads;
   }
-  for (int i = 0; i < options_.threads; ++i) runtime_->Start([this] { Loop(); });
+  for (int i = 0; i < options_.threads; ++i) runtime_->Start([this] { RunJobs(); });
 }
 
 void Dispatch::Stop() {
@@ -235,11 +177,11 @@ void Dispatch::Stop() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    claimed = DropWaiting();
+    claimed = DropPending();
     changed_->WakeAll();
     while (threads_ > 0) changed_->Wait(&mutex_);
   }
-  for (const CellName& cell : claimed) steps_.release(cell);
+  ReleaseClaims(claimed);
 }
 
 void Dispatch::Pause() {
@@ -247,9 +189,9 @@ void Dispatch::Pause() {
   {
     MutexLock lock(&mutex_);
     paused_ = true;
-    claimed = DropWaiting();
+    claimed = DropPending();
   }
-  for (const CellName& cell : claimed) steps_.release(cell);
+  ReleaseClaims(claimed);
 }
 
 void Dispatch::Resume() {
@@ -263,264 +205,210 @@ bool Dispatch::paused() const {
   return paused_;
 }
 
-std::vector<CellName> Dispatch::DropWaiting() {
+std::vector<CellName> Dispatch::DropPending() {
   std::vector<CellName> claimed;
-  for (auto it = entries_.begin(); it != entries_.end();) {
-    Entry& entry = *it->second;
-    bool busy = entry.ending;
-    for (Unit& unit : entry.units) {
-      unit.again = false;
-      if (unit.state == State::kRunning) busy = true;
-      if (unit.state == State::kReady || unit.state == State::kWaiting) MakeDone(&unit, /*left_out=*/true);
+  for (auto it = cells_.begin(); it != cells_.end();) {
+    QueuedCell& cell = *it->second;
+    bool busy = cell.ending;
+    for (Job& job : cell.jobs) {
+      job.again = false;
+      if (job.state == State::kRunning) busy = true;
+      if (job.state == State::kReady || job.state == State::kWaiting) MakeDone(&job, /*left_out=*/true);
     }
     if (busy) {
-      ++it;  // who works on it ends it
+      ++it;  // the thread that works on it ends it
       continue;
     }
-    if (entry.claim == ClaimState::kHeld) claimed.push_back(entry.cell);
-    it = entries_.erase(it);
+    if (cell.claim == Claim::kHeld) claimed.push_back(cell.name);
+    it = cells_.erase(it);
   }
-  for (const auto& lane : lanes_) lane->ready.clear();
-  waiting_.clear();
+  for (Lane* lane : observers_.lanes()) lane->Clear();
+  retries_.Clear();
   return claimed;
 }
 
-void Dispatch::Loop() {
-  mutex_.Lock();
-  while (!stopping_) {
-    WakeDue();
-    Task task;
-    if (!Take(&task)) {
-      WaitForWork();
-      continue;
+void Dispatch::ReleaseClaims(const std::vector<CellName>& cells) const {
+  for (const CellName& cell : cells) callbacks_.release(cell);
+}
+
+// --- Threads
+
+void Dispatch::RunJobs() {
+  while (const std::optional<Attempt> attempt = WaitForAttempt()) {
+    const AttemptResult result = Execute(*attempt, callbacks_, options_);
+    const CellName& cell = attempt->request.cell;
+    FollowUp next = Finish(*attempt, result);
+    while (next.remove_until.has_value()) {
+      // Marks that stay are found by a scanner.
+      callbacks_.remove_marks(cell, *next.remove_until).IgnoreError();
+      next = MarksRemoved(attempt->job);
     }
-    mutex_.Unlock();
-    const Result result = Execute(task);
-    mutex_.Lock();
-    Finish(task, result);
+    if (next.release_claim) callbacks_.release(cell);
   }
+  MutexLock lock(&mutex_);
   if (--threads_ == 0) changed_->WakeAll();
-  mutex_.Unlock();
 }
 
-void Dispatch::WakeDue() {
-  const Duration now = runtime_->Elapsed();
-  while (!waiting_.empty() && waiting_.begin()->first <= now) {
-    const auto [due, ref] = *waiting_.begin();
-    waiting_.erase(waiting_.begin());
-    const Unit& unit = ref.entry->units[ref.unit];
-    if (unit.state == State::kWaiting && unit.retry_at == due) MakeReady(ref);
-  }
-}
-
-void Dispatch::WaitForWork() {
-  if (waiting_.empty()) {
-    changed_->Wait(&mutex_);
-  } else {
-    changed_->WaitFor(&mutex_, std::max(waiting_.begin()->first - runtime_->Elapsed(), Duration(1)));
-  }
-}
-
-bool Dispatch::Take(Task* task) {
-  for (size_t i = 0; i < lanes_.size(); ++i) {
-    const size_t at = (next_lane_ + i) % lanes_.size();
-    Lane& lane = *lanes_[at];
-    while (lane.running < lane.limit && !lane.ready.empty()) {
-      Ref ref = std::move(lane.ready.front());
-      lane.ready.pop_front();
-      if (ref.entry->units[ref.unit].state != State::kReady) continue;
-      next_lane_ = at + 1;
-      *task = Begin(std::move(ref));
-      return true;
+// Returns nothing when it is time to stop.
+std::optional<Attempt> Dispatch::WaitForAttempt() {
+  MutexLock lock(&mutex_);
+  while (!stopping_) {
+    const Duration now = runtime_->Elapsed();
+    while (const std::optional<JobRef> due = retries_.TakeDue(now)) MakeReady(*due);
+    if (std::optional<JobRef> ready = NextReady()) return Begin(*std::move(ready));
+    if (const std::optional<Duration> due = retries_.NextDue()) {
+      changed_->WaitFor(&mutex_, std::max(*due - runtime_->Elapsed(), Duration(1)));
+    } else {
+      changed_->Wait(&mutex_);
     }
   }
-  return false;
+  return std::nullopt;
 }
 
-Dispatch::Task Dispatch::Begin(Ref ref) {
-  Entry& entry = *ref.entry;
-  Unit& unit = entry.units[ref.unit];
-  unit.state = State::kRunning;
-  unit.again = false;
-  ++unit.member->lane->running;
+// N11: from the lanes in turn.
+std::optional<JobRef> Dispatch::NextReady() {
+  const std::vector<Lane*>& lanes = observers_.lanes();
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    const size_t at = (next_lane_ + i) % lanes.size();
+    if (std::optional<JobRef> ref = lanes[at]->StartNext()) {
+      next_lane_ = at + 1;
+      return ref;
+    }
+  }
+  return std::nullopt;
+}
+
+Attempt Dispatch::Begin(JobRef ref) {
+  QueuedCell& cell = *ref.cell;
+  Job& job = ref.job();
+  job.state = State::kRunning;
+  job.again = false;
   ++running_;
-  Task task;
-  task.member = unit.member;
-  task.request = {.observer = &unit.member->info,
-                  .run = unit.member->own ? &unit.member->lane->counted_run : nullptr,
-                  .cell = entry.cell,
-                  .others_done_at = OthersDoneAt(entry, ref.unit),
-                  .max_chain = options_.max_chain};
-  task.failures = unit.failures;
-  task.claim_refused = entry.claim == ClaimState::kRefused;
-  if (options_.claims && entry.claim == ClaimState::kNone) {
-    task.ask_claim = true;
-    entry.claim = ClaimState::kAsking;
+  Attempt attempt;
+  attempt.observer = job.observer;
+  attempt.request = {.observer = &job.observer->info,
+                     .run = job.observer->own == nullptr ? nullptr : &job.observer->own->run(),
+                     .cell = cell.name,
+                     .others_done_at = doubted_ ? std::nullopt : cell.AllDoneAt(/*except=*/&job),
+                     .max_chain = options_.max_chain};
+  attempt.failures = job.failures;
+  attempt.claim_refused = cell.claim == Claim::kRefused;
+  if (options_.claims && cell.claim == Claim::kNone) {
+    attempt.ask_claim = true;
+    cell.claim = Claim::kAsking;
   }
-  task.ref = std::move(ref);
-  return task;
+  attempt.job = std::move(ref);
+  return attempt;
 }
 
-std::optional<Timestamp> Dispatch::OthersDoneAt(const Entry& entry, size_t unit) const {
-  if (entry.stale || doubted_) return std::nullopt;
-  Timestamp smallest = Timestamp::Infinity();
-  for (size_t i = 0; i < entry.units.size(); ++i) {
-    if (i == unit) continue;
-    if (!entry.units[i].done_at.has_value()) return std::nullopt;
-    smallest = std::min(smallest, *entry.units[i].done_at);
+// --- States of a job
+
+void Dispatch::MakeReady(const JobRef& ref) {
+  Job& job = ref.job();
+  if (job.state == State::kDone) {
+    job.observer->lane->AddPending();
+    job.since = runtime_->Elapsed();
   }
-  return smallest;
+  job.state = State::kReady;
+  job.left_out = false;
+  job.observer->lane->Push(ref);
+  changed_->WakeOne();
 }
 
-Dispatch::Result Dispatch::Execute(const Task& task) const {
-  Result result;
-  if (task.claim_refused || (task.ask_claim && !steps_.claim(task.request.cell))) {
-    result.claim_refused = true;
-    return result;
-  }
-  result.outcome = steps_.run(task.request);
-  const RunOutcome& outcome = result.outcome;
-  if (outcome.kind == RunOutcome::Kind::kCommitted) TellCommit(task, outcome);
-  const bool is_cycle = outcome.kind == RunOutcome::Kind::kCycle;
-  const int attempts = task.failures + (is_cycle ? 0 : 1);
-  if (is_cycle || (outcome.kind == RunOutcome::Kind::kFailed && attempts >= task.member->lane->spec.max_attempts)) {
-    const absl::Status error =
-        is_cycle
-            ? absl::FailedPreconditionError(StrCat("not run: the notification is at the end of a chain of more than ",
-                                                   options_.max_chain, ", which is taken for a cycle"))
-            : outcome.status;
-    result.quarantine_tried = true;
-    result.quarantined_at = steps_.quarantine(task.member->info, task.request.cell, outcome.start_ts, attempts, error);
-  }
-  return result;
+void Dispatch::MakeDone(Job* job, bool left_out) {
+  if (job->state != State::kDone) job->observer->lane->RemovePending();
+  job->state = State::kDone;
+  job->again = false;
+  job->left_out = left_out;
 }
 
-void Dispatch::TellCommit(const Task& task, const RunOutcome& outcome) const {
-  if (options_.on_commit == nullptr) return;
-  try {
-    options_.on_commit(task.member->info.name, {task.request.cell, outcome.change_ts}, outcome.commit_ts);
-  } catch (...) {
-    // The run has committed, whatever its listener thinks of it: there is nobody to tell.
-  }
+void Dispatch::RetryLater(const JobRef& ref, Duration first, Duration max, int failures) {
+  Job& job = ref.job();
+  job.state = State::kWaiting;
+  job.again = false;  // the next run will see it
+  job.retry_at = runtime_->Elapsed() + RetryDelay(first, max, failures, runtime_->Random());
+  retries_.Add(ref);
+  changed_->WakeOne();
 }
 
-// --- What came of a run
+// --- What came of an attempt
 
-void Dispatch::Finish(const Task& task, const Result& result) {
-  Entry& entry = *task.ref.entry;
-  Unit& unit = entry.units[task.ref.unit];
-  --unit.member->lane->running;
+Dispatch::FollowUp Dispatch::Finish(const Attempt& attempt, const AttemptResult& result) {
+  MutexLock lock(&mutex_);
+  QueuedCell& cell = *attempt.job.cell;
+  Job& job = attempt.job.job();
+  job.observer->lane->EndRun();
   --running_;
   if (result.claim_refused) {
-    entry.claim = ClaimState::kRefused;
-    MakeDone(&unit, /*left_out=*/true);
+    cell.claim = Claim::kRefused;
+    MakeDone(&job, /*left_out=*/true);
   } else {
-    if (task.ask_claim) entry.claim = ClaimState::kHeld;
-    Count(task, result);
-    ApplyOutcome(task, result);
+    if (attempt.ask_claim) cell.claim = Claim::kHeld;
+    Count(attempt, result);
+    ApplyOutcome(attempt, result);
   }
-  // A unit that has to run again would not be taken up: it is left to others.
-  if ((paused_ || stopping_) && unit.state != State::kDone) MakeDone(&unit, /*left_out=*/true);
-  const bool for_long = result.outcome.kind != RunOutcome::Kind::kConflict;
-  if (for_long && IsWaiting(entry)) {
-    ReleaseClaim(&entry);
-  } else {
-    EndIfDone(task.ref.entry);
+  // A job that has to run again would not be taken up: it is left to others.
+  if ((paused_ || stopping_) && job.state != State::kDone) MakeDone(&job, /*left_out=*/true);
+  if (result.outcome.kind != RunOutcome::Kind::kConflict && cell.OnlyWaits()) {
+    // N11: in a row that waits for long others may have something to do. The next attempt claims it again.
+    if (cell.claim != Claim::kHeld) return {};
+    cell.claim = Claim::kNone;
+    return {.release_claim = true};
   }
+  if (cell.ending || !cell.IsDone()) return {};
+  cell.ending = true;
+  ++running_;
+  return ContinueEnd(&cell);
 }
 
-bool Dispatch::IsWaiting(const Entry& entry) {
-  bool waits = false;
-  for (const Unit& unit : entry.units) {
-    if (unit.state == State::kReady || unit.state == State::kRunning) return false;
-    waits = waits || unit.state == State::kWaiting;
-  }
-  return waits;
+void Dispatch::Count(const Attempt& attempt, const AttemptResult& result) {
+  OwnObserver* const own = attempt.observer->own;
+  if (own == nullptr) return;
+  own->Count(result.outcome);
+  if (result.quarantined_at.has_value() && result.quarantined_at->ok()) own->CountQuarantined();
 }
 
-// N11: in a row that waits for long others may have something to do. The next run asks for the claim again.
-void Dispatch::ReleaseClaim(Entry* entry) {
-  if (entry->claim != ClaimState::kHeld) return;
-  entry->claim = ClaimState::kNone;
-  const CellName cell = entry->cell;
-  mutex_.Unlock();
-  steps_.release(cell);
-  mutex_.Lock();
-}
-
-void Dispatch::Count(const Task& task, const Result& result) {
-  Lane& lane = *task.member->lane;
+void Dispatch::ApplyOutcome(const Attempt& attempt, const AttemptResult& result) {
   const RunOutcome& outcome = result.outcome;
-  switch (outcome.kind) {
-    case RunOutcome::Kind::kCommitted:
-      ++lane.commits;
-      lane.triggered.insert(outcome.triggered.begin(), outcome.triggered.end());
-      if (outcome.change_ts != Timestamp() && outcome.commit_ts > outcome.change_ts) {
-        lane.latency.Record(Duration(outcome.commit_ts.value() - outcome.change_ts.value()));
-      }
-      break;
-    case RunOutcome::Kind::kConflict:
-      ++lane.conflicts;
-      break;
-    case RunOutcome::Kind::kFailed:
-      ++lane.failures;
-      break;
-    case RunOutcome::Kind::kCycle:
-      ++lane.cycles;
-      break;
-    case RunOutcome::Kind::kTrouble:
-      ++lane.transient_errors;
-      break;
-    case RunOutcome::Kind::kNoMark:
-    case RunOutcome::Kind::kClean:
-    case RunOutcome::Kind::kDirty:
-      break;
-  }
-  if (result.quarantine_tried && result.quarantined_at.ok()) ++lane.quarantined;
-}
-
-void Dispatch::ApplyOutcome(const Task& task, const Result& result) {
-  const RunOutcome& outcome = result.outcome;
-  Entry& entry = *task.ref.entry;
-  Unit& unit = entry.units[task.ref.unit];
+  QueuedCell& cell = *attempt.job.cell;
+  Job& job = attempt.job.job();
   switch (outcome.kind) {
     case RunOutcome::Kind::kNoMark:
-      return NoMark(task.ref);
+      return NoMark(attempt.job);
     case RunOutcome::Kind::kClean:
     case RunOutcome::Kind::kCommitted:
-      if (outcome.marks_removed && task.request.others_done_at.has_value()) {
-        const Timestamp until = std::min(outcome.start_ts, *task.request.others_done_at);
-        entry.removed_until = std::max(entry.removed_until, until);
+      if (outcome.marks_removed && attempt.request.others_done_at.has_value()) {
+        const Timestamp until = std::min(outcome.start_ts, *attempt.request.others_done_at);
+        cell.removed_until = std::max(cell.removed_until, until);
       }
-      return DoneAt(task.ref, outcome.start_ts);
+      return DoneAt(attempt.job, outcome.start_ts);
     case RunOutcome::Kind::kDirty:
-      return MakeDone(&unit, /*left_out=*/true);
+      return MakeDone(&job, /*left_out=*/true);
     case RunOutcome::Kind::kConflict:
-      return RetryLater(task.ref, options_.min_retry_delay / kShortRetry, options_.min_retry_delay,
-                        ++unit.transient_errors);
+      return RetryLater(attempt.job, options_.min_retry_delay / kShortRetry, options_.min_retry_delay,
+                        ++job.transient_errors);
     case RunOutcome::Kind::kTrouble:
-      return RetryLater(task.ref, options_.min_retry_delay / kShortRetry, options_.max_retry_delay,
-                        ++unit.transient_errors);
+      return RetryLater(attempt.job, options_.min_retry_delay / kShortRetry, options_.max_retry_delay,
+                        ++job.transient_errors);
     case RunOutcome::Kind::kFailed:
     case RunOutcome::Kind::kCycle:
-      if (result.quarantined_at.ok()) return DoneAt(task.ref, *result.quarantined_at);
-      if (result.quarantine_tried) {
-        return RetryLater(task.ref, options_.min_retry_delay, options_.max_retry_delay, ++unit.transient_errors);
+      if (result.quarantined_at.has_value() && result.quarantined_at->ok()) {
+        return DoneAt(attempt.job, **result.quarantined_at);
       }
-      return RetryLater(task.ref, options_.min_retry_delay, options_.max_retry_delay, ++unit.failures);
+      return RetryLater(attempt.job, options_.min_retry_delay, options_.max_retry_delay,
+                        result.quarantined_at.has_value() ? ++job.transient_errors : ++job.failures);
   }
 }
 
-// There was no mark: whoever else waits here need not look. Unless a hint came since: then there may be one now.
-void Dispatch::NoMark(const Ref& ref) {
-  Entry& entry = *ref.entry;
-  Unit& unit = entry.units[ref.unit];
-  if (unit.again) {
-    unit.again = false;
+// There was no mark: no other observer that waits here need look. Unless a hint came since: then there may be one now.
+void Dispatch::NoMark(const JobRef& ref) {
+  Job& job = ref.job();
+  if (job.again) {
+    job.again = false;
     return MakeReady(ref);
   }
-  for (Unit& other : entry.units) {
-    if (&other == &unit || other.state == State::kReady || other.state == State::kWaiting) {
+  for (Job& other : ref.cell->jobs) {
+    if (&other == &job || other.state == State::kReady || other.state == State::kWaiting) {
       other.failures = 0;
       other.transient_errors = 0;
       MakeDone(&other, /*left_out=*/false);
@@ -528,120 +416,73 @@ void Dispatch::NoMark(const Ref& ref) {
   }
 }
 
-void Dispatch::DoneAt(const Ref& ref, Timestamp start_ts) {
-  Unit& unit = ref.entry->units[ref.unit];
-  unit.done_at = std::max(unit.done_at.value_or(Timestamp()), start_ts);
-  unit.failures = 0;
-  unit.transient_errors = 0;
-  if (unit.again) {
-    unit.again = false;
+void Dispatch::DoneAt(const JobRef& ref, Timestamp start_ts) {
+  Job& job = ref.job();
+  job.done_at = std::max(job.done_at.value_or(Timestamp()), start_ts);
+  job.failures = 0;
+  job.transient_errors = 0;
+  if (job.again) {
+    job.again = false;
     MakeReady(ref);
   } else {
-    MakeDone(&unit, /*left_out=*/false);
+    MakeDone(&job, /*left_out=*/false);
   }
 }
 
-// Half of the time at least, and the rest by chance, so that those who lost against each other do not meet again.
-void Dispatch::RetryLater(const Ref& ref, Duration first, Duration last, int times) {
-  last = std::min(last, kForever);
-  Duration bound = std::clamp(first, Duration(2), kForever);
-  for (int i = 1; i < times && bound < last; ++i) bound *= 2;
-  const auto half = static_cast<uint64_t>(std::max(std::min(bound, last), Duration(2)).count() / 2);
-  Unit& unit = ref.entry->units[ref.unit];
-  unit.state = State::kWaiting;
-  unit.again = false;  // the next run will see it
-  unit.retry_at = runtime_->Elapsed() + Duration(half + runtime_->Random() % (half + 1));
-  waiting_.emplace(unit.retry_at, ref);
-  changed_->WakeOne();
+// --- The end of a cell
+
+Dispatch::FollowUp Dispatch::MarksRemoved(const JobRef& job) {
+  MutexLock lock(&mutex_);
+  return ContinueEnd(job.cell.get());
 }
 
-void Dispatch::EndIfDone(const std::shared_ptr<Entry>& entry) {
-  const auto is_done = [&] {
-    return std::all_of(entry->units.begin(), entry->units.end(),
-                       [](const Unit& unit) { return unit.state == State::kDone; });
-  };
-  if (entry->ending || !is_done()) return;
-  entry->ending = true;
-  ++running_;
-  while (is_done()) {
-    const std::optional<Timestamp> until = MarksToRemove(*entry);
-    if (!until.has_value()) break;
-    entry->removed_until = *until;
-    mutex_.Unlock();
-    // Marks that stay are found by a scanner.
-    steps_.remove_marks(entry->cell, *until).IgnoreError();
-    mutex_.Lock();
+// The cell was done when its end began. A hint may have come while marks were removed: then it does not end yet.
+Dispatch::FollowUp Dispatch::ContinueEnd(QueuedCell* cell) {
+  const bool done = cell->IsDone();
+  if (done) {
+    if (const std::optional<Timestamp> until = MarksToRemove(*cell)) {
+      cell->removed_until = *until;
+      return {.remove_until = until};
+    }
   }
   --running_;
-  entry->ending = false;
-  if (!is_done()) return;  // a hint came meanwhile
-  Rest(*entry);
-  entries_.erase(entry->cell);
-  if (entry->claim != ClaimState::kHeld) return;
-  mutex_.Unlock();
-  steps_.release(entry->cell);
-  mutex_.Lock();
+  cell->ending = false;
+  if (!done) return {};
+  Rest(*cell);
+  cells_.erase(cell->name);
+  return {.release_claim = cell->claim == Claim::kHeld};
 }
 
 // N4: up to where every observer of the cell is done, if that has not happened yet.
-std::optional<Timestamp> Dispatch::MarksToRemove(const Entry& entry) const {
-  if (entry.stale || doubted_) return std::nullopt;
-  Timestamp until = Timestamp::Infinity();
-  for (const Unit& unit : entry.units) {
-    if (!unit.done_at.has_value()) return std::nullopt;
-    until = std::min(until, *unit.done_at);
-  }
-  if (until <= entry.removed_until) return std::nullopt;
-  return until;
+std::optional<Timestamp> Dispatch::MarksToRemove(const QueuedCell& cell) const {
+  if (doubted_) return std::nullopt;
+  const std::optional<Timestamp> until = cell.AllDoneAt();
+  return until.has_value() && *until > cell.removed_until ? until : std::nullopt;
 }
 
-void Dispatch::Rest(const Entry& entry) {
-  if (entry.stale || entry.claim == ClaimState::kRefused || paused_ || stopping_) return;
-  if (std::none_of(entry.units.begin(), entry.units.end(), [](const Unit& unit) { return unit.left_out; })) return;
-  const Duration now = runtime_->Elapsed();
-  const size_t most = std::max(options_.max_queued_cells, kResting);
-  if (resting_.size() >= most) {
-    std::erase_if(resting_, [now](const auto& rests) { return rests.second.until <= now; });
-  }
-  if (resting_.size() >= most) return;
-  Rested& rested = resting_[entry.cell];
-  rested = {now + std::min(options_.scan_period, kForever), entry.members, {}};
-  for (const Unit& unit : entry.units) rested.done_at.push_back(unit.done_at);
+void Dispatch::Rest(const QueuedCell& cell) {
+  if (cell.stale || cell.claim == Claim::kRefused || paused_ || stopping_) return;
+  if (std::none_of(cell.jobs.begin(), cell.jobs.end(), [](const Job& job) { return job.left_out; })) return;
+  resting_.Add(cell, runtime_->Elapsed());
 }
 
 // --- What is told
 
 std::vector<ObserverMetrics> Dispatch::metrics() const {
   MutexLock lock(&mutex_);
-  std::map<const Lane*, Duration> since;
-  for (const auto& [cell, entry] : entries_) {
-    for (const Unit& unit : entry->units) {
-      if (unit.state == State::kDone) continue;
-      const auto [it, is_first] = since.try_emplace(unit.member->lane, unit.since);
-      it->second = std::min(it->second, unit.since);
+  std::map<const OwnObserver*, Duration> since;
+  for (const auto& [name, cell] : cells_) {
+    for (const Job& job : cell->jobs) {
+      if (job.state == State::kDone) continue;
+      const auto [it, is_first] = since.try_emplace(job.observer->own, job.since);
+      it->second = std::min(it->second, job.since);
     }
   }
   const Duration now = runtime_->Elapsed();
   std::vector<ObserverMetrics> all;
-  for (size_t i = 0; i + 1 < lanes_.size(); ++i) {
-    const Lane& lane = *lanes_[i];
-    const std::vector<Histogram::Bucket> latency = lane.latency.Buckets();
-    const auto oldest = since.find(&lane);
-    ObserverMetrics metrics{.name = lane.spec.name,
-                            .runs = lane.runs.load(std::memory_order_relaxed),
-                            .commits = lane.commits,
-                            .conflicts = lane.conflicts,
-                            .failures = lane.failures,
-                            .transient_errors = lane.transient_errors,
-                            .cycles = lane.cycles,
-                            .quarantined = lane.quarantined,
-                            .pending = static_cast<int64_t>(lane.pending),
-                            .oldest = oldest == since.end() ? Duration(0) : now - oldest->second,
-                            .latency_p50 = Histogram::Percentile(latency, 0.5),
-                            .latency_p99 = Histogram::Percentile(latency, 0.99),
-                            .latency = {}};
-    for (const Histogram::Bucket& bucket : latency) metrics.latency.push_back({bucket.up_to, bucket.count});
-    all.push_back(std::move(metrics));
+  for (const auto& own : observers_.own()) {
+    const auto oldest = since.find(own.get());
+    all.push_back(own->Metrics(oldest == since.end() ? Duration(0) : now - oldest->second));
   }
   return all;
 }
@@ -649,7 +490,7 @@ std::vector<ObserverMetrics> Dispatch::metrics() const {
 Dispatch::Triggered Dispatch::triggered() const {
   MutexLock lock(&mutex_);
   Triggered all;
-  for (size_t i = 0; i + 1 < lanes_.size(); ++i) all[lanes_[i]->spec.name] = lanes_[i]->triggered;
+  for (const auto& own : observers_.own()) all[own->spec().name] = own->triggered();
   return all;
 }
 

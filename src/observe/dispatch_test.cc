@@ -51,25 +51,25 @@ class DispatchTest : public ::testing::Test {
   // Runs answer as `script_[observer]` says; without one: committed, and the marks are removed if that is allowed.
   void Make(std::vector<ObserverSpec> own, const std::vector<ObserverInfo>& all,
             const WorkerOptions& options = Options()) {
-    DispatchSteps steps;
-    steps.run = [this](const RunRequest& request) { return Run(request); };
-    steps.remove_marks = [this](const CellName& cell, Timestamp until) {
+    DispatchCallbacks callbacks;
+    callbacks.run = [this](const RunRequest& request) { return Run(request); };
+    callbacks.remove_marks = [this](const CellName& cell, Timestamp until) {
       removed_.push_back(StrCat(cell.row, "@", until.value()));
       return absl::OkStatus();
     };
-    steps.quarantine = [this](const ObserverInfo& observer, const CellName& cell, Timestamp /*tried_at*/, int attempts,
-                              const absl::Status& error) -> absl::StatusOr<Timestamp> {
+    callbacks.quarantine = [this](const ObserverInfo& observer, const CellName& cell, Timestamp /*tried_at*/,
+                                  int attempts, const absl::Status& error) -> absl::StatusOr<Timestamp> {
       if (quarantine_errors_-- > 0) return absl::UnavailableError("away");
       quarantined_.push_back(StrCat(observer.name, " ", cell.row, " ", attempts, " ", error.message()));
       return Timestamp(++clock_);
     };
-    steps.claim = [this](const CellName& cell) {
+    callbacks.claim = [this](const CellName& cell) {
       if (refuse_claims_) return false;
       ++claims_[cell.row];
       return true;
     };
-    steps.release = [this](const CellName& cell) { --claims_[cell.row]; };
-    dispatch_ = std::make_unique<Dispatch>(&runtime_, options, std::move(own), std::move(steps));
+    callbacks.release = [this](const CellName& cell) { --claims_[cell.row]; };
+    dispatch_ = std::make_unique<Dispatch>(&runtime_, options, std::move(own), std::move(callbacks));
     dispatch_->SetObservers(all);
     dispatch_->Start();
   }

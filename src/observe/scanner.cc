@@ -54,11 +54,11 @@ std::vector<ScanPiece> Circle(std::vector<ScanPiece> pieces, size_t first, const
   return pieces;
 }
 
-Scanner::Scanner(Engine* engine, Dispatch* dispatch, const WorkerOptions& options, ScannerSteps steps)
+Scanner::Scanner(Engine* engine, Dispatch* dispatch, const WorkerOptions& options, ScannerCallbacks callbacks)
     : engine_(engine),
       dispatch_(dispatch),
       options_(options),
-      steps_(std::move(steps)),
+      callbacks_(std::move(callbacks)),
       changed_(engine->env.runtime->NewWaitQueue()) {}
 
 Scanner::~Scanner() { Stop(); }
@@ -159,7 +159,7 @@ absl::StatusOr<std::vector<ScanPiece>> Scanner::Pieces(bool all_tables) {
 absl::StatusOr<Scanner::Sweep> Scanner::SweepOnce(bool all_tables, bool may_teleport) {
   Runtime* const runtime = engine_->env.runtime;
   if (dispatch_->doubts_observers()) {
-    if (absl::Status s = steps_.reload(); !s.ok()) return s;
+    if (absl::Status s = callbacks_.reload(); !s.ok()) return s;
   }
   absl::StatusOr<std::vector<ScanPiece>> pieces = Pieces(all_tables);
   if (!pieces.ok()) return pieces.status();
@@ -194,7 +194,7 @@ absl::StatusOr<Scanner::Handled> Scanner::Handle(const std::vector<FoundMark>& m
     if (mark.pending) continue;
     Dispatch::Interest interest = dispatch_->InterestIn(cell.table, cell.column);
     if (interest == Dispatch::Interest::kNobody && !reloaded) {
-      if (absl::Status s = steps_.reload(); !s.ok()) return s;
+      if (absl::Status s = callbacks_.reload(); !s.ok()) return s;
       reloaded = true;
       interest = dispatch_->InterestIn(cell.table, cell.column);
     }
@@ -210,12 +210,12 @@ absl::StatusOr<Scanner::Handled> Scanner::Handle(const std::vector<FoundMark>& m
 
 void Scanner::OfferCell(const CellName& cell, Handled* handled) {
   if (dispatch_->Has(cell)) return;
-  if (options_.claims && !steps_.claim(cell)) {
+  if (options_.claims && !callbacks_.claim(cell)) {
     ++handled->met_others;
   } else if (dispatch_->Offer(cell, options_.claims)) {
     handled->found = true;
   } else if (options_.claims) {
-    steps_.release(cell);
+    callbacks_.release(cell);
   }
 }
 

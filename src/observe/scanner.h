@@ -49,7 +49,7 @@ struct ScanPiece {
 // The pieces in their order, from `key` in the piece `first` on, and round to there.
 std::vector<ScanPiece> Circle(std::vector<ScanPiece> pieces, size_t first, const std::string& key);
 
-struct ScannerSteps {
+struct ScannerCallbacks {
   std::function<bool(const CellName& cell)> claim;
   std::function<void(const CellName& cell)> release;
   // Reads the observers of the cluster, and tells dispatch.
@@ -59,7 +59,7 @@ struct ScannerSteps {
 class Scanner {
  public:
   // Engine and dispatch must outlive this.
-  Scanner(Engine* engine, Dispatch* dispatch, const WorkerOptions& options, ScannerSteps steps);
+  Scanner(Engine* engine, Dispatch* dispatch, const WorkerOptions& options, ScannerCallbacks callbacks);
   // Stops.
   ~Scanner();
 
@@ -96,7 +96,7 @@ class Scanner {
   Engine* const engine_;
   Dispatch* const dispatch_;
   const WorkerOptions options_;
-  const ScannerSteps steps_;
+  const ScannerCallbacks callbacks_;
   const std::unique_ptr<WaitQueue> changed_;
 
   mutable Mutex mutex_;

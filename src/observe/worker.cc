@@ -221,7 +221,7 @@ void Worker::Impl::MakeParts() {
   Engine* const engine = engine_;
   const auto claim = [this, engine](const CellName& cell) { return engine->claims->Claim(this, cell.table, cell.row); };
   const auto release = [this, engine](const CellName& cell) { engine->claims->Release(this, cell.table, cell.row); };
-  DispatchSteps steps{
+  DispatchCallbacks callbacks{
       .run =
           [engine](const RunRequest& request) {
             const Engine::UserTask task(engine);
@@ -234,10 +234,10 @@ void Worker::Impl::MakeParts() {
                    const absl::Status& error) { return Quarantine(engine, observer, cell, tried_at, attempts, error); },
       .claim = claim,
       .release = release};
-  dispatch_ = std::make_unique<Dispatch>(engine->env.runtime, options_, specs_, std::move(steps));
+  dispatch_ = std::make_unique<Dispatch>(engine->env.runtime, options_, specs_, std::move(callbacks));
   scanner_ = std::make_unique<Scanner>(
       engine, dispatch_.get(), options_,
-      ScannerSteps{.claim = claim, .release = release, .reload = [this] { return Reload(); }});
+      ScannerCallbacks{.claim = claim, .release = release, .reload = [this] { return Reload(); }});
 }
 
 absl::Status Worker::Impl::Stop() {

@@ -1,0 +1,46 @@
+#include "src/observe/attempt.h"
+
+#include "src/base/strings.h"
+
+namespace percolator {
+namespace {
+
+void TellCommit(const Attempt& attempt, const RunOutcome& outcome, const WorkerOptions& options) {
+  if (options.on_commit == nullptr) return;
+  try {
+    options.on_commit(attempt.observer->info.name, {attempt.request.cell, outcome.change_ts}, outcome.commit_ts);
+  } catch (...) {
+    // The run has committed, and there is nobody to tell that its listener failed.
+  }
+}
+
+// Cycles are quarantined at once, failures after the max_attempts of the observer. A foreign observer is not run, so it has
+// neither.
+std::optional<absl::StatusOr<Timestamp>> QuarantineIfDue(const Attempt& attempt, const RunOutcome& outcome,
+                                                         const DispatchCallbacks& callbacks, uint32_t max_chain) {
+  absl::Status error = outcome.status;
+  int attempts = attempt.failures;
+  if (outcome.kind == RunOutcome::Kind::kCycle) {
+    error = absl::FailedPreconditionError(StrCat("not run: the notification is at the end of a chain of more than ",
+                                                 max_chain, ", which is taken for a cycle"));
+  } else if (outcome.kind != RunOutcome::Kind::kFailed || ++attempts < attempt.observer->own->spec().max_attempts) {
+    return std::nullopt;
+  }
+  return callbacks.quarantine(attempt.observer->info, attempt.request.cell, outcome.start_ts, attempts, error);
+}
+
+}  // namespace
+
+AttemptResult Execute(const Attempt& attempt, const DispatchCallbacks& callbacks, const WorkerOptions& options) {
+  AttemptResult result;
+  if (attempt.claim_refused || (attempt.ask_claim && !callbacks.claim(attempt.request.cell))) {
+    result.claim_refused = true;
+    return result;
+  }
+  result.outcome = callbacks.run(attempt.request);
+  if (result.outcome.kind == RunOutcome::Kind::kCommitted) TellCommit(attempt, result.outcome, options);
+  result.quarantined_at = QuarantineIfDue(attempt, result.outcome, callbacks, options.max_chain);
+  return result;
+}
+
+}  // namespace percolator

@@ -1,0 +1,51 @@
+// Attempt: what a thread of dispatch does for one job at a time, without the mutex: it claims the row, runs the observer, and
+// quarantines the notification that failed too often.
+
+#ifndef PERCOLATOR_OBSERVE_ATTEMPT_H_
+#define PERCOLATOR_OBSERVE_ATTEMPT_H_
+
+#include <functional>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/observer.h"
+#include "src/observe/cluster_observers.h"
+#include "src/observe/job.h"
+#include "src/observe/run.h"
+
+namespace percolator {
+
+// How dispatch acts on the cluster: functions of run.h and quarantine.h, and claims. Thread-safe.
+struct DispatchCallbacks {
+  std::function<RunOutcome(const RunRequest& request)> run;
+  std::function<absl::Status(const CellName& cell, Timestamp until)> remove_marks;
+  std::function<absl::StatusOr<Timestamp>(const ObserverInfo& observer, const CellName& cell, Timestamp tried_at,
+                                          int attempts, const absl::Status& error)>
+      quarantine;
+  // Returns false if another worker has the row.
+  std::function<bool(const CellName& cell)> claim;
+  std::function<void(const CellName& cell)> release;
+};
+
+struct Attempt {
+  JobRef job;  // REQUIRES the mutex
+  const ClusterObserver* observer = nullptr;
+  RunRequest request;
+  bool ask_claim = false;      // the row is to be claimed first
+  bool claim_refused = false;  // another worker has the row
+  int failures = 0;            // before this attempt
+};
+
+struct AttemptResult {
+  bool claim_refused = false;  // and nothing was done
+  RunOutcome outcome;
+  // Absent: it was not to be quarantined.
+  std::optional<absl::StatusOr<Timestamp>> quarantined_at;
+};
+
+AttemptResult Execute(const Attempt& attempt, const DispatchCallbacks& callbacks, const WorkerOptions& options);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_OBSERVE_ATTEMPT_H_

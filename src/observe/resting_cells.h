@@ -1,0 +1,51 @@
+// RestingCells: the cells that a scanner finds again and again, because something was left of them: an observer for which
+// there was no room, or a foreign one that has something to do. They rest: they are not taken up for a scan period, unless
+// they change.
+//
+// Which observers were done with a resting cell, and at which S, is remembered also after the rest, until it is taken up. So a
+// cell ends even if there is never room for all its observers at once.
+//
+// Not thread-safe: the mutex of dispatch guards it.
+
+#ifndef PERCOLATOR_OBSERVE_RESTING_CELLS_H_
+#define PERCOLATOR_OBSERVE_RESTING_CELLS_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "percolator/types.h"
+#include "src/observe/queued_cell.h"
+
+namespace percolator {
+
+class RestingCells {
+ public:
+  RestingCells(size_t max_cells, Duration period);
+
+  // Lets the cell rest, and remembers which of its jobs were done. Does nothing if there are too many.
+  void Add(const QueuedCell& cell, Duration now);
+  bool IsResting(const CellName& cell, Duration now) const;
+  // Tells the jobs of a cell what is remembered of it, unless the observers have changed.
+  void Recall(QueuedCell* cell) const;
+  void Forget(const CellName& cell) { cells_.erase(cell); }
+  // Ends the rest of all cells; what is remembered of them stays.
+  void EndAll();
+  void Clear() { cells_.clear(); }
+
+ private:
+  struct Resting {
+    Duration until{};
+    ColumnObservers observers;
+    std::vector<std::optional<Timestamp>> done_at;  // by observer
+  };
+
+  const size_t max_cells_;
+  const Duration period_;
+  std::map<CellName, Resting> cells_;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_OBSERVE_RESTING_CELLS_H_
