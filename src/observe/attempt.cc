@@ -1,5 +1,7 @@
 #include "src/observe/attempt.h"
 
+#include <cstdint>
+
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -14,19 +16,22 @@ void TellCommit(const Attempt& attempt, const RunOutcome& outcome, const WorkerO
   }
 }
 
-// Cycles are quarantined at once, failures after the max_attempts of the observer. A foreign observer is not run, so it has
-// neither.
+// A cycle is quarantined at once, a failure when it is the last of the attempts that the observer allows. A foreign observer
+// has neither: it is not run.
 std::optional<absl::StatusOr<Timestamp>> QuarantineIfDue(const Attempt& attempt, const RunOutcome& outcome,
                                                          const DispatchCallbacks& callbacks, uint32_t max_chain) {
-  absl::Status error = outcome.status;
-  int attempts = attempt.failures;
+  const auto quarantine = [&](int attempts, const absl::Status& error) {
+    return callbacks.quarantine(attempt.observer->info, attempt.request.cell, outcome.start_ts, attempts, error);
+  };
   if (outcome.kind == RunOutcome::Kind::kCycle) {
-    error = absl::FailedPreconditionError(StrCat("not run: the notification is at the end of a chain of more than ",
-                                                 max_chain, ", which is taken for a cycle"));
-  } else if (outcome.kind != RunOutcome::Kind::kFailed || ++attempts < attempt.observer->own->spec().max_attempts) {
-    return std::nullopt;
+    return quarantine(attempt.failures, absl::FailedPreconditionError(
+                                            StrCat("not run: the notification is at the end of a chain of more than ",
+                                                   max_chain, ", which is taken for a cycle")));
   }
-  return callbacks.quarantine(attempt.observer->info, attempt.request.cell, outcome.start_ts, attempts, error);
+  if (outcome.kind != RunOutcome::Kind::kFailed) return std::nullopt;
+  const int attempts = attempt.failures + 1;
+  if (attempts < attempt.observer->own->spec().max_attempts) return std::nullopt;
+  return quarantine(attempts, outcome.status);
 }
 
 }  // namespace

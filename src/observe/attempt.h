@@ -1,5 +1,5 @@
-// Attempt: what a thread of dispatch does for one job at a time, without the mutex: it claims the row, runs the observer, and
-// quarantines the notification that failed too often.
+// Attempt: what a thread of dispatch does for one job without the mutex. It claims the row, runs the observer, and
+// quarantines a notification that failed too often.
 
 #ifndef PERCOLATOR_OBSERVE_ATTEMPT_H_
 #define PERCOLATOR_OBSERVE_ATTEMPT_H_
@@ -29,19 +29,18 @@ struct DispatchCallbacks {
 };
 
 struct Attempt {
-  JobRef job;  // REQUIRES the mutex
+  JobRef job;  // the job itself is used only with the mutex
   const ClusterObserver* observer = nullptr;
   RunRequest request;
   bool ask_claim = false;      // the row is to be claimed first
-  bool claim_refused = false;  // another worker has the row
+  bool claim_refused = false;  // known before: another worker has the row
   int failures = 0;            // before this attempt
 };
 
 struct AttemptResult {
-  bool claim_refused = false;  // and nothing was done
+  bool claim_refused = false;  // another worker has the row: nothing was done
   RunOutcome outcome;
-  // Absent: it was not to be quarantined.
-  std::optional<absl::StatusOr<Timestamp>> quarantined_at;
+  std::optional<absl::StatusOr<Timestamp>> quarantined_at;  // absent: it was not to be quarantined
 };
 
 AttemptResult Execute(const Attempt& attempt, const DispatchCallbacks& callbacks, const WorkerOptions& options);

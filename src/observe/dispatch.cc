@@ -16,8 +16,8 @@ constexpr size_t kMinRestingCells = 1000;
 // After a conflict, or when something was in the way: this part of the wait after a failure, at first.
 constexpr int kShortRetry = 8;
 
-// Returns whether the cell is worth taking up: one of our observers has room for it, or all of ours are done and a foreign one
-// is to be looked at, because it may end the cell.
+// Returns whether the cell is worth taking up: an observer of this worker has room for it; or all of these are done and a
+// foreign one has room, which may be the last one that the marks stay for.
 bool IsWorthIt(const QueuedCell& cell) {
   bool any_own = false;
   bool own_open = false;
@@ -47,13 +47,13 @@ Dispatch::Dispatch(Runtime* runtime, const WorkerOptions& options, std::vector<O
 
 Dispatch::~Dispatch() { Stop(); }
 
-// --- Who observes
+// --- Observers
 
 void Dispatch::SetObservers(std::vector<ObserverInfo> all) {
   MutexLock lock(&mutex_);
   doubted_ = false;
   if (!observers_.Set(std::move(all))) return;
-  // What is under way goes on with the observers it knows. It must not remove marks that a new one has not seen (N1).
+  // Queued cells keep the observers they know. They must not remove marks that a new observer has not seen (N1).
   for (const auto& [name, cell] : cells_) cell->stale = true;
   resting_.Clear();
 }
@@ -81,7 +81,7 @@ std::set<std::string> Dispatch::ObservedTables() const {
   return observers_.Tables();
 }
 
-// --- What comes in
+// --- Taking up cells
 
 void Dispatch::Hint(const CellName& cell) {
   MutexLock lock(&mutex_);
@@ -96,7 +96,7 @@ void Dispatch::Hint(const CellName& cell) {
   if (queued->claim == Claim::kRefused) queued->claim = Claim::kNone;
   for (size_t i = 0; i < queued->jobs.size(); ++i) {
     Job& job = queued->jobs[i];
-    // What runs may have started before the change; what is ready or waits has not.
+    // A job that runs may have started before the change. One that is ready or waits will see it.
     if (job.state == State::kRunning) job.again = true;
     if (job.state == State::kDone) MakeReady({queued, i});
   }
@@ -111,7 +111,6 @@ bool Dispatch::Offer(const CellName& cell, bool claimed) {
   return true;
 }
 
-// Returns null if no observer of ours has to do with the cell, or there is no room.
 std::shared_ptr<QueuedCell> Dispatch::TakeUp(const CellName& cell) {
   const ColumnObservers observers = observers_.Find(cell.table, cell.column);
   if (observers == nullptr || IsFull()) return nullptr;
@@ -135,7 +134,7 @@ std::shared_ptr<QueuedCell> Dispatch::TakeUp(const CellName& cell) {
   return queued;
 }
 
-// N11: there is a place for each observer of ours at least, whatever the others do with theirs.
+// N11: there is a place for each observer of this worker at least, even if the others use all of theirs.
 bool Dispatch::IsFull() const { return cells_.size() >= std::max(options_.max_queued_cells, observers_.own().size()); }
 
 bool Dispatch::Has(const CellName& cell) const {
@@ -147,7 +146,7 @@ bool Dispatch::HasRoom() const {
   MutexLock lock(&mutex_);
   if (paused_ || stopping_) return false;
   const auto& own = observers_.own();
-  if (own.empty()) return true;  // what is found will not be for us, but may be for nobody
+  if (own.empty()) return true;
   if (IsFull()) return false;
   return std::any_of(own.begin(), own.end(), [](const auto& observer) { return observer->lane().HasRoom(); });
 }
@@ -331,7 +330,7 @@ void Dispatch::RetryLater(const JobRef& ref, Duration first, Duration max, int f
   changed_->WakeOne();
 }
 
-// --- What came of an attempt
+// --- After an attempt
 
 Dispatch::FollowUp Dispatch::Finish(const Attempt& attempt, const AttemptResult& result) {
   MutexLock lock(&mutex_);
@@ -347,10 +346,10 @@ Dispatch::FollowUp Dispatch::Finish(const Attempt& attempt, const AttemptResult&
     Count(attempt, result);
     ApplyOutcome(attempt, result);
   }
-  // A job that has to run again would not be taken up: it is left to others.
+  // No thread would take up a job that has to run again: it is left to other workers.
   if ((paused_ || stopping_) && job.state != State::kDone) MakeDone(&job, /*left_out=*/true);
   if (result.outcome.kind != RunOutcome::Kind::kConflict && cell.OnlyWaits()) {
-    // N11: in a row that waits for long others may have something to do. The next attempt claims it again.
+    // N11: while the row waits for long, another worker may have something to do there. The next attempt claims it again.
     if (cell.claim != Claim::kHeld) return {};
     cell.claim = Claim::kNone;
     return {.release_claim = true};
@@ -466,7 +465,7 @@ void Dispatch::Rest(const QueuedCell& cell) {
   resting_.Add(cell, runtime_->Elapsed());
 }
 
-// --- What is told
+// --- Metrics
 
 std::vector<ObserverMetrics> Dispatch::metrics() const {
   MutexLock lock(&mutex_);

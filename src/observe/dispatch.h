@@ -14,18 +14,18 @@
 //
 // The words:
 //
-//     notification   what an observer is told by a run: a cell has changed (percolator/observer.h)
-//     mark           its durable form: the cell has changed, and some observer may not have seen it (src/txn/mark.h)
-//     hint           a message that a cell has a new mark. It may be lost
-//     offer          a cell whose mark a scanner has found (scanner.h)
-//     queued cell    a cell that has been taken up, until it ends (queued_cell.h)
+//     notification   tells an observer that a cell has changed (percolator/observer.h)
+//     mark           its durable form, for all observers of the cell together (src/txn/mark.h)
+//     hint           a message that a cell has a new mark; it may be lost
+//     offer          a scanner has found the mark of a cell (scanner.h)
+//     queued cell    a cell that dispatch has taken up, until it ends (queued_cell.h)
 //     job            what one observer has to do for one queued cell (job.h)
-//     attempt        one run of a job, or the try of one (attempt.h)
+//     attempt        a thread claims the row and runs the observer, once (attempt.h)
 //     lane           the queue of the jobs of one observer (lane.h)
 //
 // N11  Each observer has a lane of its own: a queue, a limit of runs at once, a limit of pending jobs. Threads take from the
-//      lanes in turn, so an observer that fails, or has a long queue, delays no other by more than one run. One whose runs are
-//      long takes all threads at times: ObserverSpec::max_concurrency prevents that.
+//      lanes in turn, so an observer that fails, or has a long queue, delays no other by more than one run. One whose runs
+//      are long takes all threads at times: ObserverSpec::max_concurrency prevents that.
 // N10  Hints and claims decide which worker does what, and when, never whether a run may commit.
 //
 // FOREIGN    Observers that the cluster has and this worker has not are only looked at. While one has something to do, the
@@ -38,8 +38,8 @@
 //            the cell ends, or only waits for the next attempt after a failure. If another worker has it, it is left to
 //            that.
 //
-// The mutex guards all of this. No function releases it for a while: one that calls DispatchCallbacks does not hold it, and
-// what is to be called is the result of one that does (RunJobs, FollowUp).
+// The mutex guards all of this, and no function releases it in its middle. A function that calls DispatchCallbacks does not
+// hold it; functions that do hold it return what is to be called next (RunJobs, FollowUp).
 
 #ifndef PERCOLATOR_OBSERVE_DISPATCH_H_
 #define PERCOLATOR_OBSERVE_DISPATCH_H_
@@ -74,15 +74,15 @@ class Dispatch {
   // Stops.
   ~Dispatch();
 
-  // The observers of the cluster. Ours are run only while they are among them.
+  // Tells the observers of the cluster. Those of this worker run only while they are among them.
   void SetObservers(std::vector<ObserverInfo> all);
-  // They have changed, and SetObservers will tell how: until then no marks are removed.
+  // The observers have changed, and SetObservers will tell how: until then no marks are removed.
   void DoubtObservers();
   bool doubts_observers() const;
   enum class Interest : uint8_t {
-    kNobody,  // has an observer for the column
-    kOthers,  // but not this worker
-    kOurs,
+    kNobody,  // the column is not observed
+    kOthers,  // all of its observers are foreign
+    kOurs,    // this worker runs one of them
   };
   Interest InterestIn(std::string_view table, std::string_view column) const;
   // Returns the tables that have an observed column.
@@ -103,7 +103,8 @@ class Dispatch {
   bool Offer(const CellName& cell, bool claimed);
   // Returns whether an offer would be refused because the cell is queued or rests.
   bool Has(const CellName& cell) const;
-  // Returns whether some observer of ours can take up more, or there is none, which could be short of room.
+  // Returns whether a scanner should go on: an observer of this worker has room, or this worker has no observers, and its
+  // scanners only remove marks that no observer needs.
   bool HasRoom() const;
   // Ends the rest of all cells.
   void EndRest();
@@ -116,7 +117,7 @@ class Dispatch {
   Triggered triggered() const;
 
  private:
-  // What a thread does for a cell after an attempt, without the mutex: one of the two, or nothing.
+  // What a thread does for the cell after an attempt, without the mutex: at most one of these.
   struct FollowUp {
     std::optional<Timestamp> remove_until;  // remove marks, then ask MarksRemoved how to go on
     bool release_claim = false;
@@ -129,7 +130,7 @@ class Dispatch {
   FollowUp MarksRemoved(const JobRef& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void ReleaseClaims(const std::vector<CellName>& cells) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Taking up.
+  // Returns null if the cell is not taken up: no observer of this worker has to do with it, or there is no room.
   std::shared_ptr<QueuedCell> TakeUp(const CellName& cell) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsFull() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -140,7 +141,7 @@ class Dispatch {
   void RetryLater(const JobRef& ref, Duration first, Duration max, int failures) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void MakeDone(Job* job, bool left_out);
 
-  // What came of an attempt.
+  // After an attempt.
   static void Count(const Attempt& attempt, const AttemptResult& result);
   void ApplyOutcome(const Attempt& attempt, const AttemptResult& result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoMark(const JobRef& ref) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,5 +1,5 @@
-// Dispatch with runs that are made up: what is run when, how often, and what becomes of the marks. All of it in virtual
-// time (tests/harness/virtual_runtime.h): one task runs at a time, so nothing here is guarded.
+// Dispatch with runs that are made up: which observers run when, how often, and what becomes of the marks. All of it in
+// virtual time (tests/harness/virtual_runtime.h): one task runs at a time, so nothing here is guarded.
 
 #include "src/observe/dispatch.h"
 

@@ -2,8 +2,8 @@
 // there was no room, or a foreign one that has something to do. They rest: they are not taken up for a scan period, unless
 // they change.
 //
-// Which observers were done with a resting cell, and at which S, is remembered also after the rest, until it is taken up. So a
-// cell ends even if there is never room for all its observers at once.
+// Which observers were done with a resting cell, and at which S, is remembered until it is taken up, also after its rest. So
+// a cell ends even if there is never room for all its observers at once.
 //
 // Not thread-safe: the mutex of dispatch guards it.
 

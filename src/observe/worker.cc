@@ -328,7 +328,7 @@ absl::StatusOr<ObserverInfo> Worker::Impl::FindObserver(std::string_view name) c
 
 // --- What is asked of it
 
-// Idle: no unit runs, no mark is anywhere, and no commit that makes marks was under way or began meanwhile. A unit makes
+// Idle: no job runs, no mark is anywhere, and no commit that makes marks was under way or began meanwhile. A job makes
 // marks only by a commit, so of what runs it is enough to look before and after.
 absl::StatusOr<bool> Worker::Impl::IsIdle(std::string* what) {
   Environment& env = engine_->env;

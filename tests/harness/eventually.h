@@ -9,7 +9,7 @@
 
 namespace percolator {
 
-// Waits until the condition is true. Returns false if that takes longer than two minutes: slow machines are no reason to fail.
+// Waits until the condition is true. Returns false after two minutes, so that a slow machine is no reason to fail.
 inline bool Eventually(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
   while (!condition()) {
