@@ -29,15 +29,6 @@ bool RegisterCoordinator(CoordinatorKind kind) {
   return true;
 }
 
-bool Soon(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + kSoon;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
-
 void InThreads(int count, const std::function<void(int thread)>& task) {
   std::vector<std::thread> threads;
   for (int t = 0; t < count; ++t) threads.emplace_back(task, t);

@@ -7,8 +7,8 @@
 //
 // Where the header leaves something open, the suite fixes it:
 //
-//   - What a session did and what its end brings about is seen by all connections; its end within kSoon, the rest when
-//     the call returns.
+//   - What a session did and what its end brings about is seen by all connections; its end soon (Eventually), the rest
+//     when the call returns.
 //   - A session that does not exist leads nothing and claims nothing: kFailedPrecondition. Release is never an error of
 //     the claim: nothing happens if the session does not have it.
 //   - Whoever leads or has a claim already gets a true for asking again.
@@ -19,7 +19,6 @@
 #ifndef PERCOLATOR_TESTS_COORD_CONFORMANCE_H_
 #define PERCOLATOR_TESTS_COORD_CONFORMANCE_H_
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -29,6 +28,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "percolator/spi/coordinator.h"
+#include "tests/harness/eventually.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -55,11 +55,6 @@ inline void PrintTo(const CoordinatorKind& kind, std::ostream* os) { *os << kind
 
 // Adds a kind of coordinator to those the suite runs on. To be called before main, by initialising a global.
 bool RegisterCoordinator(CoordinatorKind kind);
-
-// What takes longer to become known, when a session has ended or a hint was sent, never will.
-inline constexpr std::chrono::seconds kSoon(60);
-// Whether `condition` becomes true soon.
-bool Soon(const std::function<bool()>& condition);
 
 // Runs `task` in so many threads at once, each with its number.
 void InThreads(int count, const std::function<void(int thread)>& task);

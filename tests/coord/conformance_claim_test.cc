@@ -37,7 +37,7 @@ TEST_P(CoordinatorTest, AnotherMayLeadWhenTheLeadersSessionHasEnded) {
   ASSERT_TRUE(Campaign(here_, "gc", *first));
   ASSERT_FALSE(Campaign(there_, "gc", *second));
   first = nullptr;
-  EXPECT_TRUE(Soon([&] { return Campaign(there_, "gc", *second); }));
+  EXPECT_TRUE(Eventually([&] { return Campaign(there_, "gc", *second); }));
 }
 
 TEST_P(CoordinatorTest, TheEndOfALoserDoesNotUnseatTheLeader) {
@@ -101,8 +101,8 @@ TEST_P(CoordinatorTest, ClaimsOfASessionEndWithIt) {
   ASSERT_TRUE(Claim(here_, "t", "b", *first));
   ASSERT_TRUE(Claim(there_, "t", "c", *third));
   first = nullptr;
-  EXPECT_TRUE(Soon([&] { return Claim(there_, "t", "a", *second); }));
-  EXPECT_TRUE(Soon([&] { return Claim(there_, "t", "b", *second); }));
+  EXPECT_TRUE(Eventually([&] { return Claim(there_, "t", "a", *second); }));
+  EXPECT_TRUE(Eventually([&] { return Claim(there_, "t", "b", *second); }));
   EXPECT_FALSE(Claim(there_, "t", "c", *second));
 }
 
@@ -161,7 +161,7 @@ TEST_P(CoordinatorTest, ASessionThatDoesNotExistLeadsAndClaimsNothing) {
   std::unique_ptr<Session> ended = Open(here_);
   const StrangeSession stranger(ended->id());
   ended = nullptr;
-  ASSERT_TRUE(Soon([&] { return !IsAlive(here_, stranger.id()); }));
+  ASSERT_TRUE(Eventually([&] { return !IsAlive(here_, stranger.id()); }));
   EXPECT_THAT(here_->Campaign("gc", stranger), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(here_->Claim("t", "r", stranger), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(here_->Release("t", "r", stranger), IsOk());

@@ -1,6 +1,7 @@
 // Conformance: hints. They may be lost, doubled or late, so a test sends them again until one is heard.
 
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <thread>
 
@@ -35,7 +36,7 @@ class Listener {
 
 // Sends the hint until the condition holds.
 bool SendUntil(Coordinator* from, const CellName& cell, const std::function<bool()>& condition) {
-  return Soon([&] {
+  return Eventually([&] {
     from->SendHint(cell);
     return condition();
   });
@@ -86,7 +87,7 @@ TEST_P(CoordinatorTest, AListenerThatWasTakenAwayIsNotRunningAnyMore) {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
       ++*calls;
     });
-    EXPECT_TRUE(Soon([&] { return *calls > 0; }));
+    EXPECT_TRUE(Eventually([&] { return *calls > 0; }));
     there_->SetHintListener(nullptr);
     EXPECT_EQ(*calls % 2, 0) << "a call is under way";
   }

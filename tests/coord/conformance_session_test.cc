@@ -16,7 +16,7 @@ TEST_P(CoordinatorTest, ASessionIsAliveUntilItIsDestroyed) {
   EXPECT_TRUE(IsAlive(here_, id));
   EXPECT_TRUE(IsAlive(there_, id));
   session = nullptr;
-  EXPECT_TRUE(Soon([&] { return !IsAlive(here_, id) && !IsAlive(there_, id); }));
+  EXPECT_TRUE(Eventually([&] { return !IsAlive(here_, id) && !IsAlive(there_, id); }));
 }
 
 TEST_P(CoordinatorTest, TheEndOfOneSessionIsNotTheEndOfAnother) {
@@ -99,7 +99,7 @@ TEST_P(CoordinatorTest, TheReportOfASessionEndsWithIt) {
   ASSERT_THAT(first->ReportOldestSnapshot(Timestamp(10)), IsOk());
   ASSERT_THAT(second->ReportOldestSnapshot(Timestamp(30)), IsOk());
   first = nullptr;
-  EXPECT_TRUE(Soon([&] { return Oldest(there_) == Timestamp(30); }));
+  EXPECT_TRUE(Eventually([&] { return Oldest(there_) == Timestamp(30); }));
 }
 
 // While one session holds back a snapshot, no other's coming, going and reporting makes the answer larger.
