@@ -101,7 +101,7 @@ std::string Misnamed(const Arguments& arguments) {
     if (!ParseFaultId(text, &fault)) return StrCat("can't understand the fault ", text);
   }
   if (arguments.mutant.empty()) return "";
-  if (!HasMutants()) return "this program has no mutants: percsim_mutants has them";
+  if (AllMutants().empty()) return "this program has no mutants: percsim_mutants has them";
   return arguments.mutant == "all" || SwitchOn(arguments.mutant) ? "" : StrCat("there is no mutant ", arguments.mutant);
 }
 
@@ -111,8 +111,8 @@ void List() {
     std::printf("  %-28.*s %.*s\n", static_cast<int>(kind.name.size()), kind.name.data(),
                 static_cast<int>(kind.what.size()), kind.what.data());
   }
-  std::puts("mutants:");
-  for (const MutantName& m : AllMutants()) {
+  if (!AllMutants().empty()) std::puts("mutants:");
+  for (const Mutant& m : AllMutants()) {
     std::printf("  %-28.*s %.*s\n", static_cast<int>(m.name.size()), m.name.data(), static_cast<int>(m.what.size()),
                 m.what.data());
   }
@@ -122,7 +122,7 @@ void List() {
 int RunMutants(const Arguments& arguments, const std::string& program) {
   int caught = 0;
   int survived = 0;
-  for (const MutantName& m : AllMutants()) {
+  for (const Mutant& m : AllMutants()) {
     if (arguments.mutant != "all" && m.name != arguments.mutant) continue;
     SwitchOn(m.name);
     RunnerOptions options = OptionsOf(arguments, program);
@@ -181,7 +181,7 @@ int Main(int argc, char** argv) {
   app.add_flag("--shrink", arguments.shrink, "with --seed: find a smaller run that fails alike");
   app.add_flag("--only-history", arguments.only_history, "judge by what clients saw alone");
   app.add_flag("--coverage", arguments.coverage, "how many seeds had each pair of a fault and a step of the protocol");
-  app.add_flag("--list", arguments.list, "name the workloads and the mutants");
+  app.add_flag("--list", arguments.list, "name the workloads, and the mutants of this program");
   app.add_option("--mutant", arguments.mutant, "with this bug switched on, until it is caught; all: each of them");
   app.add_option("--off", arguments.off, "kinds of faults that do not happen")->delimiter(',');
   app.add_option("--suppress", arguments.suppress, "single faults that do not happen: 4/Crash/17")->delimiter(',');

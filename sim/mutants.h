@@ -1,4 +1,6 @@
-// The mutants of src/base/mutant.h by name. Only percsim_mutants has them: everywhere else they can't be switched on.
+// The mutants of this program: deliberate bugs, to see whether the tests notice (docs/testing.md).
+//
+// percsim_mutants has those of sim/mutants/: its list is made by sim/mutate.py. percsim has none.
 
 #ifndef PERCOLATOR_SIM_MUTANTS_H_
 #define PERCOLATOR_SIM_MUTANTS_H_
@@ -8,14 +10,14 @@
 
 namespace percolator::sim {
 
-struct MutantName {
+struct Mutant {
   std::string_view name;
-  std::string_view what;
+  std::string_view what;  // is wrong
+  bool* on;
 };
-std::span<const MutantName> AllMutants();
+std::span<const Mutant> AllMutants();
 
-bool HasMutants();
-// This one and no other. False: there is none of that name.
+// Switches this mutant on, and all others off. Returns false if there is none of that name.
 bool SwitchOn(std::string_view name);
 
 }  // namespace percolator::sim

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "src/base/mutant.h"
 #include "src/base/strings.h"
 
 namespace percolator::sim {
@@ -35,9 +34,6 @@ absl::StatusOr<Timestamp> OracleServer::Serve(uint32_t count) {
 
 void OracleServer::OnRestart() {
   next_ = durable_bound_;  // O3
-  if (MutantOn(Mutant::kOracleRestartsLow)) {
-    next_ -= std::min(next_ - kFirst, static_cast<uint64_t>(kernel_->faults.oracle_window.count()));
-  }
   if (kernel_->chance.Happens(actor(), Site::kClockStep, kernel_->faults.rates.clock_step)) {
     const Duration most = kernel_->faults.clock_step_max;
     clock_offset_ = kernel_->chance.Between(actor(), Site::kClockStepLength, -most, most);

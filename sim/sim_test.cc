@@ -14,7 +14,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sim/world.h"
-#include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
@@ -582,9 +581,7 @@ Growing DrawThroughRestarts(uint64_t seed) {
       for (int n = 0; n < 100; ++n) {
         const absl::StatusOr<Timestamp> next = client->oracle()->GetTimestamps(3);
         if (!next.ok()) continue;
-        if (!MutantOn(Mutant::kOracleRestartsLow)) {
-          EXPECT_GT(*next, last);
-        }
+        EXPECT_GT(*next, last);
         last = *next;
       }
     });
@@ -974,37 +971,6 @@ TEST(World, TellsItsSpeed) {
   std::cout << static_cast<int>(kClients * kCalls / took.count()) << " store calls per second, "
             << static_cast<int>(static_cast<double>(report.events) / took.count()) << " events per second\n";
 }
-
-// ----- Mutants, in the build that has them
-
-#ifdef PERCOLATOR_MUTANTS
-class WithMutant {
- public:
-  explicit WithMutant(Mutant mutant) { g_mutant = mutant; }
-  ~WithMutant() { g_mutant = Mutant::kNone; }
-};
-
-TEST(SimMutants, AReaderThatDoesNotWaitIsCaught) {
-  const WithMutant mutant(Mutant::kOneStepReaderDoesNotWait);
-  int missed = 0;
-  for (uint64_t seed = 0; seed < 20; ++seed) missed += ReadsThatMissedACommit(seed);
-  EXPECT_GT(missed, 0);
-}
-
-TEST(SimMutants, ATimestampThatIsDrawnEarlyIsCaught) {
-  const WithMutant mutant(Mutant::kOneStepTimestampEarly);
-  int missed = 0;
-  for (uint64_t seed = 0; seed < 20; ++seed) missed += ReadsThatMissedACommit(seed);
-  EXPECT_GT(missed, 0);
-}
-
-TEST(SimMutants, AnOracleThatRestartsLowIsCaught) {
-  const WithMutant mutant(Mutant::kOracleRestartsLow);
-  int back = 0;
-  for (uint64_t seed = 0; seed < 20; ++seed) back += DrawThroughRestarts(seed).steps_back();
-  EXPECT_GT(back, 0);
-}
-#endif
 
 }  // namespace
 }  // namespace percolator::sim

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/store/validate.h"
 
@@ -60,7 +59,6 @@ struct StoreServer::Joint {
   Origin origin;
   std::shared_ptr<const JointMutation> mutation;
   std::optional<Timestamp> drawn;
-  uint64_t epoch;
   Responder<absl::StatusOr<JointResult>> reply;
 };
 
@@ -89,7 +87,7 @@ void StoreServer::Log(const Origin& origin, std::string_view what, std::string_v
 
 void StoreServer::Read(const Origin& origin, std::shared_ptr<const RowRead> read,
                        Responder<absl::StatusOr<Row>> reply) {
-  if (IsClosed(read->table, read->row) && !MutantOn(Mutant::kOneStepReaderDoesNotWait)) {
+  if (IsClosed(read->table, read->row)) {
     TryAgainWhenOpen([this, origin, read = std::move(read), reply = std::move(reply)]() mutable {
       Read(origin, std::move(read), std::move(reply));
     });
@@ -113,7 +111,7 @@ void StoreServer::Scan(const Origin& origin, const ScanRequest& request, Respond
 
 void StoreServer::ContinueScan(std::shared_ptr<ScanTask> scan) {
   if (scan->epoch != epoch()) return;  // the server has forgotten it
-  if (!closed_.empty() && !MutantOn(Mutant::kOneStepReaderDoesNotWait)) {
+  if (!closed_.empty()) {
     TryAgainWhenOpen([this, scan = std::move(scan)]() mutable { ContinueScan(std::move(scan)); });
     return;
   }
@@ -166,30 +164,21 @@ void StoreServer::Mutate(const Origin& origin, std::shared_ptr<const RowMutation
 }
 
 void StoreServer::MutateThenDraw(const Origin& origin, std::shared_ptr<const RowMutations> mutations,
-                                 Responder<MutateResults> reply, std::optional<Timestamp> early) {
+                                 Responder<MutateResults> reply) {
   const auto count = static_cast<uint32_t>(mutations->size());
   const Duration pause = kernel_->chance.Between(actor(), Site::kDrawLength, Duration(0), kernel_->faults.latency_max);
-  const auto again = [&] {
-    return [this, origin, mutations, early, epoch = epoch(), reply = std::move(reply)]() mutable {
-      if (epoch == this->epoch()) MutateThenDraw(origin, std::move(mutations), std::move(reply), early);
-    };
-  };
-  if (MutantOn(Mutant::kLockTimestampEarly) && !early.has_value()) {
-    early = oracle_->Draw(count);
-    kernel_->scheduler.At(kernel_->now() + pause, actor(), "locks", again());
-    return;
-  }
   if (IsClosed(mutations->front().table, mutations->front().row)) {
-    TryAgainWhenOpen(again());
+    TryAgainWhenOpen([this, origin, mutations, epoch = epoch(), reply = std::move(reply)]() mutable {
+      if (epoch == this->epoch()) MutateThenDraw(origin, std::move(mutations), std::move(reply));
+    });
     return;
   }
-  kernel_->scheduler.At(
-      kernel_->now() + pause, actor(), "draws",
-      [this, early, count, results = ApplyAll(origin, *mutations), reply = std::move(reply)]() mutable {
-        const absl::StatusOr<Timestamp> first = early.has_value() ? *early : oracle_->Serve(count);
-        if (first.ok()) GiveTimestamps(*first, &results);
-        reply(std::move(results));
-      });
+  kernel_->scheduler.At(kernel_->now() + pause, actor(), "draws",
+                        [this, count, results = ApplyAll(origin, *mutations), reply = std::move(reply)]() mutable {
+                          const absl::StatusOr<Timestamp> first = oracle_->Serve(count);
+                          if (first.ok()) GiveTimestamps(*first, &results);
+                          reply(std::move(results));
+                        });
 }
 
 StoreServer::MutateResults StoreServer::ApplyAll(const Origin& origin, const RowMutations& mutations) {
@@ -227,15 +216,7 @@ absl::Status StoreServer::RaiseSafePoint(Timestamp ts) {
 
 void StoreServer::MutateTogether(const Origin& origin, std::shared_ptr<const JointMutation> mutation,
                                  Responder<absl::StatusOr<JointResult>> reply) {
-  auto joint = std::make_shared<Joint>(Joint{origin, std::move(mutation), std::nullopt, epoch(), std::move(reply)});
-  if (MutantOn(Mutant::kOneStepTimestampEarly)) {
-    joint->drawn = oracle_->Draw(1);
-    kernel_->scheduler.At(kernel_->now() + StepLength(), actor(), "one step", [this, joint = std::move(joint)] {
-      if (joint->epoch == epoch()) BeginJoint(joint);
-    });
-    return;
-  }
-  BeginJoint(std::move(joint));
+  BeginJoint(std::make_shared<Joint>(Joint{origin, std::move(mutation), std::nullopt, std::move(reply)}));
 }
 
 bool StoreServer::AnyClosed(const JointMutation& mutation) const {
@@ -287,15 +268,12 @@ void StoreServer::AfterAWhile(uint64_t number, void (StoreServer::*step)(uint64_
 }
 
 void StoreServer::DrawForJoint(uint64_t number) {
-  Joint& joint = *joints_.at(number);
-  if (!joint.drawn.has_value()) {
-    const absl::StatusOr<Timestamp> drawn = oracle_->Serve(1);
-    if (!drawn.ok()) {
-      FinishJoint(number, NoTimestampDrawn(drawn.status()));
-      return;
-    }
-    joint.drawn = *drawn;
+  const absl::StatusOr<Timestamp> drawn = oracle_->Serve(1);
+  if (!drawn.ok()) {
+    FinishJoint(number, NoTimestampDrawn(drawn.status()));
+    return;
   }
+  joints_.at(number)->drawn = *drawn;
   AfterAWhile(number, &StoreServer::ApplyJoint);
 }
 

@@ -104,9 +104,9 @@ class StoreServer final : public Server {
   void Read(const Origin& origin, std::shared_ptr<const RowRead> read, Responder<absl::StatusOr<Row>> reply);
   void Scan(const Origin& origin, const ScanRequest& request, Responder<absl::StatusOr<ScanPage>> reply);
   void Mutate(const Origin& origin, std::shared_ptr<const RowMutations> mutations, Responder<MutateResults> reply);
-  // Draws a while after they were applied. `early` is a mutant's.
+  // Draws a while after they were applied.
   void MutateThenDraw(const Origin& origin, std::shared_ptr<const RowMutations> mutations,
-                      Responder<MutateResults> reply, std::optional<Timestamp> early = std::nullopt);
+                      Responder<MutateResults> reply);
   void MutateTogether(const Origin& origin, std::shared_ptr<const JointMutation> mutation,
                       Responder<absl::StatusOr<JointResult>> reply);
   absl::Status RaiseSafePoint(Timestamp ts);

@@ -17,6 +17,7 @@ percolator_lint_test(check_includes_test 300 ${Python3_EXECUTABLE} -B tools/chec
 percolator_lint_test(check_labels 300 ${Python3_EXECUTABLE} -B tools/check_labels.py)
 percolator_lint_test(check_labels_test 300 ${Python3_EXECUTABLE} -B tools/check_labels_test.py)
 percolator_lint_test(run_tests_test 300 ${Python3_EXECUTABLE} -B tools/run_tests_test.py)
+percolator_lint_test(mutate_test 300 ${Python3_EXECUTABLE} -B sim/mutate_test.py)
 percolator_lint_test(soak_test 300 ${Python3_EXECUTABLE} -B tools/soak_test.py)
 
 # Each public header, alone and twice, in a translation unit of its own, with nothing on its path but what a user has.

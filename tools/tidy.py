@@ -40,7 +40,6 @@ def sources(build, parts=()):
     for entry in json.loads((build / "compile_commands.json").read_text()):
         for path in compiled_by(entry):
             if path.split("/")[0] in SOURCE_FOLDERS and (not parts or any(part in path for part in parts)):
-                # Sources of the mutants are compiled twice: first as they are.
                 found.setdefault(path, (entry["directory"], flags_of(shlex.split(entry["command"]))))
     return found
 

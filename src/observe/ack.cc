@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "src/base/coding.h"
-#include "src/base/mutant.h"
 #include "src/txn/columns.h"
 
 namespace percolator {
@@ -27,8 +26,6 @@ absl::StatusOr<bool> IsDirty(const Version& observed, const Version& ack) {
   if (!ConsumeFixed64(&bytes, &start_ts) || !bytes.empty()) {
     return absl::DataLossError("an acknowledgement can't be understood: its bytes are damaged");
   }
-  if (MutantOn(Mutant::kAckIsForever)) return false;
-  if (MutantOn(Mutant::kDirtyByAckCommit)) return observed.commit_ts > ack.commit_ts;
   return observed.commit_ts > Timestamp(start_ts);
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "src/base/coding.h"
-#include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/observe/ack.h"
 #include "src/txn/apply.h"
@@ -59,13 +58,6 @@ absl::Status Call(const ObserverFunction& run, ReadWrite& t, const Notification&
 // say kOutOfRange for reasons of its own, so the snapshot is looked at.
 bool IsPassing(Environment& env, Timestamp start_ts, const absl::Status& status) {
   return IsTransient(status) || (IsSnapshotTooOld(status) && !CheckSnapshot(env, start_ts).ok());
-}
-
-// Only for a mutant.
-void AcknowledgeAlone(Engine* engine, const CellName& ack, Timestamp start_ts) {
-  TransactionCore core(engine, TransactionOptions{});
-  core.Acknowledge(ack, EncodeAck(start_ts));
-  static_cast<void>(core.Commit());
 }
 
 class Run {
@@ -151,7 +143,6 @@ class Run {
 
   // How far marks may be removed.
   std::optional<Timestamp> Until() const {
-    if (MutantOn(Mutant::kRemoveForFirst)) return outcome_.start_ts;
     if (!request_.others_done_at.has_value()) return std::nullopt;
     return std::min(*request_.others_done_at, outcome_.start_ts);
   }
@@ -173,16 +164,16 @@ class Run {
     const CellName ack = AckCell(*request_.observer, request_.cell);
     const std::optional<Timestamp> until = Until();
     core->set_depth(mark_.mark.depth + 1);
-    if (!strong()) core->set_continued(request_.cell);
-    const bool acknowledge = strong() && !MutantOn(Mutant::kNoAck) && !MutantOn(Mutant::kAckAfterCommit);
-    if (acknowledge) core->Acknowledge(ack, EncodeAck(outcome_.start_ts));
+    if (strong()) {
+      core->Acknowledge(ack, EncodeAck(outcome_.start_ts));
+    } else {
+      core->set_continued(request_.cell);
+    }
     if (until.has_value()) core->RemoveMarks({request_.cell, *until});
-    if (MutantOn(Mutant::kRemoveBeforeCommit)) RemoveAlone();
     const CommitResult result = core->Commit();
     if (!result.committed()) {
       return IsConflict(result.status) ? Ended(RunOutcome::Kind::kConflict, result.status) : Trouble(result.status);
     }
-    if (strong() && MutantOn(Mutant::kAckAfterCommit)) AcknowledgeAlone(&engine_, ack, outcome_.start_ts);
     outcome_.commit_ts = result.commit_ts == Timestamp() ? outcome_.start_ts : result.commit_ts;
     outcome_.marks_removed = core->marks_removed();
     outcome_.triggered = core->triggered();
@@ -234,23 +225,19 @@ absl::Status SettlePending(Engine* engine, const FoundMark& mark) {
   Environment& env = engine->env;
   const CellName& cell = mark.cell;
   const TimestampRange then = TimestampRange::Exactly(mark.timestamp);
-  if (!MutantOn(Mutant::kPendingDropped)) {
-    const absl::StatusOr<std::vector<Row>> rows =
-        env.store->Read({{cell.table, cell.row, {{Family::kLock, cell.column, then}}}});
-    if (!rows.ok()) return rows.status();
-    if (!rows->front().cells.empty()) {
-      const Cell& found = rows->front().cells.front();
-      absl::StatusOr<Lock> lock = DecodeLock(found.value);
-      if (!lock.ok()) return AtCell(lock.status(), cell.table, cell.row, found);
-      return ResolveLocks(env, {{cell, mark.timestamp, *std::move(lock)}}, Patience::kWhileAlive).status();
-    }
+  const absl::StatusOr<std::vector<Row>> rows =
+      env.store->Read({{cell.table, cell.row, {{Family::kLock, cell.column, then}}}});
+  if (!rows.ok()) return rows.status();
+  if (!rows->front().cells.empty()) {
+    const Cell& found = rows->front().cells.front();
+    absl::StatusOr<Lock> lock = DecodeLock(found.value);
+    if (!lock.ok()) return AtCell(lock.status(), cell.table, cell.row, found);
+    return ResolveLocks(env, {{cell, mark.timestamp, *std::move(lock)}}, Patience::kWhileAlive).status();
   }
   // Its lock went without it, which nobody should have done.
-  Condition unlocked{Condition::Quantifier::kNone, {{Family::kLock, cell.column, then}}};
-  if (MutantOn(Mutant::kPendingDropped)) unlocked.cells.clear();
   return Apply(env, {cell.table,
                      cell.row,
-                     std::move(unlocked),
+                     {Condition::Quantifier::kNone, {{Family::kLock, cell.column, then}}},
                      {Mutation::Erase(Family::kNotify, PendingColumn(cell.column), then)}});
 }
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "src/base/mutant.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -23,13 +22,6 @@ BatchingOracle::BatchingOracle(Oracle* oracle, Runtime* runtime)
 absl::StatusOr<Timestamp> BatchingOracle::GetTimestamps(uint32_t count) {
   if (count == 0 || count > kMaxCount) {
     return absl::InvalidArgumentError(StrCat("asked for ", count, " timestamps; 1 to ", kMaxCount, " is possible"));
-  }
-  if (MutantOn(Mutant::kOraclePrefetches)) {
-    MutexLock lock(&mutex_);
-    if (left_over_ >= count) {
-      left_over_ -= count;
-      return Timestamp(left_over_end_.value() - left_over_ - count);
-    }
   }
   const Place place = Join(count);
   if (place.offset > 0) {
@@ -65,19 +57,14 @@ BatchingOracle::Place BatchingOracle::Join(uint32_t count) {
 }
 
 void BatchingOracle::Send(const std::shared_ptr<Batch>& batch) {
-  const uint32_t more = MutantOn(Mutant::kOraclePrefetches) ? 4 : 0;
   {
     MutexLock lock(&mutex_);
     waiting_ = std::make_shared<Batch>(runtime_);  // O5: nobody joins any more
   }
-  batch->first = oracle_->GetTimestamps(batch->count + more);
+  batch->first = oracle_->GetTimestamps(batch->count);
   std::shared_ptr<Batch> next;
   {
     MutexLock lock(&mutex_);
-    if (MutantOn(Mutant::kOraclePrefetches) && batch->first.ok()) {
-      left_over_ = more;
-      left_over_end_ = Timestamp(batch->first->value() + batch->count + more);
-    }
     if (waiting_->count > 0) next = waiting_;
     in_flight_ = next != nullptr;
   }

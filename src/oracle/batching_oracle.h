@@ -55,10 +55,6 @@ class BatchingOracle : public Oracle {
   bool in_flight_ ABSL_GUARDED_BY(mutex_) = false;
   // The one that may be joined.
   std::shared_ptr<Batch> waiting_ ABSL_GUARDED_BY(mutex_);
-
-  // Only for the mutant that draws more than it is asked for: so many below the end.
-  uint32_t left_over_ ABSL_GUARDED_BY(mutex_) = 0;
-  Timestamp left_over_end_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace percolator

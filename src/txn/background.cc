@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/mutant.h"
-
 namespace percolator {
 namespace {
 
@@ -152,10 +150,8 @@ void LockKeeper::Refresh() {
       refreshed.refreshed =
           Timestamp(refreshed.refreshed.value() + static_cast<uint64_t>((now - member.joined).count()));
       RowMutation mutation{row.table, row.row, {}, {}};
-      if (!MutantOn(Mutant::kRefreshRevivesLock)) {
-        mutation.condition = {Condition::Quantifier::kAll,
-                              {{Family::kLock, row.cells[0].column, TimestampRange::Exactly(start_ts)}}};
-      }
+      mutation.condition = {Condition::Quantifier::kAll,
+                            {{Family::kLock, row.cells[0].column, TimestampRange::Exactly(start_ts)}}};
       mutation.mutations.push_back(Mutation::Set(Family::kLock, row.cells[0].column, start_ts, EncodeLock(refreshed)));
       mutations.push_back(std::move(mutation));
     }

@@ -6,7 +6,6 @@
 #include "absl/strings/cord.h"
 #include "src/base/coding.h"
 #include "src/base/errors.h"
-#include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/txn/apply.h"
 #include "src/txn/resolve.h"
@@ -31,7 +30,6 @@ bool IsFinalAbort(Environment& env, Timestamp start_ts, const absl::Status& why)
       case Conflict::Kind::kNewerWrite: {
         // G7: the newer write refuses every later copy. An earlier copy left a record, which was not found; that proves
         // something only above the safe point. The safe point is read after the row was.
-        if (MutantOn(Mutant::kAbsenceIsAbort)) return true;
         const absl::StatusOr<Timestamp> safe_point = env.store->SafePointOfReads();
         return safe_point.ok() && start_ts > *safe_point;
       }
@@ -39,8 +37,7 @@ bool IsFinalAbort(Environment& env, Timestamp start_ts, const absl::Status& why)
   }
   // G7: the safe point may have passed between two copies of the request, and the record of the first may be collected. A store
   // that has stopped may have applied an earlier copy.
-  const bool too_old = absl::IsOutOfRange(why) && !MutantOn(Mutant::kTooOldIsAbort);
-  return CertainlyNotApplied(why) && !absl::IsFailedPrecondition(why) && !too_old;
+  return CertainlyNotApplied(why) && !absl::IsFailedPrecondition(why) && !absl::IsOutOfRange(why);
 }
 
 }  // namespace
@@ -104,7 +101,6 @@ CommitResult CommitPrimary(Environment& env, const Writes& writes, Timestamp com
   const CellName primary = writes.primary();
   std::vector<RowMutation> mutations;
   mutations.push_back(CommitPrimaryRow(writes, commit_ts));
-  if (MutantOn(Mutant::kCommitPrimaryUnconditional)) mutations[0].condition = {};
   bool may_be_applied = false;
   for (Backoff backoff(env.runtime);; backoff.Wait()) {
     const absl::StatusOr<MutateResult> result = env.store->Mutate(mutations)[0];
@@ -115,8 +111,6 @@ CommitResult CommitPrimary(Environment& env, const Writes& writes, Timestamp com
       return GiveUpCommit(env, writes, result.status(), deadline);
     }
     may_be_applied = true;
-    if (MutantOn(Mutant::kLostCommitIsAbort)) return AbortedBy(primary, writes.start_ts, result.status());
-    if (MutantOn(Mutant::kLostCommitIsSuccess)) return CommittedAt(primary, writes.start_ts, commit_ts);
     if (!IsTransient(result.status()) || deadline.passed()) {
       return UnknownBecause(primary, writes.start_ts, result.status());
     }

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/mutant.h"
 #include "src/store/foreign.h"
 #include "src/txn/apply.h"
 #include "src/txn/columns.h"
@@ -77,7 +76,7 @@ class ColumnCollector {
       // G1: the newest stays, unless it says that there is nothing, which nothing says as well; but not to an observer
       // (N1).
       keeps_ = record->kind == WriteKind::kPut || notified_;
-      if (keeps_ && !MutantOn(Mutant::kGcDropsNewest)) return absl::OkStatus();
+      if (keeps_) return absl::OkStatus();
     }
     Erase(cell, *record);
     return absl::OkStatus();
@@ -103,7 +102,6 @@ std::set<std::string_view> NotifiedColumns(const Row& row) {
   for (const Cell& cell : row.cells) {
     if (cell.family == Family::kNotify) columns.insert(ColumnOfPending(cell.column).value_or(cell.column));
   }
-  if (MutantOn(Mutant::kGcDropsNotifiedDelete)) columns.clear();
   return columns;
 }
 
@@ -130,7 +128,7 @@ absl::StatusOr<std::deque<Mutation>> GarbageOf(const std::string& table, const R
   // An acknowledgement of what is not there any more. Whatever is written later is newer than it. So is what a collection
   // with a later safe point has left, if it took what this one would have kept.
   for (const auto& [column, ack] : acks) {
-    if ((kept.contains(column) || notified.contains(column)) && !MutantOn(Mutant::kGcDropsAck)) continue;
+    if (kept.contains(column) || notified.contains(column)) continue;
     erases.push_back(Mutation::Erase(Family::kWrite, ack.column, TimestampRange::Exactly(ack.timestamp)));
   }
   return std::deque<Mutation>(std::make_move_iterator(erases.rbegin()), std::make_move_iterator(erases.rend()));
@@ -199,7 +197,6 @@ absl::StatusOr<Timestamp> ChooseSafePoint(Environment& env) {
   if (!last.ok()) return last.status();
   const auto retention = static_cast<uint64_t>(env.options.gc_retention.count());
   const Timestamp by_age(now->value() > retention ? now->value() - retention : 0);
-  if (MutantOn(Mutant::kGcIgnoresSnapshots)) return std::max(*last, by_age);
   // Below the oldest, not at it: what starts at the safe point may read but not write any more.
   const Timestamp below_oldest(oldest->value() > 0 ? oldest->value() - 1 : 0);
   return std::max(*last, std::min(by_age, below_oldest));
@@ -229,15 +226,12 @@ absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timesta
 }
 
 absl::Status CollectGarbage(Environment& env, Timestamp safe_point, const std::function<bool()>& stop) {
-  if (!MutantOn(Mutant::kGcUnpublished)) {
-    if (absl::Status s = env.store->RaiseSafePoint(safe_point); !s.ok()) return s;
-  }
+  if (absl::Status s = env.store->RaiseSafePoint(safe_point); !s.ok()) return s;
   // Listed after the publication: a table that is made later can't hold an old lock.
   const absl::StatusOr<std::vector<TableInfo>> tables = ListOwnTables(env.store);
   if (!tables.ok()) return tables.status();
   const auto any = [](const MetLock& /*met*/) { return true; };
   for (const TableInfo& table : *tables) {
-    if (MutantOn(Mutant::kGcDoesNotResolve)) break;
     absl::Status s = UnlessDropped(env, table.name, ResolveAllLocks(env, table.name, safe_point, any, stop));
     if (!s.ok()) return s;
   }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/txn/record_coding.h"
 #include "src/txn/resolve.h"
@@ -65,7 +64,7 @@ ColumnState* FindColumn(std::vector<ColumnState>* columns, const std::string& co
 
 absl::Status CheckAgainst(const absl::StatusOr<Timestamp>& safe_point, Timestamp ts) {
   if (!safe_point.ok()) return safe_point.status();
-  if (ts >= *safe_point || MutantOn(Mutant::kNoSafePointCheckAfterRead)) return absl::OkStatus();
+  if (ts >= *safe_point) return absl::OkStatus();
   return absl::OutOfRangeError(
       StrCat("the snapshot at ", ts.ToString(), " is too old: garbage is collected up to ", safe_point->ToString()));
 }
@@ -95,9 +94,8 @@ absl::StatusOr<std::vector<Row>> ReadAt(Environment& env, Timestamp ts, const st
 
 void AddSelectors(std::optional<std::string> column, Timestamp ts, std::vector<Selector>* selectors) {
   const TimestampRange visible = TimestampRange::UpTo(ts);
-  if (!MutantOn(Mutant::kReadIgnoresLocks)) selectors->push_back({Family::kLock, column, visible, 1});
-  selectors->push_back({Family::kWrite, std::move(column), visible,
-                        MutantOn(Mutant::kReadTakesOldestRecord) ? Selector::kAllVersions : 1});
+  selectors->push_back({Family::kLock, column, visible, 1});
+  selectors->push_back({Family::kWrite, std::move(column), visible, 1});
 }
 
 absl::StatusOr<std::vector<ColumnState>> ParseRow(const std::string& table, Row row) {
@@ -138,8 +136,7 @@ absl::Status FollowVerified(Environment& env, Timestamp ts,
                             const std::vector<std::pair<CellName, ColumnState*>>& verified, const Deadline& deadline) {
   std::vector<RowRead> reads;
   for (const auto& [cell, state] : verified) {
-    const TimestampRange range =
-        MutantOn(Mutant::kReadSeesVerifyAsAbsent) ? TimestampRange{} : TimestampRange::Exactly(state->record->verified);
+    const TimestampRange range = TimestampRange::Exactly(state->record->verified);
     reads.push_back({cell.table, cell.row, {{Family::kWrite, cell.column, range, 1}}});
   }
   if (reads.empty()) return absl::OkStatus();
@@ -148,7 +145,7 @@ absl::Status FollowVerified(Environment& env, Timestamp ts,
   for (size_t i = 0; i < verified.size(); ++i) {
     ColumnState& state = *verified[i].second;
     state.record.reset();  // a delete that garbage collection took, or nothing at all
-    if ((*rows)[i].cells.empty() || MutantOn(Mutant::kReadSeesVerifyAsAbsent)) continue;
+    if ((*rows)[i].cells.empty()) continue;
     const Cell& cell = (*rows)[i].cells.front();
     absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
     if (!record.ok()) return AtCell(record.status(), verified[i].first.table, verified[i].first.row, cell);

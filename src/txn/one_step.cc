@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/txn/commit.h"
 #include "src/txn/mark.h"
@@ -14,7 +13,6 @@ namespace {
 
 RowMutation WholeRow(const RowWrites& row, Timestamp start_ts) {
   RowMutation mutation{row.table, row.row, MayWrite(row, start_ts), {}};
-  if (MutantOn(Mutant::kOneStepNoMarkerCheck)) mutation.condition.cells.erase(mutation.condition.cells.begin());
   mutation.mutations.reserve(row.cells.size());
   for (const CellWrite& cell : row.cells) {
     if (HasDataCell(cell.lock)) {
@@ -23,7 +21,7 @@ RowMutation WholeRow(const RowWrites& row, Timestamp start_ts) {
     mutation.mutations.push_back(
         Mutation::Set(Family::kWrite, cell.column, JointMutation::AtCommit(), EncodeRecordOf(cell.lock, start_ts)));
     // N1: with the record, in the same step. There was no time for a pending one.
-    if (!cell.lock.observed || MutantOn(Mutant::kOneStepForgetsMark)) continue;
+    if (!cell.lock.observed) continue;
     mutation.mutations.push_back(
         Mutation::Set(Family::kNotify, cell.column, JointMutation::AtCommit(), EncodeMark({cell.lock.depth})));
   }

@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
 #include "src/txn/record_coding.h"
@@ -97,7 +96,6 @@ absl::StatusOr<bool> RollBackLockedPrimary(Environment& env, const CellName& pri
 // marker may be left: it could contradict a verdict that others have acted on (T1).
 absl::StatusOr<bool> MarkMissingPrimary(Environment& env, const CellName& primary, Timestamp start_ts,
                                         Timestamp newest_record) {
-  if (MutantOn(Mutant::kMissingPrimaryUnmarked)) return true;
   RowMutation mutation = RollBackRow(primary.table, primary.row, start_ts, {});
   mutation.condition = {
       Condition::Quantifier::kNone,
@@ -121,10 +119,8 @@ absl::StatusOr<std::optional<RowMutation>> SettleRow(Environment& env, const Cel
     Counters::Add(&env.counters.rolled_back, locks->size());
     return RollBackRow(cell.table, cell.row, start_ts, *locks);
   }
-  if (MutantOn(Mutant::kRollForwardOneCell)) locks->front().lock.value.reset();
   Counters::Add(&env.counters.rolled_forward, locks->size());
-  const Timestamp at = MutantOn(Mutant::kRollForwardAtStart) ? start_ts : verdict.commit_ts;
-  return CommitRow(cell.table, cell.row, start_ts, at, *locks);
+  return CommitRow(cell.table, cell.row, start_ts, verdict.commit_ts, *locks);
 }
 
 // True: the primary is rolled back now. False: it has changed since `state` was read, look again.
@@ -170,15 +166,11 @@ absl::StatusOr<Verdict> DecideAtPrimary(Environment& env, const MetLock& met, Pa
 }  // namespace
 
 absl::StatusOr<Verdict> Decide(Environment& env, const MetLock& met, Patience patience) {
-  if (MutantOn(Mutant::kRollBackWithoutPrimary)) return Verdict::RolledBack();
   if (const std::optional<Verdict> known = env.verdicts.Find(met.start_ts)) return *known;
   bool remember = false;
   const absl::StatusOr<Verdict> verdict = DecideAtPrimary(env, met, patience, &remember);
   if (!verdict.ok()) return verdict.status();
-  if ((remember && verdict->kind != Verdict::Kind::kPending) || MutantOn(Mutant::kCachePending)) {
-    env.verdicts.Remember(met.start_ts, *verdict);
-  }
-  if (verdict->kind == Verdict::Kind::kPending && MutantOn(Mutant::kPendingIsRolledBack)) return Verdict::RolledBack();
+  if (remember && verdict->kind != Verdict::Kind::kPending) env.verdicts.Remember(met.start_ts, *verdict);
   return *verdict;
 }
 
@@ -202,7 +194,6 @@ absl::StatusOr<Verdict> DecideOwn(Environment& env, const CellName& primary, Tim
     const absl::StatusOr<Timestamp> safe_point = env.store->SafePointOfReads();
     if (!safe_point.ok()) return safe_point.status();
     if (!state->lock.has_value() && start_ts <= *safe_point) {
-      if (MutantOn(Mutant::kMissingVerdictIsAbort)) return Verdict::RolledBack();
       return absl::OutOfRangeError(
           StrCat("the transaction that started at ", start_ts.ToString(),
                  " is older than the safe point: garbage collection may have taken its verdict"));

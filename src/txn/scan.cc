@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "src/base/mutant.h"
 #include "src/txn/columns.h"
 
 namespace percolator {
@@ -84,9 +83,6 @@ absl::Status SnapshotScan::FetchPage(const Deadline& deadline) {
 
 // Until no row of the page has a lock that could hide something.
 absl::Status SnapshotScan::ResolveRows(std::vector<RowStates>* rows, const Deadline& deadline) {
-  if (MutantOn(Mutant::kScanSkipsLockedRows)) {
-    std::erase_if(*rows, [](const RowStates& row) { return HasLock(row.columns); });
-  }
   for (Backoff backoff(env_->runtime);;) {
     std::vector<RowStates*> locked;
     std::vector<RowRead> reads;

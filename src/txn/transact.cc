@@ -1,10 +1,8 @@
 #include "src/txn/transact.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
-#include "src/base/mutant.h"
 #include "src/txn/transaction_core.h"
 
 namespace percolator {
@@ -20,19 +18,13 @@ absl::Status Uncommitted(const absl::Status& why, CommitResult* result) {
   return why;
 }
 
-// One transaction: the function, and its commit. `last` is for a mutant.
+// One transaction: the function, and its commit.
 absl::Status Attempt(const std::shared_ptr<Engine>& engine, absl::FunctionRef<absl::Status(ReadWrite& t)> fn,
-                     const TransactionOptions& options, CommitResult* result, size_t* marks,
-                     std::optional<WriteBuffer>* last) {
+                     const TransactionOptions& options, CommitResult* result, size_t* marks) {
   Transaction t(engine, options);
-  if (MutantOn(Mutant::kRetryKeepsWrites) && last->has_value()) {
-    t.core().TakeWrites(**last);
-  } else {
-    if (absl::Status s = fn(t); !s.ok()) return Uncommitted(s, result);
-  }
+  if (absl::Status s = fn(t); !s.ok()) return Uncommitted(s, result);
   if (marks != nullptr) *marks = t.core().CountMarks();
   CommitResult committed = t.Commit();
-  if (MutantOn(Mutant::kRetryKeepsWrites)) *last = t.core().writes();
   absl::Status status = committed.status;
   if (result != nullptr) *result = std::move(committed);
   return status;
@@ -48,13 +40,12 @@ absl::Status RunTransaction(const std::shared_ptr<Engine>& engine, absl::Functio
   Runtime* const runtime = engine->env.runtime;
   const Duration end = runtime->Elapsed() + std::min(options.timeout, kForever);
   Backoff backoff(runtime, kFirstRetry, kLastRetry);
-  std::optional<WriteBuffer> last;
   TransactionOptions once = options;
   for (int attempt = 1;; ++attempt) {
     if (engine->closed() || engine->forked()) return Uncommitted(engine->Closed(), result);
     if (marks != nullptr) *marks = 0;
     once.timeout = std::max(end - runtime->Elapsed(), Duration(1));
-    absl::Status status = Attempt(engine, fn, once, result, marks, &last);
+    absl::Status status = Attempt(engine, fn, once, result, marks);
     // T12: the function is run again, on a new snapshot; what it wrote is forgotten.
     if (!absl::IsAborted(status)) return status;
     if (attempt >= options.max_attempts || runtime->Elapsed() >= end) return status;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "percolator/cluster.h"
-#include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
 #include "src/txn/row_source.h"
@@ -99,7 +98,6 @@ class MergedRows final : public internal::RowSource {
 
   // The next row in which the transaction has written something of interest.
   std::optional<std::string> NextOwnRow() const {
-    if (MutantOn(Mutant::kScanIgnoresOwnWrites)) return std::nullopt;
     const WriteBuffer& writes = core_->writes();
     if (writes.empty() || (rest_.limit.has_value() && *rest_.limit <= rest_.start)) return std::nullopt;
     const auto begin = writes.lower_bound({table_, rest_.start, ""});
@@ -119,7 +117,6 @@ class MergedRows final : public internal::RowSource {
   }
 
   void Overlay() {
-    if (MutantOn(Mutant::kScanIgnoresOwnWrites)) return;
     for (auto it = core_->writes().lower_bound({table_, row_.key, ""}); it != core_->writes().end(); ++it) {
       const auto& [cell, write] = *it;
       if (cell.table != table_ || cell.row != row_.key) break;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "src/base/mutant.h"
 #include "src/base/strings.h"
 #include "src/txn/apply.h"
 #include "src/txn/commit.h"
@@ -357,8 +356,8 @@ absl::StatusOr<Writes> TransactionCore::BuildWrites() {
     if (write.kind == WriteKind::kVerify) {
       lock.verified = verified[cell];
     } else if (engine_->env.observed.Contains(cell.table, cell.column)) {
-      lock.observed = !(MutantOn(Mutant::kDeleteLeavesNoMark) && write.kind == WriteKind::kDelete);
-      lock.depth = lock.observed ? depth_ : 0;
+      lock.observed = true;
+      lock.depth = depth_;
     }
     const bool is_inline = write.kind == WriteKind::kPut && write.value.size() <= kInlineBytes;
     (is_inline ? lock.value.emplace() : out.long_value) = std::move(write.value);
@@ -400,10 +399,7 @@ CommitResult TransactionCore::CommitOnce() {
   }
   if (absl::Status s = EnsureStarted(); !s.ok()) return AbortedBy({}, start_ts_, s);
   const uint64_t observed = engine_->env.observed.version();
-  WriteBuffer kept;
-  if (MutantOn(Mutant::kRetryKeepsWrites)) kept = writes_;
   const absl::StatusOr<Writes> writes = BuildWrites();
-  if (MutantOn(Mutant::kRetryKeepsWrites)) writes_ = std::move(kept);
   if (!writes.ok()) return Count(AbortedBy({}, start_ts_, writes.status()));
   for (const RowWrites& row : writes->rows) {
     for (const CellWrite& cell : row.cells) {
@@ -499,11 +495,8 @@ CommitResult TransactionCore::CommitInTwoPhases(const Writes& writes) {
   };
   const LockKeeper::Membership kept(&*engine_->keeper, writes);
 
-  std::optional<Timestamp> early;
-  if (MutantOn(Mutant::kCommitTimestampEarly)) early = env.oracle->GetTimestamp().value_or(Timestamp());
-  absl::StatusOr<std::optional<Timestamp>> drawn = Prewrite(env, writes, deadline);
+  const absl::StatusOr<std::optional<Timestamp>> drawn = Prewrite(env, writes, deadline);
   if (!drawn.ok()) return abort(drawn.status());
-  if (early.has_value()) drawn = early;
   // T6: after the last prewrite was applied. So whoever starts later than this timestamp finds the locks.
   const absl::StatusOr<Timestamp> commit_ts =
       drawn->has_value() ? absl::StatusOr<Timestamp>(**drawn) : DrawTimestamp(env, [&] { return deadline; });
@@ -511,15 +504,11 @@ CommitResult TransactionCore::CommitInTwoPhases(const Writes& writes) {
   if (*commit_ts <= start_ts_) return abort(absl::InternalError("the oracle's timestamps went backwards"));
 
   // N9: before the commit point, so that nobody who dies there leaves them out.
-  if (!MutantOn(Mutant::kWeakMarkAfterCommit)) {
-    if (absl::Status s = WriteMarks(env, writes, *commit_ts, deadline); !s.ok()) return abort(s);
-  }
+  if (absl::Status s = WriteMarks(env, writes, *commit_ts, deadline); !s.ok()) return abort(s);
 
   std::vector<RowMutation> secondaries = CommitSecondaries(writes, *commit_ts);
-  if (MutantOn(Mutant::kSecondariesBeforePrimary)) SecondaryQueue::Apply(&env, secondaries);
   CommitResult result = CommitPrimary(env, writes, *commit_ts, deadline);
   if (result.committed()) {
-    if (MutantOn(Mutant::kWeakMarkAfterCommit)) WriteMarks(env, writes, *commit_ts, deadline).IgnoreError();
     marks_removed_ = RemovesWithPrimary(writes);
     if (!secondaries.empty() && !engine_->secondaries->Add(&secondaries)) {
       SecondaryQueue::Apply(&env, std::move(secondaries));

@@ -105,9 +105,6 @@ class TransactionCore {
   // OK: the start timestamp is there, and reading is allowed.
   absl::Status MayRead();
 
-  // Only for the mutant that retries without running the user's function again.
-  void TakeWrites(WriteBuffer writes) { writes_ = std::move(writes); }
-
  private:
   absl::Status EnsureStarted();
   CommitResult CommitOnce();
