@@ -17,6 +17,7 @@
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
 #include "percolator/spi/assemble.h"
+#include "percolator/status_macros.h"
 #include "src/coord/remote/remote_coordinator.h"
 #include "src/oracle/remote/remote_oracle.h"
 #include "src/store/remote/remote_store.h"
@@ -343,9 +344,8 @@ class RemoteContest {
     Worker worker(*how->cluster, options);
     const auto copy = [](ReadWrite& t, const Notification& changed) -> absl::Status {
       const CellName& cell = changed.cell;
-      const auto value = t.Get(cell);
-      if (!value.ok()) return value.status();
-      t.Set({cell.table, cell.row, "copy"}, value->value_or(""));
+      PERCOLATOR_ASSIGN_OR_RETURN(const auto value, t.Get(cell));
+      t.Set({cell.table, cell.row, "copy"}, value.value_or(""));
       return absl::OkStatus();
     };
     worker.Observe(

@@ -33,6 +33,7 @@
 #include "benchmarks/postgres_pipeline.h"
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
+#include "percolator/status_macros.h"
 
 namespace percolator {
 namespace {
@@ -58,10 +59,9 @@ uint64_t DocumentOf(const std::string& row) { return std::stoull(row.substr(row.
 // Reads one column and writes what is derived from it into another.
 ObserverFunction DeriveInto(std::string from, std::string to) {
   return [from = std::move(from), to = std::move(to)](ReadWrite& t, const Notification& n) -> absl::Status {
-    const auto value = t.Get({n.cell.table, n.cell.row, from});
-    if (!value.ok()) return value.status();
-    if (value->has_value()) {
-      t.Set({n.cell.table, n.cell.row, to}, Derive(**value));
+    PERCOLATOR_ASSIGN_OR_RETURN(const auto value, t.Get({n.cell.table, n.cell.row, from}));
+    if (value.has_value()) {
+      t.Set({n.cell.table, n.cell.row, to}, Derive(*value));
     } else {
       t.Delete({n.cell.table, n.cell.row, to});
     }

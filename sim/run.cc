@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "percolator/spi/assemble.h"
+#include "percolator/status_macros.h"
 #include "sim/history/findings.h"
 #include "sim/history/graph_checker.h"
 #include "sim/history/sweep_checker.h"
@@ -414,8 +415,7 @@ void Run::ReadEverything(Actor& actor) {
   bool read = false;
   actor.Look([&](Recorded& t) {
     for (const std::string& table : Plan::Tables()) {
-      const auto found = t.Scan(table);
-      if (!found.ok()) return found.status();
+      PERCOLATOR_ASSIGN_OR_RETURN(const auto found, t.Scan(table));
     }
     absl::Status status = t.Get(scene_.cells).status();
     read = status.ok();

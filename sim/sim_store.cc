@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/store/validate.h"
 
@@ -73,7 +74,7 @@ absl::StatusOr<std::vector<Row>> SimStore::Read(const std::vector<RowRead>& read
   std::vector<std::shared_ptr<const RowRead>> copies;
   for (const RowRead& read : reads) copies.push_back(std::make_shared<RowRead>(read));
   const Steps steps = copies.empty() ? 0 : kernel_->steps.Of(*copies.front());  // one batch is about one thing
-  if (absl::Status status = Begin(CallKind::kRead, steps); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(Begin(CallKind::kRead, steps));
   Call<Answer> call(kernel_, process_, CallKind::kRead, copies.size());
   call.About(steps);
   BatchPassages passages(kernel_, *process_, Duplicates::kNever);
@@ -97,7 +98,7 @@ absl::StatusOr<std::vector<Row>> SimStore::Read(const std::vector<RowRead>& read
 absl::StatusOr<ScanPage> SimStore::Scan(const ScanRequest& request) {
   using Answer = absl::StatusOr<ScanPage>;
   const Steps steps = kernel_->steps.Of(request);
-  if (absl::Status status = Begin(CallKind::kScan, steps); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(Begin(CallKind::kScan, steps));
   Call<Answer> call(kernel_, process_, CallKind::kScan, 1);
   call.About(steps);
   call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kNever, steps), server_,
@@ -162,7 +163,7 @@ absl::StatusOr<JointResult> SimStore::MutateTogether(const JointMutation& mutati
   if (!CanMutateTogether()) return Store::MutateTogether(mutation, oracle);
   auto copy = std::make_shared<const JointMutation>(mutation);
   const Steps steps = kernel_->steps.Of(mutation);
-  if (absl::Status status = Begin(CallKind::kMutateTogether, steps); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(Begin(CallKind::kMutateTogether, steps));
   Call<Answer> call(kernel_, process_, CallKind::kMutateTogether, 1);
   call.About(steps);
   call.Send(0, DrawPassage(kernel_, *process_, Duplicates::kPossible, steps), server_,
@@ -176,7 +177,7 @@ absl::StatusOr<JointResult> SimStore::MutateTogether(const JointMutation& mutati
 
 template <typename Answer>
 Answer SimStore::Quietly(std::function<Answer()> serve, Steps steps) {
-  if (absl::Status status = Begin(CallKind::kTable, steps); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(Begin(CallKind::kTable, steps));
   Call<Answer> call(kernel_, process_, CallKind::kTable, 1);
   call.About(steps);
   call.Send(0, DrawQuietPassage(kernel_, *process_, steps), server_,

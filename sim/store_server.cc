@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/store/validate.h"
 
@@ -201,7 +202,7 @@ absl::StatusOr<MutateResult> StoreServer::Apply(const Origin& origin, const RowM
 }
 
 absl::Status StoreServer::RaiseSafePoint(Timestamp ts) {
-  if (absl::Status raised = disk_->RaiseSafePoint(ts); !raised.ok()) return raised;
+  PERCOLATOR_RETURN_IF_ERROR(disk_->RaiseSafePoint(ts));
   const absl::StatusOr<Timestamp> safe_point = disk_->SafePoint();  // a smaller one changes nothing
   if (!safe_point.ok()) return safe_point.status();
   kernel_->trace.Mark(safe_point->value());
@@ -243,16 +244,15 @@ void StoreServer::BeginJoint(std::shared_ptr<Joint> joint) {
 
 // `applied` here: it could be.
 absl::StatusOr<JointResult> StoreServer::CheckJoint(const JointMutation& mutation) {
-  if (absl::Status status = ValidateJointMutation(mutation, kernel_->faults.limits); !status.ok()) return status;
-  const absl::StatusOr<Timestamp> safe_point = disk_->SafePoint();
-  if (!safe_point.ok()) return safe_point.status();
-  if (absl::Status status = CheckSafePoint(mutation, *safe_point); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(ValidateJointMutation(mutation, kernel_->faults.limits));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp safe_point, disk_->SafePoint());
+  PERCOLATOR_RETURN_IF_ERROR(CheckSafePoint(mutation, safe_point));
   for (size_t i = 0; i < mutation.rows.size(); ++i) {
     const RowMutation& row = mutation.rows[i];
     // A mutation without effects tells whether its condition holds.
-    const absl::StatusOr<MutateResult> holds = disk_->Mutate({{row.table, row.row, row.condition, {}}}).front();
-    if (!holds.ok()) return holds.status();
-    if (*holds == MutateResult::kConditionFailed) return JointResult{.failed_row = i};
+    PERCOLATOR_ASSIGN_OR_RETURN(const MutateResult holds,
+                                disk_->Mutate({{row.table, row.row, row.condition, {}}}).front());
+    if (holds == MutateResult::kConditionFailed) return JointResult{.failed_row = i};
   }
   return JointResult{.applied = true};
 }

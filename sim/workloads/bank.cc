@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string>
 
+#include "percolator/status_macros.h"
 #include "sim/workloads/kinds.h"
 #include "src/base/strings.h"
 
@@ -49,10 +50,9 @@ class Bank final : public Workload {
   // From each of some accounts to the next of them. An account that becomes empty is closed at times.
   static absl::Status Transfer(Recorded& t) {
     const std::vector<CellName> accounts = t.actor().SomeCells();
-    const absl::StatusOr<std::vector<std::optional<std::string>>> values = t.Get(accounts);
-    if (!values.ok()) return values.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<std::string>> values, t.Get(accounts));
     std::vector<int64_t> balances;
-    for (const std::optional<std::string>& value : *values) balances.push_back(BalanceOf(value));
+    for (const std::optional<std::string>& value : values) balances.push_back(BalanceOf(value));
     for (size_t i = 0; i < balances.size(); ++i) {
       const bool all = t.actor().Percent(20);
       const int64_t amount = all ? balances[i] : static_cast<int64_t>(t.actor().Draw(20));
@@ -77,19 +77,16 @@ class Bank final : public Workload {
     const uint64_t how = t.actor().Draw(3);
     if (how == 0) {
       for (const CellName& account : accounts) {
-        const absl::StatusOr<std::optional<std::string>> value = t.Get(account);
-        if (!value.ok()) return value.status();
-        sum += BalanceOf(*value);
+        PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> value, t.Get(account));
+        sum += BalanceOf(value);
       }
     } else if (how == 1) {
-      const absl::StatusOr<std::vector<std::optional<std::string>>> values = t.Get(accounts);
-      if (!values.ok()) return values.status();
-      for (const std::optional<std::string>& value : *values) sum += BalanceOf(value);
+      PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<std::string>> values, t.Get(accounts));
+      for (const std::optional<std::string>& value : values) sum += BalanceOf(value);
     } else {
       for (const std::string& table : Plan::Tables()) {
-        const auto found = t.Scan(table);
-        if (!found.ok()) return found.status();
-        for (const auto& [cell, value] : *found) sum += BalanceOf(value);
+        PERCOLATOR_ASSIGN_OR_RETURN(const auto found, t.Scan(table));
+        for (const auto& [cell, value] : found) sum += BalanceOf(value);
       }
     }
     const int64_t expected = kOpening * static_cast<int64_t>(accounts.size());

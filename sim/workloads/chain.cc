@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <string>
 
+#include "percolator/status_macros.h"
 #include "sim/workloads/kinds.h"
 #include "src/base/strings.h"
 
@@ -114,27 +115,24 @@ class Chain final : public Workload {
   static absl::Status Add(Recorded& t, const Notification& notification, const std::vector<CellName>& sources) {
     const CellName& source = notification.cell;
     const CellName sum = SumOf(GroupOf(sources, source, Groups(t.actor().scene().plan)));
-    const auto values = t.Get({source, Beside(source, "added"), sum});
-    if (!values.ok()) return values.status();
-    const int64_t number = NumberIn((*values)[0]);
-    const int64_t difference = number - NumberIn((*values)[1]);
+    PERCOLATOR_ASSIGN_OR_RETURN(const auto values, t.Get({source, Beside(source, "added"), sum}));
+    const int64_t number = NumberIn(values[0]);
+    const int64_t difference = number - NumberIn(values[1]);
     SetNumber(t, Beside(source, "added"), number);
     if (difference == 0 && t.actor().Percent(50)) return absl::OkStatus();
-    SetNumber(t, sum, NumberIn((*values)[2]) + difference);
+    SetNumber(t, sum, NumberIn(values[2]) + difference);
     return absl::OkStatus();
   }
 
   static absl::Status Copy(Recorded& t, const Notification& notification) {
-    const auto value = t.Get(notification.cell);
-    if (!value.ok()) return value.status();
-    SetNumber(t, Beside(notification.cell, "copy"), NumberIn(*value));
+    PERCOLATOR_ASSIGN_OR_RETURN(const auto value, t.Get(notification.cell));
+    SetNumber(t, Beside(notification.cell, "copy"), NumberIn(value));
     return absl::OkStatus();
   }
 
   static absl::Status Double(Recorded& t, const Notification& notification) {
-    const auto sum = t.Get(notification.cell);
-    if (!sum.ok()) return sum.status();
-    SetNumber(t, {notification.cell.table, notification.cell.row, "twice"}, 2 * NumberIn(*sum));
+    PERCOLATOR_ASSIGN_OR_RETURN(const auto sum, t.Get(notification.cell));
+    SetNumber(t, {notification.cell.table, notification.cell.row, "twice"}, 2 * NumberIn(sum));
     return absl::OkStatus();
   }
 
@@ -142,19 +140,17 @@ class Chain final : public Workload {
   static absl::Status AddUp(Recorded& t, size_t groups) {
     int64_t total = 0;
     for (size_t group = 0; group < groups; ++group) {
-      const auto twice = t.Get(TwiceOf(group));
-      if (!twice.ok()) return twice.status();
-      total += NumberIn(*twice);
+      PERCOLATOR_ASSIGN_OR_RETURN(const auto twice, t.Get(TwiceOf(group)));
+      total += NumberIn(twice);
     }
     SetNumber(t, Total(), total);
     return absl::OkStatus();
   }
 
   static absl::Status Expect(Recorded& t, const CellName& cell, int64_t expected) {
-    const auto value = t.Get(cell);
-    if (!value.ok()) return value.status();
-    if (NumberIn(*value) != expected) {
-      t.actor().scene().Fail("chain", StrCat(KeyOf(cell), " is ", NumberIn(*value), " in the end, and not ", expected));
+    PERCOLATOR_ASSIGN_OR_RETURN(const auto value, t.Get(cell));
+    if (NumberIn(value) != expected) {
+      t.actor().scene().Fail("chain", StrCat(KeyOf(cell), " is ", NumberIn(value), " in the end, and not ", expected));
     }
     return absl::OkStatus();
   }
@@ -165,17 +161,16 @@ class Chain final : public Workload {
     std::vector<int64_t> sums(Groups(plan));
     int64_t total = 0;
     for (size_t i = 0; i < sources.size(); ++i) {
-      const auto value = t.Get(sources[i]);
-      if (!value.ok()) return value.status();
-      const int64_t number = NumberIn(*value);
+      PERCOLATOR_ASSIGN_OR_RETURN(const auto value, t.Get(sources[i]));
+      const int64_t number = NumberIn(value);
       sums[i % sums.size()] += number;
       total += 2 * number;
-      if (absl::Status s = Expect(t, Beside(sources[i], "added"), number); !s.ok()) return s;
-      if (absl::Status s = Expect(t, Beside(sources[i], "copy"), number); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(Expect(t, Beside(sources[i], "added"), number));
+      PERCOLATOR_RETURN_IF_ERROR(Expect(t, Beside(sources[i], "copy"), number));
     }
     for (size_t group = 0; group < sums.size(); ++group) {
-      if (absl::Status s = Expect(t, SumOf(group), sums[group]); !s.ok()) return s;
-      if (absl::Status s = Expect(t, TwiceOf(group), 2 * sums[group]); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(Expect(t, SumOf(group), sums[group]));
+      PERCOLATOR_RETURN_IF_ERROR(Expect(t, TwiceOf(group), 2 * sums[group]));
     }
     return Expect(t, Total(), total);
   }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string>
 
+#include "percolator/status_macros.h"
 #include "sim/workloads/kinds.h"
 #include "src/base/strings.h"
 
@@ -50,10 +51,9 @@ class Cycle final : public Workload {
 
   static absl::StatusOr<size_t> Next(Recorded& t, size_t from) {
     const std::vector<CellName>& cells = t.actor().scene().cells;
-    const absl::StatusOr<std::optional<std::string>> value = t.Get(cells[from]);
-    if (!value.ok()) return value.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> value, t.Get(cells[from]));
     size_t next = cells.size();
-    if (value->has_value()) std::from_chars((*value)->data(), (*value)->data() + (*value)->size(), next);
+    if (value.has_value()) std::from_chars(value->data(), value->data() + value->size(), next);
     if (next < cells.size()) return next;
     t.actor().scene().Fail("cycle", StrCat("T", t.id(), " finds nothing in ", KeyOf(cells[from])));
     return absl::DataLossError("no pointer");
@@ -62,15 +62,12 @@ class Cycle final : public Workload {
   // a -> b -> c -> d becomes a -> c -> b -> d.
   static absl::Status Swap(Recorded& t) {
     const size_t a = t.actor().Draw(t.actor().scene().cells.size());
-    const absl::StatusOr<size_t> b = Next(t, a);
-    if (!b.ok()) return b.status();
-    const absl::StatusOr<size_t> c = Next(t, *b);
-    if (!c.ok()) return c.status();
-    const absl::StatusOr<size_t> d = Next(t, *c);
-    if (!d.ok()) return d.status();
-    Point(t, a, *c);
-    Point(t, *c, *b);
-    Point(t, *b, *d);
+    PERCOLATOR_ASSIGN_OR_RETURN(const size_t b, Next(t, a));
+    PERCOLATOR_ASSIGN_OR_RETURN(const size_t c, Next(t, b));
+    PERCOLATOR_ASSIGN_OR_RETURN(const size_t d, Next(t, c));
+    Point(t, a, c);
+    Point(t, c, b);
+    Point(t, b, d);
     return absl::OkStatus();
   }
 
@@ -79,9 +76,8 @@ class Cycle final : public Workload {
     const size_t first = t.actor().Draw(size);
     size_t at = first;
     for (size_t steps = 1; steps <= size; ++steps) {
-      const absl::StatusOr<size_t> next = Next(t, at);
-      if (!next.ok()) return next.status();
-      at = *next;
+      PERCOLATOR_ASSIGN_OR_RETURN(const size_t next, Next(t, at));
+      at = next;
       if ((at == first) != (steps == size)) {
         t.actor().scene().Fail("cycle", StrCat("T", t.id(), " is at ", at, " after ", steps, " steps from ", first,
                                                " in a ring of ", size));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "percolator/status_macros.h"
 #include "sim/workloads/kinds.h"
 #include "src/base/strings.h"
 
@@ -48,40 +49,34 @@ class Dedup final : public Workload {
   static std::string Text(size_t content, size_t canonical) { return StrCat(content, " of ", canonical); }
 
   static absl::Status Load(Recorded& t, size_t document, size_t content) {
-    const absl::StatusOr<std::optional<std::string>> old = t.Get(Document(document));
-    if (!old.ok()) return old.status();
-    if (old->has_value()) return absl::OkStatus();
-    const absl::StatusOr<std::optional<std::string>> found = t.Get(Canonical(content));
-    if (!found.ok()) return found.status();
-    const std::string canonical = found->has_value() ? std::string(Actor::TextOf(**found)) : std::to_string(document);
-    if (!found->has_value()) t.Set(Canonical(content), t.actor().Value(canonical));
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> old, t.Get(Document(document)));
+    if (old.has_value()) return absl::OkStatus();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> found, t.Get(Canonical(content)));
+    const std::string canonical = found.has_value() ? std::string(Actor::TextOf(*found)) : std::to_string(document);
+    if (!found.has_value()) t.Set(Canonical(content), t.actor().Value(canonical));
     t.Set(Document(document), t.actor().Value(StrCat(content, " of ", canonical)));
     return absl::OkStatus();
   }
 
   static absl::Status Unload(Recorded& t, size_t document) {
-    const absl::StatusOr<std::optional<std::string>> old = t.Get(Document(document));
-    if (!old.ok()) return old.status();
-    if (!old->has_value() || Actor::TextOf(**old).ends_with(StrCat(" of ", document))) return absl::OkStatus();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> old, t.Get(Document(document)));
+    if (!old.has_value() || Actor::TextOf(*old).ends_with(StrCat(" of ", document))) return absl::OkStatus();
     t.Delete(Document(document));
     return absl::OkStatus();
   }
 
   // Each content that has a canonical document is that document's, which says so itself; and all with this content agree.
   static absl::Status Audit(Recorded& t) {
-    const absl::StatusOr<std::map<CellName, std::string>> documents = t.Scan(Plan::Tables()[0]);
-    if (!documents.ok()) return documents.status();
-    const absl::StatusOr<std::map<CellName, std::string>> contents = t.Scan(Plan::Tables()[1]);
-    if (!contents.ok()) return contents.status();
+    PERCOLATOR_ASSIGN_OR_RETURN((const std::map<CellName, std::string> documents), t.Scan(Plan::Tables()[0]));
+    PERCOLATOR_ASSIGN_OR_RETURN((const std::map<CellName, std::string> contents), t.Scan(Plan::Tables()[1]));
     const Plan& plan = t.actor().scene().plan;
     for (size_t content = 0; content < Contents(plan); ++content) {
-      const auto found = contents->find(Canonical(content));
-      const std::string expected =
-          found == contents->end() ? "" : StrCat(content, " of ", Actor::TextOf(found->second));
-      bool canonical_says_so = found == contents->end();
+      const auto found = contents.find(Canonical(content));
+      const std::string expected = found == contents.end() ? "" : StrCat(content, " of ", Actor::TextOf(found->second));
+      bool canonical_says_so = found == contents.end();
       for (size_t document = 0; document < plan.keys; ++document) {
-        const auto it = documents->find(Document(document));
-        if (it == documents->end()) continue;
+        const auto it = documents.find(Document(document));
+        if (it == documents.end()) continue;
         const std::string_view text = Actor::TextOf(it->second);
         if (!text.starts_with(StrCat(content, " of "))) continue;
         canonical_says_so |= text.ends_with(StrCat(" of ", document));

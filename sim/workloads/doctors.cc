@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "percolator/status_macros.h"
 #include "sim/workloads/kinds.h"
 #include "src/base/strings.h"
 
@@ -66,9 +67,8 @@ class Doctors final : public Workload {
     const auto [first, last] = GroupOf(doctor, cells.size());
     for (size_t other = first; other < last; ++other) {
       if (other == doctor) continue;
-      const absl::StatusOr<std::optional<std::string>> value = t.Get(cells[other]);
-      if (!value.ok()) return value.status();
-      if (!IsOnCall(*value)) continue;
+      PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> value, t.Get(cells[other]));
+      if (!IsOnCall(value)) continue;
       t.Verify(cells[other]);
       if (t.actor().Percent(30)) {
         t.Delete(cells[doctor]);
@@ -82,11 +82,10 @@ class Doctors final : public Workload {
 
   static absl::Status Audit(Recorded& t) {
     const std::vector<CellName>& cells = t.actor().scene().cells;
-    const absl::StatusOr<std::vector<std::optional<std::string>>> values = t.Get(cells);
-    if (!values.ok()) return values.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<std::string>> values, t.Get(cells));
     for (size_t first = 0; first < cells.size();) {
       const size_t last = GroupOf(first, cells.size()).second;
-      if (std::none_of(values->begin() + static_cast<ptrdiff_t>(first), values->begin() + static_cast<ptrdiff_t>(last),
+      if (std::none_of(values.begin() + static_cast<ptrdiff_t>(first), values.begin() + static_cast<ptrdiff_t>(last),
                        IsOnCall)) {
         t.actor().scene().Fail("doctors", StrCat("T", t.id(), " sees nobody on call in the group of ", first));
       }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "percolator/status_macros.h"
 #include "sim/workloads/kinds.h"
 #include "src/base/strings.h"
 
@@ -39,12 +40,11 @@ class Loop final : public Workload {
   void CheckObserved(Actor& actor, const std::vector<Quarantined>& quarantined) override {
     actor.Look([&](Recorded& t) -> absl::Status {
       for (const CellName& cell : t.actor().scene().cells) {
-        const auto value = t.Get(cell);
-        if (!value.ok()) return value.status();
+        PERCOLATOR_ASSIGN_OR_RETURN(const auto value, t.Get(cell));
         const bool given_up = std::any_of(quarantined.begin(), quarantined.end(),
                                           [&](const Quarantined& entry) { return entry.cell == cell; });
-        if (NumberIn(*value) == 0 || given_up) continue;
-        t.actor().scene().Fail("loop", StrCat(KeyOf(cell), " has stopped at ", NumberIn(*value)));
+        if (NumberIn(value) == 0 || given_up) continue;
+        t.actor().scene().Fail("loop", StrCat(KeyOf(cell), " has stopped at ", NumberIn(value)));
       }
       return absl::OkStatus();
     });
@@ -58,9 +58,8 @@ class Loop final : public Workload {
   }
 
   static absl::Status CountDown(Recorded& t, const Notification& notification) {
-    const auto value = t.Get(notification.cell);
-    if (!value.ok()) return value.status();
-    const int64_t number = NumberIn(*value);
+    PERCOLATOR_ASSIGN_OR_RETURN(const auto value, t.Get(notification.cell));
+    const int64_t number = NumberIn(value);
     if (number == 0) return absl::OkStatus();
     t.Set(notification.cell, t.actor().Value(std::to_string(number - 1)));
     return absl::OkStatus();

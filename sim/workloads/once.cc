@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "percolator/status_macros.h"
 #include "sim/workloads/kinds.h"
 #include "src/base/strings.h"
 
@@ -55,7 +56,7 @@ class Once final : public Workload {
     actor.Look([](Recorded& t) {
       for (size_t i = 0; i < std::min(t.actor().scene().plan.keys, kMostOnceCells); ++i) {
         for (const std::string_view observer : kObservers) {
-          if (absl::Status s = Audit(t, Changed(i), observer); !s.ok()) return s;
+          PERCOLATOR_RETURN_IF_ERROR(Audit(t, Changed(i), observer));
         }
       }
       return absl::OkStatus();
@@ -74,24 +75,23 @@ class Once final : public Workload {
 
   static absl::Status See(Recorded& t, const CellName& cell, std::string_view observer) {
     const Plan& plan = t.actor().scene().plan;
-    const auto values = t.Get({cell, Count(plan, cell, observer)});
-    if (!values.ok()) return values.status();
-    const int64_t count = NumberIn((*values)[1]);
+    PERCOLATOR_ASSIGN_OR_RETURN(const auto values, t.Get({cell, Count(plan, cell, observer)}));
+    const int64_t count = NumberIn(values[1]);
     t.Set(Count(plan, cell, observer), std::to_string(count + 1));
-    t.Set(Seen(plan, cell, observer), (*values)[0].value_or("nothing"));
+    t.Set(Seen(plan, cell, observer), values[0].value_or("nothing"));
     return absl::OkStatus();
   }
 
   static absl::Status Audit(Recorded& t, const CellName& cell, std::string_view observer) {
     Scene& scene = t.actor().scene();
-    const auto values = t.Get({cell, Count(scene.plan, cell, observer), Seen(scene.plan, cell, observer)});
-    if (!values.ok()) return values.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const auto values,
+                                t.Get({cell, Count(scene.plan, cell, observer), Seen(scene.plan, cell, observer)}));
     const size_t changes = scene.invariants.ChangesOf(cell);
-    const int64_t count = NumberIn((*values)[1]);
+    const int64_t count = NumberIn(values[1]);
     const auto who = [&] { return StrCat(observer, ", of ", KeyOf(cell), " with ", changes, " changes"); };
     if (count > static_cast<int64_t>(changes)) scene.Fail("once", StrCat(who(), ", has committed ", count, " times"));
     if (changes == 0) return absl::OkStatus();
-    if ((*values)[2] != (*values)[0].value_or("nothing")) scene.Fail("once", StrCat(who(), ", has missed the last"));
+    if (values[2] != values[0].value_or("nothing")) scene.Fail("once", StrCat(who(), ", has missed the last"));
     return absl::OkStatus();
   }
 };

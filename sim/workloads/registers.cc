@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string>
 
+#include "percolator/status_macros.h"
 #include "sim/workloads/kinds.h"
 #include "src/base/strings.h"
 
@@ -37,11 +38,10 @@ class Registers final : public Workload {
 
   void Check(Actor& actor) override {
     actor.Look([this](Recorded& t) {
-      const absl::StatusOr<int64_t> count = CountOf(t);
-      if (!count.ok()) return count.status();
-      if (*count < counted_at_least_) {
+      PERCOLATOR_ASSIGN_OR_RETURN(const int64_t count, CountOf(t));
+      if (count < counted_at_least_) {
         t.actor().scene().Fail("counter",
-                               StrCat("the counter is ", *count, " after ", counted_at_least_, " increments"));
+                               StrCat("the counter is ", count, " after ", counted_at_least_, " increments"));
       }
       return absl::OkStatus();
     });
@@ -51,17 +51,15 @@ class Registers final : public Workload {
   static CellName Counter() { return {Plan::Tables()[2], "counter", "count"}; }
 
   static absl::StatusOr<int64_t> CountOf(Recorded& t) {
-    const absl::StatusOr<std::optional<std::string>> value = t.Get(Counter());
-    if (!value.ok()) return value.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> value, t.Get(Counter()));
     int64_t count = 0;
-    if (value->has_value()) std::from_chars((*value)->data(), (*value)->data() + (*value)->size(), count);
+    if (value.has_value()) std::from_chars(value->data(), value->data() + value->size(), count);
     return count;
   }
 
   static absl::Status Count(Recorded& t) {
-    const absl::StatusOr<int64_t> count = CountOf(t);
-    if (!count.ok()) return count.status();
-    t.Set(Counter(), t.actor().Value(std::to_string(*count + 1)));
+    PERCOLATOR_ASSIGN_OR_RETURN(const int64_t count, CountOf(t));
+    t.Set(Counter(), t.actor().Value(std::to_string(count + 1)));
     return absl::OkStatus();
   }
 
@@ -90,7 +88,7 @@ class Registers final : public Workload {
       return absl::OkStatus();
     }
     if (what >= 9) {
-      if (absl::Status s = t.Get(cell).status(); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(t.Get(cell).status());
     }
     WriteOne(t, cell);
     return absl::OkStatus();

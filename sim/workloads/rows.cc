@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "percolator/status_macros.h"
 #include "sim/workloads/kinds.h"
 
 namespace percolator::sim {
@@ -26,7 +27,7 @@ class Rows final : public Workload {
   static absl::Status ChangeAndScan(Recorded& t) {
     Actor& actor = t.actor();
     if (actor.Percent(30)) {
-      if (absl::Status s = ScanPart(t); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(ScanPart(t));
     }
     for (const CellName& cell : actor.SomeCells()) {
       const uint64_t what = actor.Draw(10);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/txn/write_record.h"
 
@@ -103,9 +104,8 @@ void Recorded::Verify(const CellName& cell) {
 void Recorded::Notify(const CellName& cell) { writes_->Notify(cell); }
 
 absl::Status Recorded::Append(const CellName& cell, int64_t element) {
-  absl::StatusOr<std::optional<std::string>> value = Get(cell);
-  if (!value.ok()) return value.status();
-  std::string list(ListText(*value));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::optional<std::string> value, Get(cell));
+  std::string list(ListText(value));
   AppendToList(&list, element);
   writes_->Set(cell, list);
   if (writes_->status().ok()) handle_.Append(KeyOf(cell), element);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "percolator/status_macros.h"
 #include "sim/workloads/kinds.h"
 #include "src/base/strings.h"
 
@@ -61,11 +62,10 @@ class Weak final : public Workload {
     Actor& actor = t.actor();
     const size_t place = actor.Draw(Size(actor.scene().plan));
     const CellName given = Given(actor.scene().plan, place);
-    const auto values = t.Get({Queued(place), given});
-    if (!values.ok()) return values.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const auto values, t.Get({Queued(place), given}));
     const auto amount = static_cast<int64_t>(1 + actor.Draw(100));
-    t.Set(Queued(place), actor.Value(std::to_string(NumberIn((*values)[0]) + amount)));
-    t.Set(given, std::to_string(NumberIn((*values)[1]) + amount));
+    t.Set(Queued(place), actor.Value(std::to_string(NumberIn(values[0]) + amount)));
+    t.Set(given, std::to_string(NumberIn(values[1]) + amount));
     t.Notify(Hot());
     return absl::OkStatus();
   }
@@ -73,33 +73,29 @@ class Weak final : public Workload {
   static absl::Status Fold(Recorded& t) {
     int64_t sum = 0;
     for (size_t i = 0; i < Size(t.actor().scene().plan); ++i) {
-      const auto value = t.Get(Queued(i));
-      if (!value.ok()) return value.status();
-      if (!value->has_value()) continue;
-      sum += NumberIn(*value);
+      PERCOLATOR_ASSIGN_OR_RETURN(const auto value, t.Get(Queued(i)));
+      if (!value.has_value()) continue;
+      sum += NumberIn(value);
       t.Delete(Queued(i));
     }
     if (sum == 0) return absl::OkStatus();
-    const auto total = t.Get(Total());
-    if (!total.ok()) return total.status();
-    t.Set(Total(), std::to_string(NumberIn(*total) + sum));
+    PERCOLATOR_ASSIGN_OR_RETURN(const auto total, t.Get(Total()));
+    t.Set(Total(), std::to_string(NumberIn(total) + sum));
     return absl::OkStatus();
   }
 
   static absl::Status Audit(Recorded& t) {
     int64_t given = 0;
     for (size_t i = 0; i < Size(t.actor().scene().plan); ++i) {
-      const auto values = t.Get({Queued(i), Given(t.actor().scene().plan, i)});
-      if (!values.ok()) return values.status();
-      given += NumberIn((*values)[1]);
-      if ((*values)[0].has_value()) {
+      PERCOLATOR_ASSIGN_OR_RETURN(const auto values, t.Get({Queued(i), Given(t.actor().scene().plan, i)}));
+      given += NumberIn(values[1]);
+      if (values[0].has_value()) {
         t.actor().scene().Fail("weak", StrCat(KeyOf(Queued(i)), " was left in the queue"));
       }
     }
-    const auto total = t.Get(Total());
-    if (!total.ok()) return total.status();
-    if (NumberIn(*total) != given) {
-      t.actor().scene().Fail("weak", StrCat("the total is ", NumberIn(*total), ", and ", given, " was given"));
+    PERCOLATOR_ASSIGN_OR_RETURN(const auto total, t.Get(Total()));
+    if (NumberIn(total) != given) {
+      t.actor().scene().Fail("weak", StrCat("the total is ", NumberIn(total), ", and ", given, " was given"));
     }
     return absl::OkStatus();
   }

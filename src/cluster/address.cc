@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "percolator/status_macros.h"
 #include "src/base/host_port.h"
 #include "src/base/strings.h"
 
@@ -50,7 +51,7 @@ absl::StatusOr<Address> WithSettings(std::string_view address, Address::Kind kin
   Address parsed{kind, std::string(rest.substr(0, question)), {}};
   if (parsed.place.empty()) return CantUnderstand(address, "it names nothing");
   rest.remove_prefix(std::min(question + 1, rest.size()));
-  if (absl::Status s = ReadSettings(address, rest, known, &parsed); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ReadSettings(address, rest, known, &parsed));
   return parsed;
 }
 
@@ -90,7 +91,7 @@ absl::StatusOr<Address> ParseAddress(std::string_view address) {
   if (ConsumePrefix(&rest, kBigtableScheme)) {
     absl::StatusOr<Address> parsed = WithSettings(address, Address::Kind::kBigtable, rest, kBigtableSettings);
     if (parsed.ok()) {
-      if (absl::Status s = CheckEndpoints(address, *parsed); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(CheckEndpoints(address, *parsed));
     }
     return parsed;
   }

@@ -5,6 +5,7 @@
 
 #include "percolator/spi/assemble.h"
 #include "percolator/spi/runtime.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/cluster/address.h"
 #include "src/cluster/embedded.h"
@@ -62,11 +63,10 @@ void ReportOldestSnapshot(Engine* engine) {
 
 absl::StatusOr<Timestamp> Collect(Engine* engine) {
   ReportOldestSnapshot(engine);
-  const absl::StatusOr<Timestamp> safe_point = ChooseSafePoint(engine->env);
-  if (!safe_point.ok()) return safe_point.status();
-  const absl::Status status = CollectGarbage(engine->env, *safe_point, [engine] { return engine->closed().load(); });
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp safe_point, ChooseSafePoint(engine->env));
+  const absl::Status status = CollectGarbage(engine->env, safe_point, [engine] { return engine->closed().load(); });
   if (!status.ok()) return status;
-  return *safe_point;
+  return safe_point;
 }
 
 // Garbage collection in the background, by the one process that leads it.
@@ -111,39 +111,36 @@ absl::StatusOr<Cluster> MakeCluster(Parts parts, Engine::StoreIs store_is, std::
 }  // namespace
 
 absl::StatusOr<Parts> OpenParts(std::string_view address, const ClusterOptions& options) {
-  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
-  const absl::StatusOr<Address> parsed = ParseAddress(address);
-  if (!parsed.ok()) return parsed.status();
-  switch (parsed->kind) {
+  PERCOLATOR_RETURN_IF_ERROR(CheckOptions(options));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
+  switch (parsed.kind) {
     case Address::Kind::kRocks:
-      return OpenEmbedded(parsed->place, options);
+      return OpenEmbedded(parsed.place, options);
     case Address::Kind::kMemory:
       return OpenInMemory();
     case Address::Kind::kServer:
-      return OpenServer(*parsed, options);
+      return OpenServer(parsed, options);
     case Address::Kind::kBigtable:
       break;
   }
-  return OpenBigtable(*parsed, options);
+  return OpenBigtable(parsed, options);
 }
 
 absl::StatusOr<Cluster> Cluster::Open(std::string_view address, const ClusterOptions& options) {
-  absl::StatusOr<Parts> parts = OpenParts(address, options);
-  if (!parts.ok()) return parts.status();
-  absl::StatusOr<std::unique_ptr<Session>> session = parts->coordinator->OpenSession();
+  PERCOLATOR_ASSIGN_OR_RETURN(Parts parts, OpenParts(address, options));
+  absl::StatusOr<std::unique_ptr<Session>> session = parts.coordinator->OpenSession();
   if (!session.ok()) return CantReach(address, session.status());
-  return MakeCluster(*std::move(parts), Engine::StoreIs::kOwned, *std::move(session), options);
+  return MakeCluster(std::move(parts), Engine::StoreIs::kOwned, *std::move(session), options);
 }
 
 absl::StatusOr<Cluster> Assemble(Parts parts, const ClusterOptions& options) {
-  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckOptions(options));
   if (parts.store == nullptr || parts.oracle == nullptr || parts.coordinator == nullptr) {
     return absl::InvalidArgumentError("a cluster needs a store, an oracle and a coordinator");
   }
   if (parts.runtime == nullptr) parts.runtime = Borrow(Runtime::Real());
-  absl::StatusOr<std::unique_ptr<Session>> session = parts.coordinator->OpenSession();
-  if (!session.ok()) return session.status();
-  return MakeCluster(std::move(parts), Engine::StoreIs::kShared, *std::move(session), options);
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, parts.coordinator->OpenSession());
+  return MakeCluster(std::move(parts), Engine::StoreIs::kShared, std::move(session), options);
 }
 
 absl::Status Cluster::CreateTable(std::string_view name, const TableSchema& schema) const {
@@ -167,9 +164,8 @@ absl::Status Cluster::DropTable(std::string_view name) const {
   if (name == kSystemTable) return Reserved();
   return engine_->InCall([&]() -> absl::Status {
     engine_->secondaries->Drain();
-    const absl::StatusOr<std::vector<TableInfo>> tables = ListOwnTables(engine_->env.store);
-    if (!tables.ok()) return tables.status();
-    for (const TableInfo& table : *tables) {
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(engine_->env.store));
+    for (const TableInfo& table : tables) {
       absl::Status resolved = ResolveAllLocks(
           engine_->env, table.name, Timestamp(Timestamp::Infinity().value() - 1),
           [&](const MetLock& met) { return met.primary().table == name && met.cell.table != name; },
@@ -184,10 +180,9 @@ absl::Status Cluster::DropTable(std::string_view name) const {
 
 absl::StatusOr<std::vector<std::string>> Cluster::ListTables() const {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<std::string>> {
-    const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(engine_->env.store);
-    if (!infos.ok()) return infos.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(engine_->env.store));
     std::vector<std::string> names;
-    for (const TableInfo& info : *infos) {
+    for (const TableInfo& info : infos) {
       if (info.name != kSystemTable) names.push_back(info.name);
     }
     return names;
@@ -202,23 +197,21 @@ absl::Status Cluster::Run(absl::FunctionRef<absl::Status(ReadWrite& t)> fn, cons
 
 absl::StatusOr<Snapshot> Cluster::GetSnapshot() const {
   return engine_->InCall([&]() -> absl::StatusOr<Snapshot> {
-    const absl::StatusOr<Timestamp> ts = DrawForSnapshot(engine_.get());
-    if (!ts.ok()) return ts.status();
-    return Snapshot(std::make_shared<TransactionCore>(engine_, *ts));
+    PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp ts, DrawForSnapshot(engine_.get()));
+    return Snapshot(std::make_shared<TransactionCore>(engine_, ts));
   });
 }
 
 absl::StatusOr<Snapshot> Cluster::GetSnapshotAt(Timestamp ts) const {
   return engine_->InCall([&]() -> absl::StatusOr<Snapshot> {
-    const absl::StatusOr<Timestamp> now = DrawForSnapshot(engine_.get());
-    if (!now.ok()) return now.status();
-    if (ts == Timestamp() || ts > *now) {
+    PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, DrawForSnapshot(engine_.get()));
+    if (ts == Timestamp() || ts > now) {
       return absl::InvalidArgumentError(
-          StrCat("a snapshot as of ", ts.ToString(), " is not possible: it is now ", now->ToString()));
+          StrCat("a snapshot as of ", ts.ToString(), " is not possible: it is now ", now.ToString()));
     }
     // Registered first, then checked: so garbage collection either sees it or is seen.
     Snapshot snapshot(std::make_shared<TransactionCore>(engine_, ts));
-    if (absl::Status s = CheckSnapshot(engine_->env, ts); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckSnapshot(engine_->env, ts));
     return snapshot;
   });
 }
@@ -228,9 +221,9 @@ absl::StatusOr<CommitResult> Cluster::Resolve(const CommitResult& unknown) const
   return engine_->InCall([&]() -> absl::StatusOr<CommitResult> {
     Environment& env = engine_->env;
     const Deadline deadline(env.runtime, env.options.call_timeout);
-    const absl::StatusOr<Verdict> verdict = DecideOwnInTime(env, unknown.primary, unknown.start_ts, deadline);
-    if (!verdict.ok()) return verdict.status();
-    return FromVerdict(*verdict, unknown.primary, unknown.start_ts);
+    PERCOLATOR_ASSIGN_OR_RETURN(const Verdict verdict,
+                                DecideOwnInTime(env, unknown.primary, unknown.start_ts, deadline));
+    return FromVerdict(verdict, unknown.primary, unknown.start_ts);
   });
 }
 

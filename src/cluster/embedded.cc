@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/clock.h"
 #include "src/base/strings.h"
 #include "src/cluster/keeping.h"
@@ -40,9 +41,8 @@ absl::StatusOr<std::unique_ptr<LocalOracle>> OpenOracle(const std::string& path,
                                                         const LocalOracleOptions& options) {
   absl::StatusOr<std::unique_ptr<LocalOracle>> oracle = LocalOracle::Open(path, options);
   if (!absl::IsNotFound(oracle.status())) return oracle;
-  const absl::StatusOr<std::vector<TableInfo>> tables = store->ListTables();
-  if (!tables.ok()) return tables.status();
-  if (!tables->empty()) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, store->ListTables());
+  if (!tables.empty()) {
     return absl::FailedPreconditionError(
         StrCat("the file ", path,
                " is missing, though there is data: without it timestamps could be handed out twice. "
@@ -55,9 +55,8 @@ absl::StatusOr<std::unique_ptr<LocalOracle>> OpenOracle(const std::string& path,
 
 absl::StatusOr<Parts> OpenEmbedded(const std::string& dir, const ClusterOptions& options) {
   Parts parts{.runtime = Borrow(Runtime::Real())};
-  absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir, options.store);
-  if (!store.ok()) return store.status();
-  parts.store = *std::move(store);
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenRocksStore(dir, options.store));
+  parts.store = std::move(store);
   absl::StatusOr<std::unique_ptr<LocalOracle>> oracle =
       OpenOracle(StrCat(dir, "/", kOracleFile), parts.store.get(),
                  {.window_micros = static_cast<uint64_t>(options.oracle_window.count())});

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/status_macros.h"
 #include "percolator/tls.h"
 #include "src/base/strings.h"
 #include "src/cluster/keeping.h"
@@ -123,14 +124,12 @@ std::shared_ptr<Part> WithFront(std::unique_ptr<Part> far) {
 absl::StatusOr<Parts> OpenServer(const Address& address, const ClusterOptions& options) {
   const TlsFiles tls = TlsOf(address);
   const Duration timeout = RequestTimeout(options);
-  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(address.place, tls);
-  if (!channel.ok()) return channel.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, OpenChannel(address.place, tls));
   Parts parts{.runtime = Borrow(Runtime::Real())};
-  parts.store = WithFront<BatchingStore, Store>(std::make_unique<RemoteStore>(*channel, timeout));
-  absl::StatusOr<std::unique_ptr<RemoteOracle>> oracle = RemoteOracle::Open({address.place}, tls, timeout);
-  if (!oracle.ok()) return oracle.status();
-  parts.oracle = WithFront<BatchingOracle, Oracle>(*std::move(oracle));
-  parts.coordinator = std::make_shared<RemoteCoordinator>(*channel, timeout);
+  parts.store = WithFront<BatchingStore, Store>(std::make_unique<RemoteStore>(channel, timeout));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<RemoteOracle> oracle, RemoteOracle::Open({address.place}, tls, timeout));
+  parts.oracle = WithFront<BatchingOracle, Oracle>(std::move(oracle));
+  parts.coordinator = std::make_shared<RemoteCoordinator>(channel, timeout);
   return parts;
 }
 
@@ -144,7 +143,7 @@ absl::Status CantReach(std::string_view address, const absl::Status& why) {
 
 absl::StatusOr<Parts> OpenBigtable(const Address& address, const ClusterOptions& options) {
   BigtableStoreOptions bigtable;
-  if (absl::Status s = ReadInstance(address.place, &bigtable); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ReadInstance(address.place, &bigtable));
   const std::vector<std::string> oracles = Targets(Setting(address, "oracle"));
   const std::vector<std::string> coordinators = Targets(Setting(address, "coord"));
   if (oracles.empty() || coordinators.empty()) {
@@ -154,23 +153,20 @@ absl::StatusOr<Parts> OpenBigtable(const Address& address, const ClusterOptions&
   }
   const TlsFiles tls = TlsOf(address);
   bigtable.app_profile = Setting(address, "app_profile");
-  if (absl::Status s = ReadEndpoint(address, &bigtable); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ReadEndpoint(address, &bigtable));
   bigtable.timeout = RequestTimeout(options);
   bigtable.limits = options.store.limits;
   Parts parts{.runtime = Borrow(Runtime::Real())};
-  absl::StatusOr<std::unique_ptr<Store>> store = OpenBigtableStore(bigtable);
-  if (!store.ok()) return store.status();
-  parts.store = WithFront<BatchingStore, Store>(*std::move(store));
-  absl::StatusOr<std::unique_ptr<RemoteOracle>> oracle = RemoteOracle::Open(oracles, tls, kOracleTimeout);
-  if (!oracle.ok()) return oracle.status();
-  parts.oracle = WithFront<BatchingOracle, Oracle>(*std::move(oracle));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenBigtableStore(bigtable));
+  parts.store = WithFront<BatchingStore, Store>(std::move(store));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<RemoteOracle> oracle, RemoteOracle::Open(oracles, tls, kOracleTimeout));
+  parts.oracle = WithFront<BatchingOracle, Oracle>(std::move(oracle));
   EtcdOptions etcd;
   etcd.endpoints = coordinators;
   etcd.prefix = StrCat("percolator/", bigtable.project, "/", bigtable.instance, "/");
   etcd.tls = tls;
-  absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = OpenEtcdCoordinator(etcd, parts.oracle.get());
-  if (!coordinator.ok()) return coordinator.status();
-  parts.coordinator = Keeping<Coordinator>(*std::move(coordinator), parts.oracle);
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<Coordinator> coordinator, OpenEtcdCoordinator(etcd, parts.oracle.get()));
+  parts.coordinator = Keeping<Coordinator>(std::move(coordinator), parts.oracle);
   return parts;
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "percolator/status_macros.h"
+
 namespace percolator {
 
 class LocalCoordinator::LocalSession final : public Session {
@@ -30,9 +32,8 @@ LocalCoordinator::LocalCoordinator(Oracle* oracle, Runtime* runtime) : oracle_(o
 LocalCoordinator::~LocalCoordinator() = default;
 
 absl::StatusOr<std::unique_ptr<Session>> LocalCoordinator::OpenSession() {
-  const absl::StatusOr<Timestamp> drawn = oracle_->GetTimestamp();
-  if (!drawn.ok()) return drawn.status();
-  return std::make_unique<LocalSession>(&sessions_, drawn->value());
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp drawn, oracle_->GetTimestamp());
+  return std::make_unique<LocalSession>(&sessions_, drawn.value());
 }
 
 absl::StatusOr<bool> LocalCoordinator::IsAlive(SessionId session) { return sessions_.Exists(session); }

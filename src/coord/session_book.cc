@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -55,28 +56,26 @@ absl::StatusOr<SessionBook::Entry*> SessionBook::Find(SessionId session) {
 
 absl::StatusOr<bool> SessionBook::Campaign(std::string_view role, SessionId session) {
   MutexLock lock(&mutex_);
-  const absl::StatusOr<Entry*> entry = Find(session);
-  if (!entry.ok()) return entry.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(Entry* const entry, Find(session));
   const auto leader = leaders_.find(role);
   if (leader != leaders_.end()) return leader->second == session;
-  if ((*entry)->roles == kMostRoles) {
+  if (entry->roles == kMostRoles) {
     return absl::ResourceExhaustedError(StrCat("session ", session, " leads in ", kMostRoles, " roles already"));
   }
-  ++(*entry)->roles;
+  ++entry->roles;
   leaders_.emplace(role, session);
   return true;
 }
 
 absl::StatusOr<bool> SessionBook::Claim(std::string_view table, std::string_view row, SessionId session) {
   MutexLock lock(&mutex_);
-  const absl::StatusOr<Entry*> entry = Find(session);
-  if (!entry.ok()) return entry.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(Entry* const entry, Find(session));
   TableRow name(table, row);
   const auto claim = claims_.find(name);
   if (claim != claims_.end()) return claim->second == session;
   const size_t bytes = BytesOf(name);
-  if ((*entry)->claims == kMostClaims || claim_bytes_ + bytes > kClaimBytes) return true;
-  ++(*entry)->claims;
+  if (entry->claims == kMostClaims || claim_bytes_ + bytes > kClaimBytes) return true;
+  ++entry->claims;
   claim_bytes_ += bytes;
   claims_.emplace(std::move(name), session);
   return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/wire/channel.h"
 
 namespace percolator {
@@ -95,9 +96,8 @@ absl::StatusOr<std::unique_ptr<EtcdClient>> EtcdClient::Open(const std::vector<s
   if (endpoints.empty()) return absl::InvalidArgumentError("there is no etcd to ask");
   std::vector<std::unique_ptr<Endpoint>> opened;
   for (const std::string& endpoint : endpoints) {
-    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(endpoint, tls);
-    if (!channel.ok()) return channel.status();
-    opened.push_back(std::make_unique<Endpoint>(*channel));
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, OpenChannel(endpoint, tls));
+    opened.push_back(std::make_unique<Endpoint>(channel));
   }
   return std::unique_ptr<EtcdClient>(new EtcdClient(std::move(opened)));
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/txn/apply.h"
 #include "src/txn/columns.h"
@@ -116,10 +117,11 @@ BadCell BadCellOf(const std::string& table, const std::string& row, const Cell& 
 
 // Whether the version is there with these bytes.
 absl::StatusOr<bool> IsStillThere(Environment& env, const BadCell& bad) {
-  const absl::StatusOr<std::vector<Row>> rows = env.store->Read(
-      {{bad.cell.table, bad.cell.row, {{bad.family, bad.cell.column, TimestampRange::Exactly(bad.timestamp)}}}});
-  if (!rows.ok()) return rows.status();
-  const std::vector<Cell>& cells = rows->front().cells;
+  PERCOLATOR_ASSIGN_OR_RETURN(
+      const std::vector<Row> rows,
+      env.store->Read(
+          {{bad.cell.table, bad.cell.row, {{bad.family, bad.cell.column, TimestampRange::Exactly(bad.timestamp)}}}}));
+  const std::vector<Cell>& cells = rows.front().cells;
   return !cells.empty() && cells.front().value == bad.value;
 }
 
@@ -136,13 +138,13 @@ class TableCheck {
       counts_.cells += row.cells.size();
       const std::vector<BadCell> bad = CheckRow(table_, row);
       if (!bad.empty()) {
-        if (absl::Status s = Confirm(row.key); !s.ok()) return s;
+        PERCOLATOR_RETURN_IF_ERROR(Confirm(row.key));
       }
       std::set<std::tuple<Family, std::string_view, Timestamp>> reported;
       for (const BadCell& one : bad) reported.emplace(one.family, one.cell.column, one.timestamp);
       for (const Cell& cell : row.cells) {
         if (reported.contains({cell.family, cell.column, cell.timestamp})) continue;
-        if (absl::Status s = LookBeyondTheRow(row.key, cell); !s.ok()) return s;
+        PERCOLATOR_RETURN_IF_ERROR(LookBeyondTheRow(row.key, cell));
       }
     }
     return absl::OkStatus();
@@ -156,34 +158,30 @@ class TableCheck {
 
   // The row is read again: garbage collection may have been halfway through it.
   absl::Status Confirm(const std::string& key) {
-    const absl::StatusOr<std::vector<Row>> rows = env_.store->Read({{table_, key, Everything()}});
-    if (!rows.ok()) return rows.status();
-    for (const BadCell& bad : CheckRow(table_, rows->front())) Report(bad);
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Row> rows, env_.store->Read({{table_, key, Everything()}}));
+    for (const BadCell& bad : CheckRow(table_, rows.front())) Report(bad);
     return absl::OkStatus();
   }
 
   absl::Status LookBeyondTheRow(const std::string& key, const Cell& cell) {
     MaybeComplaint complaint;
     if (cell.family != Family::kData && cell.timestamp > now_) {
-      const absl::StatusOr<Timestamp> now = DrawForCall(env_);
-      if (!now.ok()) return now.status();
-      now_ = *now;
+      PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, DrawForCall(env_));
+      now_ = now;
       if (cell.timestamp > now_) {
         complaint = {Kind::kFuture, StrCat("its timestamp is later than the oracle's, ", now_.ToString())};
       }
     }
     if (cell.family == Family::kLock && !complaint.has_value()) {
-      absl::StatusOr<Lock> lock = DecodeLock(cell.value);
-      if (!lock.ok()) return lock.status();
-      absl::StatusOr<MaybeComplaint> of_lock = LookAtPrimary({{table_, key, cell.column}, cell.timestamp, *lock});
-      if (!of_lock.ok()) return of_lock.status();
-      complaint = *std::move(of_lock);
+      PERCOLATOR_ASSIGN_OR_RETURN(Lock lock, DecodeLock(cell.value));
+      PERCOLATOR_ASSIGN_OR_RETURN(MaybeComplaint of_lock,
+                                  LookAtPrimary({{table_, key, cell.column}, cell.timestamp, lock}));
+      complaint = std::move(of_lock);
     }
     if (!complaint.has_value()) return absl::OkStatus();
     const BadCell bad = BadCellOf(table_, key, cell, *std::move(complaint));
-    const absl::StatusOr<bool> still_there = IsStillThere(env_, bad);
-    if (!still_there.ok()) return still_there.status();
-    if (*still_there) Report(bad);
+    PERCOLATOR_ASSIGN_OR_RETURN(const bool still_there, IsStillThere(env_, bad));
+    if (still_there) Report(bad);
     return absl::OkStatus();
   }
 
@@ -213,9 +211,8 @@ class TableCheck {
       const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
       if (!record.ok() || record->start_ts == met.start_ts) return MaybeComplaint();
     }
-    const absl::StatusOr<Sighting> sighting = LookAt(env_, met);
-    if (!sighting.ok()) return sighting.status();
-    if (sighting->verdict.has_value() || sighting->alive) return MaybeComplaint();
+    PERCOLATOR_ASSIGN_OR_RETURN(const Sighting sighting, LookAt(env_, met));
+    if (sighting.verdict.has_value() || sighting.alive) return MaybeComplaint();
     return Complaint{Kind::kAbandoned, StrCat("its primary, ", name,
                                               ", has neither lock nor record nor marker, and its "
                                               "owner is gone: `percolator locks --resolve` rolls it back")};
@@ -252,7 +249,7 @@ absl::Status CheckTable(Environment& env, const std::string& table, const std::f
       page = env.store->Scan(request);
     }
     if (!page.ok()) return page.status();
-    if (absl::Status s = check.CheckPage(*page); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(check.CheckPage(*page));
     if (progress != nullptr) progress(*counts);
     if (!page->resume.has_value()) return absl::OkStatus();
     request.ContinueAt(*std::move(page->resume));

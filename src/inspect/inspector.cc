@@ -7,6 +7,7 @@
 
 #include "percolator/cluster.h"
 #include "percolator/inspect.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/inspect/check_cells.h"
 #include "src/observe/quarantine.h"
@@ -28,10 +29,9 @@ constexpr size_t kRowsAtOnce = 1000;
 
 // The tables to look at: the one that was asked for, or all, Percolator's own too.
 absl::StatusOr<std::vector<std::string>> TablesToList(Environment& env, std::string_view table) {
-  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(env.store);
-  if (!infos.ok()) return infos.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(env.store));
   std::vector<std::string> names;
-  for (const TableInfo& info : *infos) {
+  for (const TableInfo& info : infos) {
     if (table.empty() || info.name == table) names.push_back(info.name);
   }
   if (!table.empty() && names.empty()) return absl::NotFoundError(StrCat("there is no table \"", table, "\""));
@@ -48,10 +48,9 @@ absl::Status ForEachPageOfLocks(Environment& env, const std::string& table,
                                 const std::function<absl::StatusOr<bool>(std::vector<MetLock> locks)>& use) {
   ScanRequest request{table, RowRange::All(), {{Family::kLock}}, kRowsAtOnce};
   for (;;) {
-    absl::StatusOr<ScanPage> page = env.store->Scan(request);
-    if (!page.ok()) return page.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, env.store->Scan(request));
     std::vector<MetLock> locks;
-    for (const Row& row : page->rows) {
+    for (const Row& row : page.rows) {
       for (const Cell& cell : row.cells) {
         absl::StatusOr<Lock> lock = DecodeLock(cell.value);
         if (!lock.ok()) return AtCell(lock.status(), table, row.key, cell);
@@ -59,8 +58,8 @@ absl::Status ForEachPageOfLocks(Environment& env, const std::string& table,
       }
     }
     const absl::StatusOr<bool> more = use(std::move(locks));
-    if (!more.ok() || !*more || !page->resume.has_value()) return more.status();
-    request.ContinueAt(*std::move(page->resume));
+    if (!more.ok() || !*more || !page.resume.has_value()) return more.status();
+    request.ContinueAt(*std::move(page.resume));
   }
 }
 
@@ -74,22 +73,20 @@ Duration AgeOf(Timestamp ts, Timestamp now) { return Duration(now > ts ? now.val
 
 // Fills in what is known only at the primaries: one look for all locks of a transaction.
 absl::StatusOr<std::vector<LockInfo>> Look(Environment& env, const std::vector<MetLock>& locks) {
-  const absl::StatusOr<Timestamp> now = DrawForCall(env);
-  if (!now.ok()) return now.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, DrawForCall(env));
   std::map<Timestamp, LockInfo::State> states;
   std::vector<LockInfo> infos;
   for (const MetLock& met : locks) {
     if (!states.contains(met.start_ts)) {
-      const absl::StatusOr<Sighting> sighting = LookAt(env, met);
-      if (!sighting.ok()) return sighting.status();
-      states[met.start_ts] = StateOf(*sighting);
+      PERCOLATOR_ASSIGN_OR_RETURN(const Sighting sighting, LookAt(env, met));
+      states[met.start_ts] = StateOf(sighting);
     }
     infos.push_back({.cell = met.cell,
                      .start_ts = met.start_ts,
                      .primary = met.primary(),
                      .session = met.lock.session,
                      .state = states[met.start_ts],
-                     .age = AgeOf(met.start_ts, *now)});
+                     .age = AgeOf(met.start_ts, now)});
   }
   return infos;
 }
@@ -98,13 +95,12 @@ absl::StatusOr<std::vector<LockInfo>> Look(Environment& env, const std::vector<M
 absl::Status Settle(Environment& env, const std::vector<MetLock>& locks, Inspector::ResolvedLocks* counts) {
   std::vector<MetLock> decided;
   for (const MetLock& met : locks) {
-    const absl::StatusOr<Verdict> verdict = Decide(env, met, Patience::kWhileAlive);
-    if (!verdict.ok()) return verdict.status();
-    if (verdict->kind == Verdict::Kind::kPending) {
+    PERCOLATOR_ASSIGN_OR_RETURN(const Verdict verdict, Decide(env, met, Patience::kWhileAlive));
+    if (verdict.kind == Verdict::Kind::kPending) {
       ++counts->alive;
       continue;
     }
-    ++(verdict->kind == Verdict::Kind::kCommitted ? counts->rolled_forward : counts->rolled_back);
+    ++(verdict.kind == Verdict::Kind::kCommitted ? counts->rolled_forward : counts->rolled_back);
     decided.push_back(met);
   }
   return decided.empty() ? absl::OkStatus() : ResolveLocks(env, decided, Patience::kWhileAlive).status();
@@ -116,14 +112,12 @@ Inspector::Inspector(const Cluster& cluster) : engine_(cluster.engine()) {}
 
 absl::StatusOr<std::vector<TableDescription>> Inspector::ListTables() {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<TableDescription>> {
-    const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(engine_->env.store);
-    if (!infos.ok()) return infos.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(engine_->env.store));
     std::vector<TableDescription> tables;
-    for (const TableInfo& info : *infos) {
+    for (const TableInfo& info : infos) {
       if (info.name == kSystemTable) continue;
-      absl::StatusOr<TableSchema> schema = DecodeSchema(info.schema);
-      if (!schema.ok()) return schema.status();
-      tables.push_back({info.name, *std::move(schema)});
+      PERCOLATOR_ASSIGN_OR_RETURN(TableSchema schema, DecodeSchema(info.schema));
+      tables.push_back({info.name, std::move(schema)});
     }
     return tables;
   });
@@ -150,10 +144,9 @@ absl::StatusOr<std::vector<Cell>> Inspector::ReadCells(std::string_view table, s
 absl::StatusOr<std::vector<LockInfo>> Inspector::ListLocks(std::string_view table, size_t limit) {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<LockInfo>> {
     Environment& env = engine_->env;
-    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
-    if (!tables.ok()) return tables.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> tables, TablesToList(env, table));
     std::vector<MetLock> found;
-    for (const std::string& name : *tables) {
+    for (const std::string& name : tables) {
       if (found.size() >= limit) break;
       const absl::Status read = ForEachPageOfLocks(env, name, [&](std::vector<MetLock> locks) -> absl::StatusOr<bool> {
         for (MetLock& lock : locks) {
@@ -170,13 +163,12 @@ absl::StatusOr<std::vector<LockInfo>> Inspector::ListLocks(std::string_view tabl
 absl::StatusOr<Inspector::ResolvedLocks> Inspector::ResolveLocks(std::string_view table) {
   return engine_->InCall([&]() -> absl::StatusOr<Inspector::ResolvedLocks> {
     Environment& env = engine_->env;
-    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
-    if (!tables.ok()) return tables.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> tables, TablesToList(env, table));
     ResolvedLocks counts;
-    for (const std::string& name : *tables) {
+    for (const std::string& name : tables) {
       const absl::Status settled =
           ForEachPageOfLocks(env, name, [&](const std::vector<MetLock>& locks) -> absl::StatusOr<bool> {
-            if (absl::Status s = Settle(env, locks, &counts); !s.ok()) return s;
+            PERCOLATOR_RETURN_IF_ERROR(Settle(env, locks, &counts));
             return true;
           });
       if (!settled.ok() && !WasDropped(settled, table)) return settled;
@@ -188,12 +180,10 @@ absl::StatusOr<Inspector::ResolvedLocks> Inspector::ResolveLocks(std::string_vie
 absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(std::string_view table, size_t limit) {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<WaitingNotification>> {
     Environment& env = engine_->env;
-    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
-    if (!tables.ok()) return tables.status();
-    const absl::StatusOr<Timestamp> now = DrawForCall(env);
-    if (!now.ok()) return now.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> tables, TablesToList(env, table));
+    PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, DrawForCall(env));
     std::vector<WaitingNotification> waiting;
-    for (const std::string& name : *tables) {
+    for (const std::string& name : tables) {
       RowRange rows = RowRange::All();
       for (bool done = name == kSystemTable; !done && waiting.size() < limit;) {
         const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&env, name, &rows, kRowsAtOnce, &done);
@@ -201,7 +191,7 @@ absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(st
         if (!marks.ok()) return marks.status();
         for (const FoundMark& mark : *marks) {
           if (waiting.size() == limit) break;
-          waiting.push_back({mark.cell, mark.timestamp, mark.pending, AgeOf(mark.timestamp, *now)});
+          waiting.push_back({mark.cell, mark.timestamp, mark.pending, AgeOf(mark.timestamp, now)});
         }
       }
     }
@@ -214,10 +204,9 @@ absl::StatusOr<CheckCounts> Inspector::Check(std::string_view table, const std::
   return engine_->InCall([&]() -> absl::StatusOr<CheckCounts> {
     const Engine::UserTask task(engine_.get());  // `found` and `progress` can't close the cluster
     Environment& env = engine_->env;
-    const absl::StatusOr<std::vector<std::string>> tables = TablesToList(env, table);
-    if (!tables.ok()) return tables.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> tables, TablesToList(env, table));
     CheckCounts counts;
-    for (const std::string& name : *tables) {
+    for (const std::string& name : tables) {
       const absl::Status checked = CheckTable(env, name, found, progress, &counts);
       if (!checked.ok() && !WasDropped(checked, table)) return checked;
     }

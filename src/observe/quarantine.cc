@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/base/stable_hash.h"
 #include "src/base/strings.h"
@@ -55,7 +56,7 @@ absl::StatusOr<Quarantined> TakeEntry(TransactionCore* core, const Quarantined& 
   if (!value.ok() || !value->has_value()) {
     return absl::NotFoundError(StrCat("the notification is not in quarantine for observer ", entry.observer));
   }
-  if (absl::Status s = core->Buffer(WriteKind::kDelete, cell.table, cell.row, cell.column, {}); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(core->Buffer(WriteKind::kDelete, cell.table, cell.row, cell.column, {}));
   return DecodeQuarantined(entry.observer, **value);
 }
 
@@ -78,19 +79,17 @@ absl::Status Transact(Engine* engine, const std::function<absl::Status(Transacti
 
 // Takes the entry out, and lets the observer run again.
 absl::Status Replay(TransactionCore* core, const ObserverInfo& observer, const Quarantined& entry) {
-  const absl::StatusOr<Quarantined> taken = TakeEntry(core, entry);
-  if (!taken.ok()) return taken.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Quarantined taken, TakeEntry(core, entry));
   if (observer.kind == NotificationKind::kWeak) {
     core->MarkCell(entry.cell);
     return absl::OkStatus();
   }
   const CellName ack = AckCell(observer, entry.cell);
-  const absl::StatusOr<std::vector<Version>> versions = core->GetVersions({ack});
-  if (!versions.ok()) return versions.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Version> versions, core->GetVersions({ack}));
   // N2: if the observer has run for a later change since, it has seen this one too. No acknowledgement: the cell was deleted,
   // and garbage collection has taken it with the deletion.
-  const std::optional<std::string>& seen = (*versions)[0].value;
-  if (!seen.has_value() || *seen == EncodeAck(taken->since)) {
+  const std::optional<std::string>& seen = versions[0].value;
+  if (!seen.has_value() || *seen == EncodeAck(taken.since)) {
     core->Acknowledge(ack, {});
     core->MarkCell(entry.cell);
   }
@@ -109,7 +108,7 @@ std::string EncodeQuarantined(const Quarantined& entry) {
 }
 
 absl::StatusOr<Quarantined> DecodeQuarantined(std::string_view observer, std::string_view bytes) {
-  if (absl::Status s = ConsumeRecordVersion(kEntryRecord, &bytes); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ConsumeRecordVersion(kEntryRecord, &bytes));
   Quarantined entry;
   entry.observer = observer;
   uint32_t attempts = 0;
@@ -129,14 +128,13 @@ absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observe
   const bool strong = observer.kind == NotificationKind::kStrong;
   if (strong) {
     const CellName ack = AckCell(observer, cell);
-    const absl::StatusOr<std::vector<Version>> versions = core.GetVersions({cell, ack});
-    if (!versions.ok()) return versions.status();
-    const absl::StatusOr<bool> dirty = IsDirty((*versions)[0], (*versions)[1]);
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Version> versions, core.GetVersions({cell, ack}));
+    const absl::StatusOr<bool> dirty = IsDirty(versions[0], versions[1]);
     if (!dirty.ok()) {
-      return AtCell(dirty.status(), ack.table, ack.row, {Family::kWrite, ack.column, (*versions)[1].commit_ts, {}});
+      return AtCell(dirty.status(), ack.table, ack.row, {Family::kWrite, ack.column, versions[1].commit_ts, {}});
     }
     if (!*dirty) return core.start_ts();  // somebody else has run it
-    if ((*versions)[0].commit_ts > tried_at) return absl::AbortedError("the cell has changed since the observer ran");
+    if (versions[0].commit_ts > tried_at) return absl::AbortedError("the cell has changed since the observer ran");
     core.Acknowledge(ack, EncodeAck(core.start_ts()));
   } else if (absl::Status s = core.MayRead(); !s.ok()) {
     return s;
@@ -147,8 +145,8 @@ absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observe
                                                .attempts = attempts,
                                                .error = error.ToString().substr(0, kMostErrorBytes),
                                                .since = core.start_ts()});
-  if (absl::Status s = core.Buffer(WriteKind::kPut, place.table, place.row, place.column, value); !s.ok()) return s;
-  if (absl::Status s = CommitIt(&core); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(core.Buffer(WriteKind::kPut, place.table, place.row, place.column, value));
+  PERCOLATOR_RETURN_IF_ERROR(CommitIt(&core));
   return strong ? core.start_ts() : std::min(tried_at, core.start_ts());
 }
 
@@ -160,9 +158,8 @@ absl::StatusOr<std::vector<Quarantined>> ListQuarantined(Engine* engine) {
     if (!row.ok()) return row.status();
     const std::string_view observer = std::string_view(row->key).substr(kRowPrefix.size());
     for (const ScannedRow::Column& column : row->columns) {
-      absl::StatusOr<Quarantined> entry = DecodeQuarantined(observer, column.value);
-      if (!entry.ok()) return entry.status();
-      entries.push_back(*std::move(entry));
+      PERCOLATOR_ASSIGN_OR_RETURN(Quarantined entry, DecodeQuarantined(observer, column.value));
+      entries.push_back(std::move(entry));
     }
   }
   return entries;
@@ -173,9 +170,8 @@ absl::Status ReplayQuarantined(Engine* engine, const ObserverInfo& observer, con
 }
 
 absl::Status ReplayQuarantined(Engine* engine, const Quarantined& entry) {
-  const absl::StatusOr<std::vector<ObserverInfo>> infos = LoadObservers(engine);
-  if (!infos.ok()) return infos.status();
-  for (const ObserverInfo& info : *infos) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<ObserverInfo> infos, LoadObservers(engine));
+  for (const ObserverInfo& info : infos) {
     if (info.name == entry.observer && info.table == entry.cell.table && info.column == entry.cell.column) {
       return ReplayQuarantined(engine, info, entry);
     }

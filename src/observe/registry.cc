@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/txn/columns.h"
 #include "src/txn/record_coding.h"
@@ -25,9 +26,8 @@ absl::StatusOr<std::vector<ObserverInfo>> ReadObservers(TransactionCore* core) {
     if (absl::IsNotFound(row.status())) return infos;  // no worker has ever started
     if (!row.ok()) return row.status();
     for (const ScannedRow::Column& column : row->columns) {
-      absl::StatusOr<ObserverInfo> info = DecodeObserver(column.name, column.value);
-      if (!info.ok()) return info.status();
-      infos.push_back(*std::move(info));
+      PERCOLATOR_ASSIGN_OR_RETURN(ObserverInfo info, DecodeObserver(column.name, column.value));
+      infos.push_back(std::move(info));
     }
   }
   return infos;
@@ -42,14 +42,13 @@ void TellTransactions(Engine* engine, const std::vector<ObserverInfo>& infos, Ti
 // Makes `infos` what the transaction will have written, and returns all there will be.
 absl::StatusOr<std::vector<ObserverInfo>> Change(TransactionCore* core, std::vector<ObserverInfo> infos,
                                                  bool add_only) {
-  const absl::StatusOr<std::vector<ObserverInfo>> before = ReadObservers(core);
-  if (!before.ok()) return before.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<ObserverInfo> before, ReadObservers(core));
   for (const ObserverInfo& info : infos) {
-    if (std::find(before->begin(), before->end(), info) != before->end()) continue;
+    if (std::find(before.begin(), before.end(), info) != before.end()) continue;
     absl::Status s = core->Buffer(WriteKind::kPut, kSystemTable, kObserversRow, info.name, EncodeObserver(info));
     if (!s.ok()) return s;
   }
-  for (const ObserverInfo& old : *before) {
+  for (const ObserverInfo& old : before) {
     const auto same_name = [&](const ObserverInfo& info) { return info.name == old.name; };
     if (std::any_of(infos.begin(), infos.end(), same_name)) continue;
     if (add_only) {
@@ -59,7 +58,7 @@ absl::StatusOr<std::vector<ObserverInfo>> Change(TransactionCore* core, std::vec
     }
   }
   if (core->writes().empty()) return infos;
-  if (absl::Status s = core->Buffer(WriteKind::kPut, kSystemTable, kChangeRow, kChangeColumn, {}); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(core->Buffer(WriteKind::kPut, kSystemTable, kChangeRow, kChangeColumn, {}));
   return infos;
 }
 
@@ -75,7 +74,7 @@ std::string EncodeObserver(const ObserverInfo& info) {
 }
 
 absl::StatusOr<ObserverInfo> DecodeObserver(std::string_view name, std::string_view bytes) {
-  if (absl::Status s = ConsumeRecordVersion(kObserverRecord, &bytes); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ConsumeRecordVersion(kObserverRecord, &bytes));
   if (bytes.empty() || (bytes[0] != 1 && bytes[0] != 2)) return CorruptRecord(kObserverRecord);
   ObserverInfo info;
   info.name = name;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
 #include "src/observe/ack.h"
@@ -129,16 +130,15 @@ class Run {
   absl::StatusOr<bool> Look(TransactionCore* core) {
     outcome_.change_ts = mark_.timestamp;
     if (!strong()) {
-      if (absl::Status s = core->MayRead(); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(core->MayRead());
       return true;
     }
     const CellName ack = AckCell(*request_.observer, request_.cell);
-    const absl::StatusOr<std::vector<Version>> versions = core->GetVersions({request_.cell, ack});
-    if (!versions.ok()) return versions.status();
-    if ((*versions)[0].commit_ts != Timestamp()) outcome_.change_ts = (*versions)[0].commit_ts;
-    const absl::StatusOr<bool> dirty = IsDirty((*versions)[0], (*versions)[1]);
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Version> versions, core->GetVersions({request_.cell, ack}));
+    if (versions[0].commit_ts != Timestamp()) outcome_.change_ts = versions[0].commit_ts;
+    const absl::StatusOr<bool> dirty = IsDirty(versions[0], versions[1]);
     if (dirty.ok()) return *dirty;
-    return AtCell(dirty.status(), ack.table, ack.row, {Family::kWrite, ack.column, (*versions)[1].commit_ts, {}});
+    return AtCell(dirty.status(), ack.table, ack.row, {Family::kWrite, ack.column, versions[1].commit_ts, {}});
   }
 
   // How far marks may be removed.
@@ -203,19 +203,18 @@ absl::Status RemoveMarks(Environment* env, const CellName& cell, Timestamp until
 absl::StatusOr<std::vector<FoundMark>> ScanMarks(Environment* env, const std::string& table, RowRange* rows,
                                                  size_t row_limit, bool* done) {
   ScanRequest request{table, *rows, {{Family::kNotify, std::nullopt, TimestampRange::All(), 1}}, row_limit};
-  absl::StatusOr<ScanPage> page = env->store->Scan(request);
-  if (!page.ok()) return page.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, env->store->Scan(request));
   std::vector<FoundMark> found;
-  for (const Row& row : page->rows) {
+  for (const Row& row : page.rows) {
     for (const Cell& cell : row.cells) {
       const std::optional<std::string_view> pending = ColumnOfPending(cell.column);
       found.push_back(
           {{table, row.key, std::string(pending.value_or(cell.column))}, cell.timestamp, pending.has_value()});
     }
   }
-  *done = !page->resume.has_value();
+  *done = !page.resume.has_value();
   if (!*done) {
-    request.ContinueAt(*std::move(page->resume));
+    request.ContinueAt(*std::move(page.resume));
     *rows = std::move(request.rows);
   }
   return found;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/store/foreign.h"
 #include "src/txn/columns.h"
@@ -123,10 +124,9 @@ void Scanner::Loop() {
 }
 
 absl::StatusOr<std::set<std::string>> Scanner::AllTables() {
-  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(engine_->env.store);
-  if (!infos.ok()) return infos.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(engine_->env.store));
   std::set<std::string> tables;
-  for (const TableInfo& info : *infos) {
+  for (const TableInfo& info : infos) {
     if (info.name != kSystemTable) tables.insert(info.name);
   }
   return tables;
@@ -136,9 +136,8 @@ absl::StatusOr<std::set<std::string>> Scanner::AllTables() {
 absl::StatusOr<std::vector<ScanPiece>> Scanner::Pieces(bool all_tables) {
   std::set<std::string> tables = dispatch_->ObservedTables();
   if (all_tables) {
-    absl::StatusOr<std::set<std::string>> all = AllTables();
-    if (!all.ok()) return all.status();
-    tables = *std::move(all);
+    PERCOLATOR_ASSIGN_OR_RETURN(std::set<std::string> all, AllTables());
+    tables = std::move(all);
   }
   std::vector<ScanPiece> pieces;
   for (const std::string& table : tables) {
@@ -159,16 +158,15 @@ absl::StatusOr<std::vector<ScanPiece>> Scanner::Pieces(bool all_tables) {
 absl::StatusOr<Scanner::Sweep> Scanner::SweepOnce(bool all_tables, bool may_teleport) {
   Runtime* const runtime = engine_->env.runtime;
   if (dispatch_->doubts_observers()) {
-    if (absl::Status s = callbacks_.reload(); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(callbacks_.reload());
   }
-  absl::StatusOr<std::vector<ScanPiece>> pieces = Pieces(all_tables);
-  if (!pieces.ok()) return pieces.status();
-  if (pieces->empty()) return Sweep::kNothing;
-  const size_t first = runtime->Random() % pieces->size();
-  const RowRange& range = (*pieces)[first].rows;
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<ScanPiece> pieces, Pieces(all_tables));
+  if (pieces.empty()) return Sweep::kNothing;
+  const size_t first = runtime->Random() % pieces.size();
+  const RowRange& range = pieces[first].rows;
   const std::string key = KeyBetween(range.start, range.limit, runtime->Random());
   bool found = false;
-  for (ScanPiece& piece : Circle(*std::move(pieces), first, key)) {
+  for (ScanPiece& piece : Circle(std::move(pieces), first, key)) {
     for (bool done = false; !done;) {
       if (IsStopping()) return Sweep::kNothing;
       if (!dispatch_->HasRoom()) return Sweep::kFull;
@@ -176,10 +174,9 @@ absl::StatusOr<Scanner::Sweep> Scanner::SweepOnce(bool all_tables, bool may_tele
           ScanMarks(&engine_->env, piece.table, &piece.rows, kPage, &done);
       if (absl::IsNotFound(marks.status())) break;  // it was dropped
       if (!marks.ok()) return marks.status();
-      const absl::StatusOr<Handled> handled = Handle(*marks);
-      if (!handled.ok()) return handled.status();
-      found = found || handled->found;
-      if (may_teleport && 2 * handled->met_others > marks->size()) return Sweep::kTeleport;
+      PERCOLATOR_ASSIGN_OR_RETURN(const Handled handled, Handle(*marks));
+      found = found || handled.found;
+      if (may_teleport && 2 * handled.met_others > marks->size()) return Sweep::kTeleport;
     }
   }
   return found ? Sweep::kFound : Sweep::kNothing;
@@ -187,19 +184,19 @@ absl::StatusOr<Scanner::Sweep> Scanner::SweepOnce(bool all_tables, bool may_tele
 
 absl::StatusOr<Scanner::Handled> Scanner::Handle(const std::vector<FoundMark>& marks) {
   Handled handled;
-  if (absl::Status s = HandlePending(marks); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(HandlePending(marks));
   bool reloaded = false;
   for (const FoundMark& mark : marks) {
     const CellName& cell = mark.cell;
     if (mark.pending) continue;
     Dispatch::Interest interest = dispatch_->InterestIn(cell.table, cell.column);
     if (interest == Dispatch::Interest::kNobody && !reloaded) {
-      if (absl::Status s = callbacks_.reload(); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(callbacks_.reload());
       reloaded = true;
       interest = dispatch_->InterestIn(cell.table, cell.column);
     }
     if (interest == Dispatch::Interest::kNobody) {
-      if (absl::Status s = RemoveMarks(&engine_->env, cell, mark.timestamp); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(RemoveMarks(&engine_->env, cell, mark.timestamp));
       handled.found = true;
     } else if (interest == Dispatch::Interest::kOurs) {
       OfferCell(cell, &handled);
@@ -225,22 +222,20 @@ absl::Status Scanner::HandlePending(const std::vector<FoundMark>& marks) {
   if (std::none_of(marks.begin(), marks.end(), [](const FoundMark& mark) { return mark.pending; })) {
     return absl::OkStatus();
   }
-  const absl::StatusOr<Timestamp> now = engine_->env.oracle->GetTimestamp();
-  if (!now.ok()) return now.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, engine_->env.oracle->GetTimestamp());
   const auto lease = static_cast<uint64_t>(engine_->env.options.lock_lease.count());
   for (const FoundMark& mark : marks) {
-    if (!mark.pending || mark.timestamp.value() + lease >= now->value()) continue;
-    if (absl::Status s = SettlePending(engine_, mark); !s.ok()) return s;
+    if (!mark.pending || mark.timestamp.value() + lease >= now.value()) continue;
+    PERCOLATOR_RETURN_IF_ERROR(SettlePending(engine_, mark));
   }
   return absl::OkStatus();
 }
 
 // A page of each table that has something: the rest is the scanners'.
 absl::StatusOr<std::optional<FoundMark>> Scanner::LookEverywhere() {
-  const absl::StatusOr<std::set<std::string>> tables = AllTables();
-  if (!tables.ok()) return tables.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::set<std::string> tables, AllTables());
   std::optional<FoundMark> example;
-  for (const std::string& table : *tables) {
+  for (const std::string& table : tables) {
     RowRange rows = RowRange::All();
     for (bool done = false; !done;) {
       const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&engine_->env, table, &rows, kPage, &done);
@@ -248,8 +243,7 @@ absl::StatusOr<std::optional<FoundMark>> Scanner::LookEverywhere() {
       if (!marks.ok()) return marks.status();
       if (marks->empty()) continue;
       if (!example.has_value()) example = marks->front();
-      const absl::StatusOr<Handled> handled = Handle(*marks);
-      if (!handled.ok()) return handled.status();
+      PERCOLATOR_RETURN_IF_ERROR(Handle(*marks).status());
       break;
     }
   }

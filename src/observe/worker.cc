@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "percolator/cluster.h"
+#include "percolator/status_macros.h"
 #include "src/base/fork.h"
 #include "src/base/strings.h"
 #include "src/observe/quarantine.h"
@@ -83,14 +84,12 @@ absl::Status CheckSpec(const ObserverSpec& spec) {
 using Schemas = std::map<std::string, TableSchema>;
 
 absl::StatusOr<Schemas> LoadSchemas(Store* store) {
-  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(store);
-  if (!infos.ok()) return infos.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(store));
   Schemas schemas;
-  for (const TableInfo& info : *infos) {
+  for (const TableInfo& info : infos) {
     if (info.name == kSystemTable) continue;
-    absl::StatusOr<TableSchema> schema = DecodeSchema(info.schema);
-    if (!schema.ok()) return schema.status();
-    schemas.emplace(info.name, *std::move(schema));
+    PERCOLATOR_ASSIGN_OR_RETURN(TableSchema schema, DecodeSchema(info.schema));
+    schemas.emplace(info.name, std::move(schema));
   }
   return schemas;
 }
@@ -114,13 +113,12 @@ absl::Status CheckAgainstSchema(const ObserverSpec& spec, const Schemas& schemas
 }
 
 absl::Status CheckSpecs(Store* store, const std::vector<ObserverSpec>& specs) {
-  const absl::StatusOr<Schemas> schemas = LoadSchemas(store);
-  if (!schemas.ok()) return schemas.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Schemas schemas, LoadSchemas(store));
   std::set<std::string> names;
   for (const ObserverSpec& spec : specs) {
-    if (absl::Status s = CheckSpec(spec); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckSpec(spec));
     if (!names.insert(spec.name).second) return Bad(spec, "its name is used twice");
-    if (absl::Status s = CheckAgainstSchema(spec, *schemas); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckAgainstSchema(spec, schemas));
   }
   return absl::OkStatus();
 }
@@ -130,12 +128,11 @@ ObserverInfo InfoOf(const ObserverSpec& spec) { return {spec.name, spec.table, s
 // Marks the column of the rows as changed, at a timestamp after the one at which they were read.
 absl::Status MarkRows(Environment& env, const std::string& table, const std::string& column,
                       const std::vector<std::string>& rows) {
-  const absl::StatusOr<Timestamp> ts = DrawForCall(env);
-  if (!ts.ok()) return ts.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp ts, DrawForCall(env));
   std::vector<RowMutation> mutations;
   mutations.reserve(rows.size());
   for (const std::string& row : rows) {
-    mutations.push_back({table, row, {}, {Mutation::Set(Family::kNotify, column, *ts, EncodeMark({}))}});
+    mutations.push_back({table, row, {}, {Mutation::Set(Family::kNotify, column, ts, EncodeMark({}))}});
   }
   return ApplyInTime(env, std::move(mutations), Deadline(env.runtime, env.options.call_timeout));
 }
@@ -186,7 +183,7 @@ void Worker::Impl::SetState(State state) {
 
 // The engine knows of it before anything runs: so Close waits for the start, and then stops it.
 absl::Status Worker::Impl::Start() {
-  if (absl::Status s = CheckOptions(options_); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckOptions(options_));
   {
     const MutexLock lock(&mutex_);
     if (state_ != State::kNew) {
@@ -201,14 +198,13 @@ absl::Status Worker::Impl::Start() {
 }
 
 absl::Status Worker::Impl::StartParts() {
-  if (absl::Status s = CheckSpecs(engine_->env.store, specs_); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckSpecs(engine_->env.store, specs_));
   std::vector<ObserverInfo> own;
   for (const ObserverSpec& spec : specs_) own.push_back(InfoOf(spec));
-  absl::StatusOr<std::vector<ObserverInfo>> all = StoreObservers(engine_, own, options_.add_only);
-  if (!all.ok()) return all.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<ObserverInfo> all, StoreObservers(engine_, own, options_.add_only));
   engine_->hints->Tell(ObserversCell());
   MakeParts();
-  Reloaded(++turns_, *std::move(all));
+  Reloaded(++turns_, std::move(all));
   dispatch_->Start();
   listener_ = engine_->hints->Add([this](const CellName& cell) { OnHint(cell); });
   scanner_->Start();
@@ -298,9 +294,8 @@ void Worker::Impl::OnHint(const CellName& cell) {
 // Turns are taken before reading: who has the later one began later.
 absl::Status Worker::Impl::Reload() {
   const uint64_t turn = ++turns_;
-  absl::StatusOr<std::vector<ObserverInfo>> infos = LoadObservers(engine_);
-  if (!infos.ok()) return infos.status();
-  Reloaded(turn, *std::move(infos));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<ObserverInfo> infos, LoadObservers(engine_));
+  Reloaded(turn, std::move(infos));
   return absl::OkStatus();
 }
 
@@ -334,11 +329,10 @@ absl::StatusOr<bool> Worker::Impl::IsIdle(std::string* what) {
   Environment& env = engine_->env;
   const uint64_t ended = env.marks_ended;
   const uint64_t begun = env.marks_begun;
-  const absl::StatusOr<std::optional<FoundMark>> mark = scanner_->LookEverywhere();
-  if (!mark.ok()) return mark.status();
-  if (mark->has_value()) {
-    const CellName& cell = (*mark)->cell;
-    *what = StrCat("there is a ", (*mark)->pending ? "transaction under way that changes" : "notification of", " row ",
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<FoundMark> mark, scanner_->LookEverywhere());
+  if (mark.has_value()) {
+    const CellName& cell = mark->cell;
+    *what = StrCat("there is a ", mark->pending ? "transaction under way that changes" : "notification of", " row ",
                    Quoted(cell.row), " of ", ColumnText(cell.table, cell.column));
     return false;
   }
@@ -354,11 +348,11 @@ absl::StatusOr<bool> Worker::Impl::IsIdle(std::string* what) {
 }
 
 absl::Status Worker::Impl::WaitUntilIdle(Duration timeout) {
-  if (absl::Status s = CheckStarted(); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckStarted());
   Runtime* const runtime = engine_->env.runtime;
   const Deadline deadline(runtime, timeout);
   for (Backoff backoff(runtime, kFirstLook, kLastLook);; backoff.Wait()) {
-    if (absl::Status s = CheckStarted(); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckStarted());
     std::string what;
     const absl::StatusOr<bool> idle = engine_->InCall([&] { return IsIdle(&what); });
     if (!idle.ok() && !IsTransient(idle.status())) return idle.status();
@@ -374,14 +368,13 @@ absl::Status Worker::Impl::WaitUntilIdle(Duration timeout) {
 }
 
 absl::Status Worker::Impl::Backfill(std::string_view observer) {
-  if (absl::Status s = CheckStarted(); !s.ok()) return s;
-  const absl::StatusOr<ObserverInfo> info = FindObserver(observer);
-  if (!info.ok()) return info.status();
-  if (info->kind == NotificationKind::kWeak) {
+  PERCOLATOR_RETURN_IF_ERROR(CheckStarted());
+  PERCOLATOR_ASSIGN_OR_RETURN(const ObserverInfo info, FindObserver(observer));
+  if (info.kind == NotificationKind::kWeak) {
     return absl::InvalidArgumentError(
         StrCat("observer ", Quoted(observer), " is weak: its column has no values that could be marked"));
   }
-  return engine_->InCall([&] { return MarkExisting(*info); });
+  return engine_->InCall([&] { return MarkExisting(info); });
 }
 
 absl::Status Worker::Impl::MarkExisting(const ObserverInfo& info) {
@@ -390,7 +383,7 @@ absl::Status Worker::Impl::MarkExisting(const ObserverInfo& info) {
   std::vector<std::string> batch;
   const auto mark = [&]() -> absl::Status {
     if (batch.empty()) return absl::OkStatus();
-    if (absl::Status s = MarkRows(engine_->env, info.table, info.column, batch); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(MarkRows(engine_->env, info.table, info.column, batch));
     batch.clear();
     scanner_->Wake();
     return absl::OkStatus();
@@ -399,7 +392,7 @@ absl::Status Worker::Impl::MarkExisting(const ObserverInfo& info) {
     if (!row.ok()) return row.status();
     batch.push_back(std::move(row->key));
     if (batch.size() < kBackfillBatch) continue;
-    if (absl::Status s = mark(); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(mark());
   }
   return mark();
 }
@@ -453,12 +446,11 @@ absl::Status Worker::Impl::Drop(const Quarantined& entry) {
 
 absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most) {
   Environment& env = engine->env;
-  const absl::StatusOr<std::vector<TableInfo>> tables = ListOwnTables(env.store);
-  if (!tables.ok()) return tables.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store));
   std::set<CellName> page_cells;  // a cell may have a final mark and a pending one
   Backlog backlog;
   Timestamp oldest = Timestamp::Infinity();
-  for (const TableInfo& table : *tables) {
+  for (const TableInfo& table : tables) {
     RowRange rows = RowRange::All();
     for (bool done = table.name == kSystemTable; !done && backlog.cells < most;) {
       const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&env, table.name, &rows, kBacklogPage, &done);
@@ -474,9 +466,8 @@ absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most) {
     }
   }
   if (backlog.cells == 0) return backlog;
-  const absl::StatusOr<Timestamp> now = DrawForCall(env);
-  if (!now.ok()) return now.status();
-  if (*now > oldest) backlog.oldest = Duration(now->value() - oldest.value());
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, DrawForCall(env));
+  if (now > oldest) backlog.oldest = Duration(now.value() - oldest.value());
   return backlog;
 }
 

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
 
@@ -84,8 +85,8 @@ absl::StatusOr<std::unique_ptr<BoundFile>> BoundFile::Open(const std::string& pa
   std::unique_ptr<BoundFile> file(new BoundFile(path, fd));
   // Others who may read the file could lock it. Older versions made it so.
   (void)fchmod(fd, 0600);
-  if (absl::Status s = file->Lock(); !s.ok()) return s;
-  if (absl::Status s = file->Load(); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(file->Lock());
+  PERCOLATOR_RETURN_IF_ERROR(file->Load());
   return file;
 }
 
@@ -116,10 +117,10 @@ absl::StatusOr<std::unique_ptr<BoundFile>> BoundFile::Create(const std::string& 
     return absl::FailedPreconditionError(StrCat("cannot create ", temporary, ": ", std::strerror(errno)));
   }
   std::unique_ptr<BoundFile> file(new BoundFile(path, fd));
-  if (absl::Status s = file->Lock(); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(file->Lock());
   // Asked only now: without the lock, what was opened may be somebody else's file on its way to its name.
   if (std::filesystem::exists(path)) return absl::AlreadyExistsError(StrCat("there is an oracle's file ", path));
-  if (absl::Status s = file->Raise(bound); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(file->Raise(bound));
   if (std::rename(temporary.c_str(), path.c_str()) != 0) return file->Failed("rename");
   if (!SyncFolderOf(path)) return file->Failed("sync the folder of");
   return file;

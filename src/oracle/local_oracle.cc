@@ -3,20 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "percolator/status_macros.h"
+
 namespace percolator {
 
 absl::StatusOr<std::unique_ptr<LocalOracle>> LocalOracle::Open(const std::string& path,
                                                                const LocalOracleOptions& options) {
-  absl::StatusOr<std::unique_ptr<BoundFile>> file = BoundFile::Open(path);
-  if (!file.ok()) return file.status();
-  return std::unique_ptr<LocalOracle>(new LocalOracle(*std::move(file), options));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<BoundFile> file, BoundFile::Open(path));
+  return std::unique_ptr<LocalOracle>(new LocalOracle(std::move(file), options));
 }
 
 absl::StatusOr<std::unique_ptr<LocalOracle>> LocalOracle::Create(const std::string& path, Timestamp after,
                                                                  const LocalOracleOptions& options) {
-  absl::StatusOr<std::unique_ptr<BoundFile>> file = BoundFile::Create(path, after.Next().value());
-  if (!file.ok()) return file.status();
-  return std::unique_ptr<LocalOracle>(new LocalOracle(*std::move(file), options));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<BoundFile> file, BoundFile::Create(path, after.Next().value()));
+  return std::unique_ptr<LocalOracle>(new LocalOracle(std::move(file), options));
 }
 
 // O3.
@@ -25,15 +25,14 @@ LocalOracle::LocalOracle(std::unique_ptr<BoundFile> file, const LocalOracleOptio
 
 absl::StatusOr<Timestamp> LocalOracle::GetTimestamps(uint32_t count) {
   MutexLock lock(&mutex_);
-  const absl::StatusOr<uint64_t> first = timestamps_.First(next_, count);
-  if (!first.ok()) return first.status();
-  const uint64_t end = *first + count;
+  PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t first, timestamps_.First(next_, count));
+  const uint64_t end = first + count;
   if (end > file_->bound()) {
     // O2: on disk first.
-    if (absl::Status s = file_->Raise(std::min(end + options_.window_micros, kLast)); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(file_->Raise(std::min(end + options_.window_micros, kLast)));
   }
   next_ = end;
-  return Timestamp(*first);
+  return Timestamp(first);
 }
 
 std::optional<absl::StatusOr<Timestamp>> LocalOracle::TryGetTimestamps(uint32_t count) {
@@ -44,12 +43,11 @@ std::optional<absl::StatusOr<Timestamp>> LocalOracle::TryGetTimestamps(uint32_t 
 }
 
 std::optional<absl::StatusOr<Timestamp>> LocalOracle::NextBelowBound(uint32_t count) {
-  const absl::StatusOr<uint64_t> first = timestamps_.First(next_, count);
-  if (!first.ok()) return first.status();
-  const uint64_t end = *first + count;
+  PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t first, timestamps_.First(next_, count));
+  const uint64_t end = first + count;
   if (end > file_->bound()) return std::nullopt;
   next_ = end;
-  return Timestamp(*first);
+  return Timestamp(first);
 }
 
 }  // namespace percolator

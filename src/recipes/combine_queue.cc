@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/status_macros.h"
 #include "src/base/stable_hash.h"
 #include "src/base/strings.h"
 #include "src/recipes/journal.h"
@@ -73,19 +74,17 @@ class RawCombineQueue::Impl {
 
   // The observer: folds what is in an epoch of a bucket.
   absl::Status Fold(ReadWrite& t, const Notification& notification) const {
-    const absl::StatusOr<Journal::Epoch> epoch = journal_.EpochOf(notification.cell.row);
-    if (!epoch.ok()) return epoch.status();
-    const absl::StatusOr<JournalPage> page = journal_.Read(t, epoch->shard, epoch->range, batch_);
-    if (!page.ok()) return page.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const Journal::Epoch epoch, journal_.EpochOf(notification.cell.row));
+    PERCOLATOR_ASSIGN_OR_RETURN(const JournalPage page, journal_.Read(t, epoch.shard, epoch.range, batch_));
     std::map<std::string, std::optional<std::string>> sums;
-    for (const JournalCell& cell : page->cells) {
+    for (const JournalCell& cell : page.cells) {
       for (const JournalEntry& entry : cell.entries) {
-        if (absl::Status s = CombineInto(entry.key, &sums[entry.key], entry.payload); !s.ok()) return s;
+        PERCOLATOR_RETURN_IF_ERROR(CombineInto(entry.key, &sums[entry.key], entry.payload));
       }
-      journal_.Delete(t, epoch->shard, cell);
+      journal_.Delete(t, epoch.shard, cell);
     }
-    if (absl::Status s = AddToValues(t, sums); !s.ok()) return s;
-    if (page->next.has_value()) journal_.Notify(t, *epoch);
+    PERCOLATOR_RETURN_IF_ERROR(AddToValues(t, sums));
+    if (page.next.has_value()) journal_.Notify(t, epoch);
     return absl::OkStatus();
   }
 
@@ -93,14 +92,13 @@ class RawCombineQueue::Impl {
   absl::Status AddToValues(ReadWrite& t, const std::map<std::string, std::optional<std::string>>& sums) const {
     std::vector<CellName> cells;
     for (const auto& [key, sum] : sums) cells.push_back({table_, ValueRow(key), kValueColumn});
-    absl::StatusOr<std::vector<std::optional<std::string>>> values = t.GetCells(cells);
-    if (!values.ok()) return values.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(std::vector<std::optional<std::string>> values, t.GetCells(cells));
     size_t i = 0;
     for (const auto& [key, sum] : sums) {
       const CellName& cell = cells[i];
-      std::optional<std::string>& value = (*values)[i++];
+      std::optional<std::string>& value = values[i++];
       const bool existed = value.has_value();
-      if (absl::Status s = CombineInto(key, &value, *sum); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(CombineInto(key, &value, *sum));
       if (!IsNeutral(*value)) {
         t.Set(cell, *value);
       } else if (existed) {
@@ -174,16 +172,16 @@ absl::StatusOr<std::optional<std::string>> RawCombineQueue::GetExact(const ReadV
   if (!value.ok()) return value.status();
   TimestampRange rest = TimestampRange::All();
   for (bool more = true; more;) {
-    const absl::StatusOr<JournalPage> page = impl_->journal().Read(view, impl_->BucketOf(key), rest, SIZE_MAX);
-    if (!page.ok()) return page.status();
-    for (const JournalCell& cell : page->cells) {
+    PERCOLATOR_ASSIGN_OR_RETURN(const JournalPage page,
+                                impl_->journal().Read(view, impl_->BucketOf(key), rest, SIZE_MAX));
+    for (const JournalCell& cell : page.cells) {
       for (const JournalEntry& entry : cell.entries) {
         if (entry.key != key) continue;
-        if (absl::Status s = impl_->CombineInto(key, &*value, entry.payload); !s.ok()) return s;
+        PERCOLATOR_RETURN_IF_ERROR(impl_->CombineInto(key, &*value, entry.payload));
       }
     }
-    more = page->next.has_value();
-    if (more) rest.from = *page->next;
+    more = page.next.has_value();
+    if (more) rest.from = *page.next;
   }
   if (value->has_value() && impl_->IsNeutral(**value)) value->reset();
   return value;
@@ -194,7 +192,7 @@ absl::Status RawCombineQueue::ForEach(
   for (const absl::StatusOr<ScannedRow>& row :
        view.Scan(impl_->table(), {.rows = RowRange::Prefix(kValuePrefix), .columns = {kValueColumn}})) {
     if (!row.ok()) return row.status();
-    if (absl::Status s = fn(KeyOf(row->key), row->columns[0].value); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(fn(KeyOf(row->key), row->columns[0].value));
   }
   return absl::OkStatus();
 }

@@ -29,6 +29,7 @@
 #include <optional>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/base/stable_hash.h"
 #include "src/base/strings.h"
@@ -84,29 +85,25 @@ class ExportQueue::Impl {
                                                const std::vector<std::string>& columns) const {
     std::vector<CellName> cells;
     for (const std::string& column : columns) cells.push_back({table_, ShardRow(shard), column});
-    const absl::StatusOr<std::vector<std::optional<std::string>>> values = view.GetCells(cells);
-    if (!values.ok()) return values.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<std::string>> values, view.GetCells(cells));
     std::vector<uint64_t> counts(columns.size(), 0);
     for (size_t i = 0; i < columns.size(); ++i) {
-      const std::optional<std::string>& value = (*values)[i];
+      const std::optional<std::string>& value = values[i];
       if (value.has_value() && !ParseNumber(*value, &counts[i])) return MalformedQueue(table_, columns[i]);
     }
     return counts;
   }
 
   absl::Status Number(ReadWrite& t, const Notification& notification) const {
-    const absl::StatusOr<Journal::Epoch> epoch = journal_.EpochOf(notification.cell.row);
-    if (!epoch.ok()) return epoch.status();
-    const uint32_t shard = epoch->shard;
-    const absl::StatusOr<std::vector<uint64_t>> counts = Counts(t, shard, {kNumbered, kFloor});
-    if (!counts.ok()) return counts.status();
-    uint64_t numbered = (*counts)[0];
-    const Timestamp floor((*counts)[1]);
+    PERCOLATOR_ASSIGN_OR_RETURN(const Journal::Epoch epoch, journal_.EpochOf(notification.cell.row));
+    const uint32_t shard = epoch.shard;
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, Counts(t, shard, {kNumbered, kFloor}));
+    uint64_t numbered = counts[0];
+    const Timestamp floor(counts[1]);
 
-    absl::StatusOr<Found> found = ReadFrom(t, *epoch, floor);
-    if (!found.ok()) return found.status();
-    if (found->cells.empty()) return absl::OkStatus();
-    for (const JournalCell& cell : found->cells) {
+    PERCOLATOR_ASSIGN_OR_RETURN(Found found, ReadFrom(t, epoch, floor));
+    if (found.cells.empty()) return absl::OkStatus();
+    for (const JournalCell& cell : found.cells) {
       for (const JournalEntry& entry : cell.entries) {
         std::string value;
         AppendOrderedString(&value, entry.key);
@@ -117,10 +114,10 @@ class ExportQueue::Impl {
     }
     SetCount(t, shard, kNumbered, numbered);
     const Timestamp new_floor =
-        std::max(floor, std::min(found->all_before, Before(t.timestamp(), longest_transaction_)));
+        std::max(floor, std::min(found.all_before, Before(t.timestamp(), longest_transaction_)));
     SetCount(t, shard, kFloor, new_floor.value());
     t.Notify({table_, ShardRow(shard), kDeliverColumn});
-    if (found->all_before != Timestamp::Infinity()) journal_.Notify(t, *epoch);
+    if (found.all_before != Timestamp::Infinity()) journal_.Notify(t, epoch);
     return absl::OkStatus();
   }
 
@@ -131,17 +128,15 @@ class ExportQueue::Impl {
       return MalformedQueue(table_, notification.cell.row);
     }
     const auto shard = static_cast<uint32_t>(number);
-    const absl::StatusOr<std::vector<uint64_t>> counts = Counts(t, shard, {kNumbered, kDelivered});
-    if (!counts.ok()) return counts.status();
-    const uint64_t numbered = (*counts)[0];
-    const uint64_t delivered = (*counts)[1];
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, Counts(t, shard, {kNumbered, kDelivered}));
+    const uint64_t numbered = counts[0];
+    const uint64_t delivered = counts[1];
     if (delivered >= numbered) return absl::OkStatus();
 
     const uint64_t last = std::min<uint64_t>(numbered, delivered + batch_);
-    const absl::StatusOr<uint64_t> reached = DeliverUpTo(t, shard, delivered, last, deliver);
-    if (!reached.ok()) return reached.status();
-    SetCount(t, shard, kDelivered, *reached);
-    if (*reached != numbered) t.Notify({table_, ShardRow(shard), kDeliverColumn});
+    PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t reached, DeliverUpTo(t, shard, delivered, last, deliver));
+    SetCount(t, shard, kDelivered, reached);
+    if (reached != numbered) t.Notify({table_, ShardRow(shard), kDeliverColumn});
     return absl::OkStatus();
   }
 
@@ -171,17 +166,16 @@ class ExportQueue::Impl {
         found.all_before = range.from;
         return absl::OkStatus();
       }
-      absl::StatusOr<JournalPage> page = journal_.Read(view, epoch.shard, range, batch_ - entries);
-      if (!page.ok()) return page.status();
-      for (JournalCell& cell : page->cells) {
+      PERCOLATOR_ASSIGN_OR_RETURN(JournalPage page, journal_.Read(view, epoch.shard, range, batch_ - entries));
+      for (JournalCell& cell : page.cells) {
         entries += cell.entries.size();
         found.cells.push_back(std::move(cell));
       }
-      if (page->next.has_value()) found.all_before = *page->next;
+      if (page.next.has_value()) found.all_before = *page.next;
       return absl::OkStatus();
     };
-    if (absl::Status s = read({epoch.range.from, std::min(epoch.range.until, floor)}); !s.ok()) return s;
-    if (absl::Status s = read(TimestampRange::From(floor)); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(read({epoch.range.from, std::min(epoch.range.until, floor)}));
+    PERCOLATOR_RETURN_IF_ERROR(read(TimestampRange::From(floor)));
     return found;
   }
 
@@ -201,7 +195,7 @@ class ExportQueue::Impl {
           return reached;
         }
         t.Delete({table_, EntryRow(shard, entry.sequence), kEntry});
-        if (absl::Status s = t.status(); !s.ok()) return s;
+        PERCOLATOR_RETURN_IF_ERROR(t.status());
         reached = entry.sequence;
       }
     }
@@ -215,10 +209,9 @@ class ExportQueue::Impl {
     for (uint64_t number = first + 1; number <= last; ++number) {
       cells.push_back({table_, EntryRow(shard, number), kEntry});
     }
-    const absl::StatusOr<std::vector<std::optional<std::string>>> values = view.GetCells(cells);
-    if (!values.ok()) return values.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<std::string>> values, view.GetCells(cells));
     std::vector<Export> entries;
-    for (const std::optional<std::string>& value : *values) {
+    for (const std::optional<std::string>& value : values) {
       Export entry{.shard = shard, .sequence = first + 1 + entries.size(), .key = {}, .payload = {}};
       std::string_view in = value.has_value() ? std::string_view(*value) : std::string_view();
       if (!ConsumeOrderedString(&in, &entry.key)) return MalformedQueue(table_, EntryRow(shard, entry.sequence));
@@ -273,15 +266,14 @@ void ExportQueue::Add(ReadWrite& t, std::string_view payload) const {
 }
 
 absl::StatusOr<ExportQueue::Progress> ExportQueue::GetProgress(const ReadView& view, uint32_t shard) const {
-  const absl::StatusOr<std::vector<uint64_t>> counts = impl_->Counts(view, shard, {kNumbered, kDelivered});
-  if (!counts.ok()) return counts.status();
-  return Progress{(*counts)[0], (*counts)[1]};
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, impl_->Counts(view, shard, {kNumbered, kDelivered}));
+  return Progress{counts[0], counts[1]};
 }
 
 uint32_t ExportQueue::GetShard(std::string_view key) const { return impl_->ShardOf(key); }
 
 absl::Status ExportQueue::NotifyAll(ReadWrite& t) const {
-  if (absl::Status s = impl_->journal().NotifyAll(t); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(impl_->journal().NotifyAll(t));
   return impl_->NotifyDelivery(t);
 }
 

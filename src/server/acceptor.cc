@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "percolator/spi/runtime.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -95,8 +96,7 @@ size_t RaiseFileLimit() {
 
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Bind(const std::string& host, std::string_view port,
                                                          size_t max_connections) {
-  const absl::StatusOr<int> number = ParsePort(port);
-  if (!number.ok()) return number.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const int number, ParsePort(port));
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Bind(const std::string& host
     return absl::InvalidArgumentError(StrCat("\"", host, "\" is no address: ", gai_strerror(error)));
   }
   std::unique_ptr<Acceptor> acceptor(new Acceptor(max_connections));
-  acceptor->port_ = *number;
+  acceptor->port_ = number;
   absl::Status status;
   for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
     SetPort(acceptor->port_, address->ai_addr);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/server/calls.h"
 #include "src/wire/status.h"
@@ -182,11 +183,10 @@ CoordinationService::Reactor* CoordinationService::OpenSession(Context* context,
                                                                v1::OpenSessionResponse* response) {
   // By the executor: an oracle may have to wait for the disk.
   return RunUnary(context, executor_, response, [=, this] {
-    const absl::StatusOr<Timestamp> drawn = oracle_->GetTimestamp();
-    if (!drawn.ok()) return drawn.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp drawn, oracle_->GetTimestamp());
     Expire();  // so that the dead make room
-    if (absl::Status s = Hear(drawn->value(), Timestamp()); !s.ok()) return s;
-    response->set_session(drawn->value());
+    PERCOLATOR_RETURN_IF_ERROR(Hear(drawn.value(), Timestamp()));
+    response->set_session(drawn.value());
     response->set_ttl_ms(TtlMs());
     return absl::OkStatus();
   });

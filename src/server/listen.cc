@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/host_port.h"
 #include "src/base/strings.h"
 #include "src/server/requests.h"
@@ -32,13 +33,12 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const TlsFi
   if (tls.cert.empty() || tls.key.empty()) {
     return absl::InvalidArgumentError("a server that speaks TLS needs a certificate and its key");
   }
-  const absl::StatusOr<PemContents> pem = ReadPemFiles(tls);
-  if (!pem.ok()) return pem.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const PemContents pem, ReadPemFiles(tls));
   grpc::SslServerCredentialsOptions options(tls.ca.empty()
                                                 ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
                                                 : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = pem->ca;
-  options.pem_key_cert_pairs.push_back({pem->key, pem->cert});
+  options.pem_root_certs = pem.ca;
+  options.pem_key_cert_pairs.push_back({pem.key, pem.cert});
   return grpc::SslServerCredentials(options);
 }
 
@@ -98,9 +98,8 @@ absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector
         ", and what is sent there would be plain text: give a certificate and a key, or say that this is wanted, with "
         "allow_plaintext or --plaintext"));
   }
-  const absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials = Credentials(options.tls);
-  if (!credentials.ok()) return credentials.status();
-  if (!options.tls.empty() && !AreUsable(*credentials)) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, Credentials(options.tls));
+  if (!options.tls.empty() && !AreUsable(credentials)) {
     return absl::UnavailableError(StrCat("can't listen on ", options.address, ": the certificate and key do not fit"));
   }
   // The other half is for the files of the store, and for what else the process does.
@@ -117,7 +116,7 @@ absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector
   SetLimits(options, &builder);
   using ConnectionType = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   std::unique_ptr<Acceptor::Grpc> grpc =
-      builder.experimental().AddExternalConnectionAcceptor(ConnectionType::FROM_FD, *credentials);
+      builder.experimental().AddExternalConnectionAcceptor(ConnectionType::FROM_FD, credentials);
   for (grpc::Service* service : services) builder.RegisterService(service);
   listening.server = builder.BuildAndStart();
   if (listening.server == nullptr) {

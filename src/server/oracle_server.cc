@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "percolator/server.h"
+#include "percolator/status_macros.h"
 #include "src/base/host_port.h"
 #include "src/base/strings.h"
 #include "src/oracle/etcd/etcd_oracle.h"
@@ -73,10 +74,9 @@ absl::StatusOr<std::unique_ptr<OracleServer>> OracleServer::Start(const OracleSe
     return absl::InvalidArgumentError(
         StrCat("\"", endpoint, "\" is not an endpoint of etcd: it is HOST:PORT with a port from 1 to 65535"));
   }
-  absl::StatusOr<std::unique_ptr<ElectedOracle>> oracle = OpenEtcdOracle(OracleOptions(options));
-  if (!oracle.ok()) return oracle.status();
-  auto impl = std::make_unique<Impl>(*std::move(oracle));
-  if (absl::Status s = impl->Start(options); !s.ok()) return s;
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<ElectedOracle> oracle, OpenEtcdOracle(OracleOptions(options)));
+  auto impl = std::make_unique<Impl>(std::move(oracle));
+  PERCOLATOR_RETURN_IF_ERROR(impl->Start(options));
   return std::unique_ptr<OracleServer>(new OracleServer(std::move(impl)));
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/cluster/embedded.h"
 #include "src/server/bigtable/service.h"
@@ -99,11 +100,10 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() { Stop().IgnoreError(); }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
-  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
-  absl::StatusOr<Parts> parts = OpenParts(options);
-  if (!parts.ok()) return parts.status();
-  auto impl = std::make_unique<Impl>(options, *std::move(parts));
-  if (absl::Status s = impl->Start(options); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckOptions(options));
+  PERCOLATOR_ASSIGN_OR_RETURN(Parts parts, OpenParts(options));
+  auto impl = std::make_unique<Impl>(options, std::move(parts));
+  PERCOLATOR_RETURN_IF_ERROR(impl->Start(options));
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/server/calls.h"
 #include "src/server/oracle_service.h"
@@ -49,45 +50,41 @@ size_t AddRows(std::vector<Row> rows, v1::ReadResponse* response) {
 }
 
 absl::Status Read(Store* store, RequestMemory* memory, v1::ReadRequest* request, v1::ReadResponse* response) {
-  if (absl::Status s = CheckRows(request->reads_size()); !s.ok()) return s;
-  absl::StatusOr<std::vector<RowRead>> reads = FromMessages<RowRead>(request->mutable_reads());
-  if (!reads.ok()) return reads.status();
+  PERCOLATOR_RETURN_IF_ERROR(CheckRows(request->reads_size()));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<RowRead> reads, FromMessages<RowRead>(request->mutable_reads()));
   size_t bytes = 0;
   std::vector<RowRead> one(1);  // one by one: nobody knows how large rows are before they are read
-  for (auto next = reads->begin(); next != reads->end() && bytes < StoreService::kReadBytes; ++next) {
+  for (auto next = reads.begin(); next != reads.end() && bytes < StoreService::kReadBytes; ++next) {
     one.front() = std::move(*next);
     RequestMemory::Share share;
-    if (absl::Status s = memory->TakeForSelectors(one.front().selectors.size(), &share); !s.ok()) return s;
-    absl::StatusOr<std::vector<Row>> rows = store->Read(one);
-    if (!rows.ok()) return rows.status();
-    bytes += AddRows(*std::move(rows), response);
+    PERCOLATOR_RETURN_IF_ERROR(memory->TakeForSelectors(one.front().selectors.size(), &share));
+    PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, store->Read(one));
+    bytes += AddRows(std::move(rows), response);
   }
   return AddSafePoint(store, response);
 }
 
 absl::Status Scan(Store* store, RequestMemory* memory, v1::ScanRequest* request, v1::ScanResponse* response) {
-  const absl::StatusOr<ScanRequest> scan = FromMessage(request);
-  if (!scan.ok()) return scan.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const ScanRequest scan, FromMessage(request));
   RequestMemory::Share share;
-  if (absl::Status s = memory->TakeForSelectors(scan->selectors.size(), &share); !s.ok()) return s;
-  absl::StatusOr<ScanPage> page = store->Scan(*scan);
-  if (!page.ok()) return page.status();
-  for (Row& row : page->rows) ToMessage(std::move(row), response->add_rows());
-  if (page->resume.has_value()) response->set_resume(*std::move(page->resume));
-  response->set_reversed(scan->reverse);
+  PERCOLATOR_RETURN_IF_ERROR(memory->TakeForSelectors(scan.selectors.size(), &share));
+  PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, store->Scan(scan));
+  for (Row& row : page.rows) ToMessage(std::move(row), response->add_rows());
+  if (page.resume.has_value()) response->set_resume(*std::move(page.resume));
+  response->set_reversed(scan.reverse);
   return AddSafePoint(store, response);
 }
 
 absl::Status Mutate(Store* store, Oracle* oracle, v1::MutateRequest* request, v1::MutateResponse* response) {
-  if (absl::Status s = CheckRows(request->mutations_size()); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckRows(request->mutations_size()));
   constexpr int kMostDrawn = OracleService::kMostAtOnce;
   if (request->draw() && request->mutations_size() > kMostDrawn) {
     return absl::InvalidArgumentError(StrCat(request->mutations_size(), " mutations can't be given timestamps; 1 to ",
                                              kMostDrawn, " is possible in one request"));
   }
-  const absl::StatusOr<std::vector<RowMutation>> mutations = FromMessages<RowMutation>(request->mutable_mutations());
-  if (!mutations.ok()) return mutations.status();
-  for (const absl::StatusOr<MutateResult>& result : store->Mutate(*mutations)) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<RowMutation> mutations,
+                              FromMessages<RowMutation>(request->mutable_mutations()));
+  for (const absl::StatusOr<MutateResult>& result : store->Mutate(mutations)) {
     v1::MutateResponse::Result* const one = response->add_results();
     if (result.ok()) {
       one->set_applied(*result == MutateResult::kApplied);
@@ -96,20 +93,19 @@ absl::Status Mutate(Store* store, Oracle* oracle, v1::MutateRequest* request, v1
       one->set_message(std::string(result.status().message()));
     }
   }
-  if (!request->draw() || mutations->empty()) return absl::OkStatus();
+  if (!request->draw() || mutations.empty()) return absl::OkStatus();
   // T6: after all of them were applied. Who gets none asks the oracle.
-  const absl::StatusOr<Timestamp> first = oracle->GetTimestamps(static_cast<uint32_t>(mutations->size()));
+  const absl::StatusOr<Timestamp> first = oracle->GetTimestamps(static_cast<uint32_t>(mutations.size()));
   if (first.ok()) response->set_first_drawn(first->value());
   return absl::OkStatus();
 }
 
 absl::Status MutateTogether(Store* store, Oracle* oracle, v1::MutateTogetherRequest* request,
                             v1::MutateTogetherResponse* response) {
-  if (absl::Status s = CheckRows(request->rows_size()); !s.ok()) return s;
-  absl::StatusOr<std::vector<RowMutation>> rows = FromMessages<RowMutation>(request->mutable_rows());
-  if (!rows.ok()) return rows.status();
+  PERCOLATOR_RETURN_IF_ERROR(CheckRows(request->rows_size()));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<RowMutation> rows, FromMessages<RowMutation>(request->mutable_rows()));
   const absl::StatusOr<JointResult> result =
-      store->MutateTogether({Timestamp(request->start_ts()), *std::move(rows)}, oracle);
+      store->MutateTogether({Timestamp(request->start_ts()), std::move(rows)}, oracle);
   if (!result.ok()) return result.status();
   response->set_applied(result->applied);
   response->set_timestamp(result->timestamp.value());
@@ -119,11 +115,10 @@ absl::Status MutateTogether(Store* store, Oracle* oracle, v1::MutateTogetherRequ
 
 // A safe point that the oracle has not passed would refuse all transactions until it has, and nothing lowers it.
 absl::Status RaiseSafePoint(Store* store, Oracle* oracle, Timestamp ts) {
-  const absl::StatusOr<Timestamp> now = oracle->GetTimestamp();
-  if (!now.ok()) return now.status();
-  if (ts >= *now) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, oracle->GetTimestamp());
+  if (ts >= now) {
     return absl::InvalidArgumentError(
-        StrCat("a safe point of ", ts.ToString(), " is in the future: the oracle is at ", now->ToString()));
+        StrCat("a safe point of ", ts.ToString(), " is in the future: the oracle is at ", now.ToString()));
   }
   return store->RaiseSafePoint(ts);
 }
@@ -188,9 +183,8 @@ StoreService::Reactor* StoreService::GetSafePoint(Context* context, const v1::Ge
 StoreService::Reactor* StoreService::SampleRowKeys(Context* context, const v1::SampleRowKeysRequest* request,
                                                    v1::SampleRowKeysResponse* response) {
   return RunUnary(context, executor_, response, [=, this] {
-    const absl::StatusOr<std::vector<std::string>> keys = store_->SampleRowKeys(request->table());
-    if (!keys.ok()) return keys.status();
-    for (const std::string& key : *keys) response->add_keys(key);
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> keys, store_->SampleRowKeys(request->table()));
+    for (const std::string& key : keys) response->add_keys(key);
     return absl::OkStatus();
   });
 }
@@ -210,9 +204,8 @@ StoreService::Reactor* StoreService::DropTable(Context* context, const v1::DropT
 StoreService::Reactor* StoreService::ListTables(Context* context, const v1::ListTablesRequest* /*request*/,
                                                 v1::ListTablesResponse* response) {
   return RunUnary(context, executor_, response, [=, this] {
-    const absl::StatusOr<std::vector<TableInfo>> tables = store_->ListTables();
-    if (!tables.ok()) return tables.status();
-    for (const TableInfo& table : *tables) {
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, store_->ListTables());
+    for (const TableInfo& table : tables) {
       v1::TableInfo* const one = response->add_tables();
       one->set_name(table.name);
       one->set_schema(table.schema);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "percolator/spi/store.h"
+#include "percolator/status_macros.h"
 #include "src/store/validate.h"
 
 namespace percolator {
@@ -46,9 +47,8 @@ std::vector<DrawnResult> Store::MutateThenDraw(const std::vector<RowMutation>& m
 }
 
 absl::StatusOr<TableInfo> Store::GetTable(const std::string& name) {
-  absl::StatusOr<std::vector<TableInfo>> tables = ListTables();
-  if (!tables.ok()) return tables.status();
-  for (TableInfo& table : *tables) {
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<TableInfo> tables, ListTables());
+  for (TableInfo& table : tables) {
     if (table.name == name) return std::move(table);
   }
   return UnknownTable(name);

@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "percolator/status.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -43,7 +44,7 @@ absl::Status CheckFamily(Family family) {
 }
 
 absl::Status CheckColumn(Family family, const std::string& column, const StoreLimits& limits) {
-  if (absl::Status status = CheckFamily(family); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(CheckFamily(family));
   if (column.size() <= limits.max_column_bytes) return absl::OkStatus();
   return TooMany(StrCat("name of a column in family ", FamilyName(family)), column.size(), limits.max_column_bytes,
                  "bytes");
@@ -69,7 +70,7 @@ absl::Status CheckCondition(const Condition& condition, const StoreLimits& limit
     return TooMany("condition of a row mutation", condition.cells.size(), limits.max_row_mutations, "cells");
   }
   for (const CellRange& cell : condition.cells) {
-    if (absl::Status status = CheckColumn(cell.family, cell.column, limits); !status.ok()) return status;
+    PERCOLATOR_RETURN_IF_ERROR(CheckColumn(cell.family, cell.column, limits));
   }
   return absl::OkStatus();
 }
@@ -115,13 +116,13 @@ size_t BytesOf(const RowMutation& mutation) {
 }
 
 absl::Status ValidateRowMutation(const RowMutation& mutation, const StoreLimits& limits, AtCommit at_commit) {
-  if (absl::Status status = CheckRowKey(mutation.row, limits); !status.ok()) return status;
-  if (absl::Status status = CheckCondition(mutation.condition, limits); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(CheckRowKey(mutation.row, limits));
+  PERCOLATOR_RETURN_IF_ERROR(CheckCondition(mutation.condition, limits));
   if (mutation.mutations.size() > limits.max_row_mutations) {
     return TooMany("row mutation", mutation.mutations.size(), limits.max_row_mutations, "mutations");
   }
   for (const Mutation& m : mutation.mutations) {
-    if (absl::Status status = CheckMutation(m, limits, at_commit); !status.ok()) return status;
+    PERCOLATOR_RETURN_IF_ERROR(CheckMutation(m, limits, at_commit));
   }
   const size_t bytes = BytesOf(mutation);
   if (bytes <= limits.max_row_mutation_bytes) return absl::OkStatus();
@@ -146,7 +147,7 @@ absl::Status ValidateTableName(const std::string& name) {
 }
 
 absl::Status ValidateTable(const TableInfo& info, const StoreLimits& limits) {
-  if (absl::Status status = ValidateTableName(info.name); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(ValidateTableName(info.name));
   if (info.schema.size() <= limits.max_schema_bytes) return absl::OkStatus();
   return TooMany(StrCat("schema of table ", info.name), info.schema.size(), limits.max_schema_bytes, "bytes");
 }
@@ -172,7 +173,7 @@ absl::Status CheckRoomForTable(const TableInfo& info, const std::vector<TableInf
 }
 
 absl::Status ValidateRead(const RowRead& read, const StoreLimits& limits) {
-  if (absl::Status status = CheckRowKey(read.row, limits); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(CheckRowKey(read.row, limits));
   return CheckSelectors(read.selectors, limits);
 }
 
@@ -196,7 +197,7 @@ absl::Status ValidateJointMutation(const JointMutation& mutation, const StoreLim
   std::set<std::pair<std::string_view, std::string_view>> rows;
   size_t bytes = 0;
   for (const RowMutation& row : mutation.rows) {
-    if (absl::Status status = ValidateRowMutation(row, limits, AtCommit::kAllowed); !status.ok()) return status;
+    PERCOLATOR_RETURN_IF_ERROR(ValidateRowMutation(row, limits, AtCommit::kAllowed));
     if (mutation.rows.size() > 1 && !rows.emplace(row.table, row.row).second) {
       return absl::InvalidArgumentError(
           StrCat("row \"", absl::CHexEscape(row.row), "\" of table ", row.table, " occurs twice in a joint mutation"));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/status_macros.h"
 #include "src/store/foreign.h"
 #include "src/txn/apply.h"
 #include "src/txn/columns.h"
@@ -36,7 +37,7 @@ absl::Status ForEachPage(Environment& env, ScanRequest request, const std::funct
       page = env.store->Scan(request);
     }
     if (!page.ok()) return page.status();
-    if (absl::Status s = handle(*page); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(handle(*page));
     if (!page->resume.has_value()) return absl::OkStatus();
     request.ContinueAt(*std::move(page->resume));
   }
@@ -50,9 +51,8 @@ absl::Status Apply(Environment& env, std::vector<RowMutation> erases) {
 // because of another's would lose their verdicts (G2).
 absl::Status UnlessDropped(Environment& env, const std::string& table, absl::Status status) {
   if (!absl::IsNotFound(status)) return status;
-  const absl::StatusOr<std::vector<TableInfo>> tables = ListOwnTables(env.store);
-  if (!tables.ok()) return tables.status();
-  for (const TableInfo& info : *tables) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store));
+  for (const TableInfo& info : tables) {
     if (info.name == table) return status;
   }
   return absl::OkStatus();
@@ -68,17 +68,16 @@ class ColumnCollector {
   bool keeps() const { return keeps_; }
 
   absl::Status Visit(const Cell& cell) {
-    const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
-    if (!record.ok()) return record.status();
-    const bool is_version = record->kind == WriteKind::kPut || record->kind == WriteKind::kDelete;
+    PERCOLATOR_ASSIGN_OR_RETURN(const WriteRecord record, DecodeWriteRecord(cell.value));
+    const bool is_version = record.kind == WriteKind::kPut || record.kind == WriteKind::kDelete;
     if (is_version && !newest_seen_) {
       newest_seen_ = true;
       // G1: the newest stays, unless it says that there is nothing, which nothing says as well; but not to an observer
       // (N1).
-      keeps_ = record->kind == WriteKind::kPut || notified_;
+      keeps_ = record.kind == WriteKind::kPut || notified_;
       if (keeps_) return absl::OkStatus();
     }
-    Erase(cell, *record);
+    Erase(cell, record);
     return absl::OkStatus();
   }
 
@@ -167,7 +166,7 @@ absl::Status DropPage(Environment& env, const std::string& table, const ScanPage
       }
     }
   }
-  if (absl::Status s = Apply(env, std::move(mutations)); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Apply(env, std::move(mutations)));
   Counters::Add(&env.counters.versions_collected, versions);
   return absl::OkStatus();
 }
@@ -189,17 +188,14 @@ absl::Status DropVersions(Environment& env, const std::string& table, Timestamp 
 }  // namespace
 
 absl::StatusOr<Timestamp> ChooseSafePoint(Environment& env) {
-  const absl::StatusOr<Timestamp> now = env.oracle->GetTimestamp();
-  if (!now.ok()) return now.status();
-  const absl::StatusOr<Timestamp> oldest = env.coordinator->OldestSnapshot();
-  if (!oldest.ok()) return oldest.status();
-  const absl::StatusOr<Timestamp> last = env.store->SafePoint();
-  if (!last.ok()) return last.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, env.oracle->GetTimestamp());
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp oldest, env.coordinator->OldestSnapshot());
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp last, env.store->SafePoint());
   const auto retention = static_cast<uint64_t>(env.options.gc_retention.count());
-  const Timestamp by_age(now->value() > retention ? now->value() - retention : 0);
+  const Timestamp by_age(now.value() > retention ? now.value() - retention : 0);
   // Below the oldest, not at it: what starts at the safe point may read but not write any more.
-  const Timestamp below_oldest(oldest->value() > 0 ? oldest->value() - 1 : 0);
-  return std::max(*last, std::min(by_age, below_oldest));
+  const Timestamp below_oldest(oldest.value() > 0 ? oldest.value() - 1 : 0);
+  return std::max(last, std::min(by_age, below_oldest));
 }
 
 absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timestamp ts,
@@ -226,16 +222,15 @@ absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timesta
 }
 
 absl::Status CollectGarbage(Environment& env, Timestamp safe_point, const std::function<bool()>& stop) {
-  if (absl::Status s = env.store->RaiseSafePoint(safe_point); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(env.store->RaiseSafePoint(safe_point));
   // Listed after the publication: a table that is made later can't hold an old lock.
-  const absl::StatusOr<std::vector<TableInfo>> tables = ListOwnTables(env.store);
-  if (!tables.ok()) return tables.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store));
   const auto any = [](const MetLock& /*met*/) { return true; };
-  for (const TableInfo& table : *tables) {
+  for (const TableInfo& table : tables) {
     absl::Status s = UnlessDropped(env, table.name, ResolveAllLocks(env, table.name, safe_point, any, stop));
     if (!s.ok()) return s;
   }
-  for (const TableInfo& table : *tables) {
+  for (const TableInfo& table : tables) {
     absl::Status s = UnlessDropped(env, table.name, DropVersions(env, table.name, safe_point, stop));
     if (!s.ok()) return s;
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/txn/record_coding.h"
 #include "src/txn/resolve.h"
@@ -72,7 +73,7 @@ absl::Status CheckAgainst(const absl::StatusOr<Timestamp>& safe_point, Timestamp
 absl::StatusOr<std::vector<Row>> ReadOnceAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads) {
   absl::StatusOr<std::vector<Row>> rows = env.store->Read(reads);
   if (!rows.ok()) return rows.status();
-  if (absl::Status s = CheckAfterRead(env, ts); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckAfterRead(env, ts));
   return rows;
 }
 
@@ -140,13 +141,12 @@ absl::Status FollowVerified(Environment& env, Timestamp ts,
     reads.push_back({cell.table, cell.row, {{Family::kWrite, cell.column, range, 1}}});
   }
   if (reads.empty()) return absl::OkStatus();
-  absl::StatusOr<std::vector<Row>> rows = ReadAt(env, ts, reads, deadline);
-  if (!rows.ok()) return rows.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, ReadAt(env, ts, reads, deadline));
   for (size_t i = 0; i < verified.size(); ++i) {
     ColumnState& state = *verified[i].second;
     state.record.reset();  // a delete that garbage collection took, or nothing at all
-    if ((*rows)[i].cells.empty()) continue;
-    const Cell& cell = (*rows)[i].cells.front();
+    if (rows[i].cells.empty()) continue;
+    const Cell& cell = rows[i].cells.front();
     absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
     if (!record.ok()) return AtCell(record.status(), verified[i].first.table, verified[i].first.row, cell);
     state.record = *std::move(record);
@@ -162,15 +162,14 @@ absl::Status LoadValues(Environment& env, Timestamp ts, const std::vector<std::p
     reads.push_back({cell.table, cell.row, {{Family::kData, cell.column, TimestampRange::Exactly(version->data_ts)}}});
   }
   if (reads.empty()) return absl::OkStatus();
-  absl::StatusOr<std::vector<Row>> rows = ReadAt(env, ts, reads, deadline);
-  if (!rows.ok()) return rows.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, ReadAt(env, ts, reads, deadline));
   for (size_t i = 0; i < versions.size(); ++i) {
     const auto& [cell, version] = versions[i];
-    if ((*rows)[i].cells.empty()) {  // G5: data goes only with its record, and that was not collected
+    if (rows[i].cells.empty()) {  // G5: data goes only with its record, and that was not collected
       return AtCell(absl::DataLossError(StrCat("a write record has no data at ", version->data_ts.ToString())),
                     cell.table, cell.row, {Family::kWrite, cell.column, version->commit_ts, {}});
     }
-    version->value = std::move((*rows)[i].cells.front().value);
+    version->value = std::move(rows[i].cells.front().value);
     version->data_ts = Timestamp();
   }
   return absl::OkStatus();
@@ -196,7 +195,7 @@ absl::StatusOr<std::optional<Version>> GetPlainCell(Environment& env, Timestamp 
   absl::StatusOr<std::vector<Row>> rows = env.store->Read(reads);
   if (!rows.ok())
     return IsTransient(rows.status()) ? absl::StatusOr<std::optional<Version>>(std::nullopt) : rows.status();
-  if (absl::Status s = CheckAfterRead(env, ts); !s.ok()) return s;  // G3; no request of its own
+  PERCOLATOR_RETURN_IF_ERROR(CheckAfterRead(env, ts));  // G3; no request of its own
   std::vector<Cell>& cells = rows->front().cells;
   if (cells.empty()) return Version();
   if (cells.size() > 1 || cells[0].family != Family::kWrite) return std::nullopt;
@@ -215,8 +214,7 @@ absl::StatusOr<std::vector<std::optional<Version>>> GetCells(Environment& env, T
   for (size_t i = 0; i < cells.size(); ++i) pending[i] = i;
   for (Backoff backoff(env.runtime); !pending.empty();) {
     const std::vector<RowGroup> groups = GroupByRow(cells, pending);
-    absl::StatusOr<std::vector<Row>> rows = ReadAt(env, ts, ReadsOf(cells, groups, ts), deadline);
-    if (!rows.ok()) return rows.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, ReadAt(env, ts, ReadsOf(cells, groups, ts), deadline));
 
     std::vector<std::vector<ColumnState>> states;
     std::vector<std::pair<CellName, ColumnState*>> verified;
@@ -226,7 +224,7 @@ absl::StatusOr<std::vector<std::optional<Version>>> GetCells(Environment& env, T
     states.reserve(groups.size());
     for (size_t g = 0; g < groups.size(); ++g) {
       absl::StatusOr<std::vector<ColumnState>> columns =
-          ParseRow(cells[groups[g].cells[0]].cell.table, std::move((*rows)[g]));
+          ParseRow(cells[groups[g].cells[0]].cell.table, std::move(rows[g]));
       if (!columns.ok()) return columns.status();
       states.push_back(*std::move(columns));
       for (const size_t i : groups[g].cells) {
@@ -242,15 +240,15 @@ absl::StatusOr<std::vector<std::optional<Version>>> GetCells(Environment& env, T
         }
       }
     }
-    if (absl::Status s = FollowVerified(env, ts, verified, deadline); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(FollowVerified(env, ts, verified, deadline));
     std::vector<std::pair<CellName, Version*>> to_load;
     for (const auto& [i, state] : found) {
       versions[i] = VersionOf(state);
       if (cells[i].needed && versions[i]->data_ts != Timestamp()) to_load.emplace_back(cells[i].cell, &*versions[i]);
     }
-    if (absl::Status s = LoadValues(env, ts, to_load, deadline); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(LoadValues(env, ts, to_load, deadline));
     if (locks.empty()) break;
-    if (absl::Status s = ResolveOrWait(env, locks, deadline, &backoff); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(ResolveOrWait(env, locks, deadline, &backoff));
   }
   return versions;
 }

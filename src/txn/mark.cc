@@ -1,5 +1,6 @@
 #include "src/txn/mark.h"
 
+#include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/txn/record_coding.h"
 
@@ -17,7 +18,7 @@ std::string EncodeMark(const Mark& mark) {
 }
 
 absl::StatusOr<Mark> DecodeMark(std::string_view bytes) {
-  if (absl::Status s = ConsumeRecordVersion(kMarkRecord, &bytes); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ConsumeRecordVersion(kMarkRecord, &bytes));
   Mark mark;
   if (!ConsumeFixed32(&bytes, &mark.depth) || !bytes.empty()) return CorruptRecord(kMarkRecord);
   return mark;

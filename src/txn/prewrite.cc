@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "percolator/status.h"
+#include "percolator/status_macros.h"
 #include "src/base/errors.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
@@ -22,9 +23,8 @@ absl::StatusOr<Row> ReadObstacles(Environment& env, const RowWrites& row, Timest
     // All of them: one of our own, from a request that was delivered twice, may lie below those of others.
     read.selectors.push_back({Family::kWrite, cell.column, TimestampRange::From(start_ts)});
   }
-  absl::StatusOr<std::vector<Row>> rows = env.store->Read({std::move(read)});
-  if (!rows.ok()) return rows.status();
-  return std::move(rows->front());
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, env.store->Read({std::move(read)}));
+  return std::move(rows.front());
 }
 
 absl::Status ConflictAt(Conflict::Kind kind, const RowWrites& row, const std::string& column, Timestamp start_ts,
@@ -51,12 +51,11 @@ std::optional<Timestamp> DrawnWith(const std::vector<DrawnResult>& locks) {
 }  // namespace
 
 absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Timestamp start_ts) {
-  const absl::StatusOr<Row> found = ReadObstacles(env, row, start_ts);
-  if (!found.ok()) return found.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Row found, ReadObstacles(env, row, start_ts));
   Obstacle obstacle = Obstacle::kNone;
   std::vector<MetLock> locks;
   absl::Status conflict;
-  for (const Cell& cell : found->cells) {
+  for (const Cell& cell : found.cells) {
     if (cell.column == RollbackColumn()) {
       conflict = ConflictAt(Conflict::Kind::kRolledBack, row, row.cells[0].column, start_ts, {});
       continue;
@@ -81,9 +80,8 @@ absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Ti
   }
   if (!conflict.ok()) return conflict;
   if (locks.empty()) return obstacle;
-  const absl::StatusOr<bool> resolved = ResolveLocks(env, locks, Patience::kWhileAlive);
-  if (!resolved.ok()) return resolved.status();
-  if (*resolved) return Obstacle::kNone;
+  PERCOLATOR_ASSIGN_OR_RETURN(const bool resolved, ResolveLocks(env, locks, Patience::kWhileAlive));
+  if (resolved) return Obstacle::kNone;
   // The owner of the lock is alive. If it commits, it commits after we started, and we would have to abort anyway: so no
   // waiting, and two transactions never wait for each other.
   return ConflictAt(Conflict::Kind::kLocked, row, locks[0].cell.column, start_ts, locks[0].start_ts);

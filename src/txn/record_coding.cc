@@ -1,6 +1,7 @@
 #include "src/txn/record_coding.h"
 
 #include "absl/strings/escaping.h"
+#include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
 
@@ -24,7 +25,7 @@ absl::Status ConsumeRecordVersion(std::string_view what, std::string_view* in) {
 
 absl::Status ConsumeRecordHead(std::string_view what, uint8_t allowed_flags, std::string_view* in, uint8_t* kind,
                                uint8_t* flags) {
-  if (absl::Status s = ConsumeRecordVersion(what, in); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ConsumeRecordVersion(what, in));
   if (in->size() < 2) return CorruptRecord(what);
   *kind = static_cast<uint8_t>((*in)[0]);
   *flags = static_cast<uint8_t>((*in)[1]);

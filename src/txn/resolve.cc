@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
 #include "src/txn/record_coding.h"
@@ -57,10 +58,9 @@ absl::StatusOr<PrimaryState> ReadPrimary(Environment& env, const CellName& prima
 absl::StatusOr<bool> OwnerIsAlive(Environment& env, const Lock& lock) {
   const absl::StatusOr<bool> session_alive = env.coordinator->IsAlive(lock.session);
   if (session_alive.ok() && !*session_alive) return false;
-  const absl::StatusOr<Timestamp> now = env.oracle->GetTimestamp();
-  if (!now.ok()) return now.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, env.oracle->GetTimestamp());
   const uint64_t lease = static_cast<uint64_t>(env.options.lock_lease.count());
-  return now->value() <= lock.refreshed.value() + lease;
+  return now.value() <= lock.refreshed.value() + lease;
 }
 
 // The locks that the transaction holds in a row.
@@ -80,14 +80,13 @@ absl::StatusOr<std::vector<HeldLock>> ReadLocks(Environment& env, const std::str
 
 // As RollBackPrimary below, where the primary is locked.
 absl::StatusOr<bool> RollBackLockedPrimary(Environment& env, const CellName& primary, Timestamp start_ts) {
-  const absl::StatusOr<std::vector<HeldLock>> locks = ReadLocks(env, primary.table, primary.row, start_ts);
-  if (!locks.ok()) return locks.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<HeldLock> locks, ReadLocks(env, primary.table, primary.row, start_ts));
   const bool still_locked =
-      std::any_of(locks->begin(), locks->end(), [&](const HeldLock& held) { return held.column == primary.column; });
+      std::any_of(locks.begin(), locks.end(), [&](const HeldLock& held) { return held.column == primary.column; });
   if (!still_locked) return false;
-  const auto result = env.store->Mutate({RollBackRow(primary.table, primary.row, start_ts, *locks)})[0];
-  if (!result.ok()) return result.status();
-  return *result == MutateResult::kApplied;
+  PERCOLATOR_ASSIGN_OR_RETURN(const auto result,
+                              env.store->Mutate({RollBackRow(primary.table, primary.row, start_ts, locks)})[0]);
+  return result == MutateResult::kApplied;
 }
 
 // The same where it has no lock. Prewrite and commit of the primary could both arrive between our look and this mutation;
@@ -104,23 +103,21 @@ absl::StatusOr<bool> MarkMissingPrimary(Environment& env, const CellName& primar
   // A lock that is set and removed at once: the store refuses it below the safe point, in the same atomic step (G4).
   mutation.mutations.push_back(Mutation::Set(Family::kLock, primary.column, start_ts, EncodeLock({})));
   mutation.mutations.push_back(Mutation::Erase(Family::kLock, primary.column, TimestampRange::Exactly(start_ts)));
-  const auto result = env.store->Mutate({std::move(mutation)})[0];
-  if (!result.ok()) return result.status();
-  return *result == MutateResult::kApplied;
+  PERCOLATOR_ASSIGN_OR_RETURN(const auto result, env.store->Mutate({std::move(mutation)})[0]);
+  return result == MutateResult::kApplied;
 }
 
 // The mutations that carry verdicts out in one row, for the locks that a transaction holds there.
 absl::StatusOr<std::optional<RowMutation>> SettleRow(Environment& env, const CellName& cell, Timestamp start_ts,
                                                      const Verdict& verdict) {
-  absl::StatusOr<std::vector<HeldLock>> locks = ReadLocks(env, cell.table, cell.row, start_ts);
-  if (!locks.ok()) return locks.status();
-  if (locks->empty()) return std::nullopt;  // somebody else was here
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<HeldLock> locks, ReadLocks(env, cell.table, cell.row, start_ts));
+  if (locks.empty()) return std::nullopt;  // somebody else was here
   if (verdict.kind == Verdict::Kind::kRolledBack) {
-    Counters::Add(&env.counters.rolled_back, locks->size());
-    return RollBackRow(cell.table, cell.row, start_ts, *locks);
+    Counters::Add(&env.counters.rolled_back, locks.size());
+    return RollBackRow(cell.table, cell.row, start_ts, locks);
   }
-  Counters::Add(&env.counters.rolled_forward, locks->size());
-  return CommitRow(cell.table, cell.row, start_ts, verdict.commit_ts, *locks);
+  Counters::Add(&env.counters.rolled_forward, locks.size());
+  return CommitRow(cell.table, cell.row, start_ts, verdict.commit_ts, locks);
 }
 
 // True: the primary is rolled back now. False: it has changed since `state` was read, look again.
@@ -140,9 +137,9 @@ absl::StatusOr<Verdict> DecideAtPrimary(Environment& env, const MetLock& met, Pa
     if (state->verdict.has_value()) return *state->verdict;
     if (patience == Patience::kWhileAlive) {
       // Only the primary's own lock is refreshed. Without it, the lock that was met is the only sign of life.
-      const absl::StatusOr<bool> alive = OwnerIsAlive(env, state->lock.has_value() ? *state->lock : met.lock);
-      if (!alive.ok()) return alive.status();
-      if (*alive) return Verdict::Pending();
+      PERCOLATOR_ASSIGN_OR_RETURN(const bool alive,
+                                  OwnerIsAlive(env, state->lock.has_value() ? *state->lock : met.lock));
+      if (alive) return Verdict::Pending();
     }
     const absl::StatusOr<bool> rolled_back = RollBackPrimary(env, met.primary(), met.start_ts, *state);
     if (absl::IsNotFound(rolled_back.status())) continue;  // its table was dropped since we looked
@@ -168,10 +165,9 @@ absl::StatusOr<Verdict> DecideAtPrimary(Environment& env, const MetLock& met, Pa
 absl::StatusOr<Verdict> Decide(Environment& env, const MetLock& met, Patience patience) {
   if (const std::optional<Verdict> known = env.verdicts.Find(met.start_ts)) return *known;
   bool remember = false;
-  const absl::StatusOr<Verdict> verdict = DecideAtPrimary(env, met, patience, &remember);
-  if (!verdict.ok()) return verdict.status();
-  if (remember && verdict->kind != Verdict::Kind::kPending) env.verdicts.Remember(met.start_ts, *verdict);
-  return *verdict;
+  PERCOLATOR_ASSIGN_OR_RETURN(const Verdict verdict, DecideAtPrimary(env, met, patience, &remember));
+  if (remember && verdict.kind != Verdict::Kind::kPending) env.verdicts.Remember(met.start_ts, verdict);
+  return verdict;
 }
 
 absl::StatusOr<Sighting> LookAt(Environment& env, const MetLock& met) {
@@ -179,28 +175,24 @@ absl::StatusOr<Sighting> LookAt(Environment& env, const MetLock& met) {
   if (absl::IsNotFound(state.status())) return Sighting{.verdict = Verdict::RolledBack()};
   if (!state.ok()) return state.status();
   if (state->verdict.has_value()) return Sighting{.verdict = state->verdict};
-  const absl::StatusOr<bool> alive = OwnerIsAlive(env, state->lock.has_value() ? *state->lock : met.lock);
-  if (!alive.ok()) return alive.status();
-  return Sighting{.verdict = std::nullopt, .alive = *alive};
+  PERCOLATOR_ASSIGN_OR_RETURN(const bool alive, OwnerIsAlive(env, state->lock.has_value() ? *state->lock : met.lock));
+  return Sighting{.verdict = std::nullopt, .alive = alive};
 }
 
 // G7: garbage collection takes verdicts that no lock needs any more (G2). The owner has no lock to show, so at or below the safe
 // point a missing verdict proves nothing.
 absl::StatusOr<Verdict> DecideOwn(Environment& env, const CellName& primary, Timestamp start_ts) {
   for (;;) {
-    const absl::StatusOr<PrimaryState> state = ReadPrimary(env, primary, start_ts);
-    if (!state.ok()) return state.status();
-    if (state->verdict.has_value()) return *state->verdict;
-    const absl::StatusOr<Timestamp> safe_point = env.store->SafePointOfReads();
-    if (!safe_point.ok()) return safe_point.status();
-    if (!state->lock.has_value() && start_ts <= *safe_point) {
+    PERCOLATOR_ASSIGN_OR_RETURN(const PrimaryState state, ReadPrimary(env, primary, start_ts));
+    if (state.verdict.has_value()) return *state.verdict;
+    PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp safe_point, env.store->SafePointOfReads());
+    if (!state.lock.has_value() && start_ts <= safe_point) {
       return absl::OutOfRangeError(
           StrCat("the transaction that started at ", start_ts.ToString(),
                  " is older than the safe point: garbage collection may have taken its verdict"));
     }
-    const absl::StatusOr<bool> rolled_back = RollBackPrimary(env, primary, start_ts, *state);
-    if (!rolled_back.ok()) return rolled_back.status();
-    if (*rolled_back) return Verdict::RolledBack();
+    PERCOLATOR_ASSIGN_OR_RETURN(const bool rolled_back, RollBackPrimary(env, primary, start_ts, state));
+    if (rolled_back) return Verdict::RolledBack();
   }
 }
 
@@ -209,9 +201,8 @@ absl::StatusOr<bool> ResolveLocks(Environment& env, const std::vector<MetLock>& 
   std::map<Timestamp, Verdict> verdicts;
   for (const MetLock& met : locks) {
     if (verdicts.contains(met.start_ts)) continue;
-    const absl::StatusOr<Verdict> verdict = Decide(env, met, patience);
-    if (!verdict.ok()) return verdict.status();
-    verdicts[met.start_ts] = *verdict;
+    PERCOLATOR_ASSIGN_OR_RETURN(const Verdict verdict, Decide(env, met, patience));
+    verdicts[met.start_ts] = verdict;
   }
   absl::StatusOr<bool> all = true;
   std::set<std::tuple<std::string_view, std::string_view, Timestamp>> settled;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "percolator/status_macros.h"
 #include "src/txn/columns.h"
 
 namespace percolator {
@@ -38,7 +39,7 @@ SnapshotScan::SnapshotScan(Environment* env, Timestamp ts, std::string table, Sc
 
 absl::StatusOr<std::optional<ScannedRow>> SnapshotScan::Next(const Deadline& deadline) {
   while (ready_.empty() && (!page_.empty() || !at_end_)) {
-    if (absl::Status s = page_.empty() ? FetchPage(deadline) : FinishSomeRows(deadline); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(page_.empty() ? FetchPage(deadline) : FinishSomeRows(deadline));
   }
   if (ready_.empty()) return std::nullopt;
   std::optional<ScannedRow> row = std::move(ready_.front());
@@ -59,20 +60,18 @@ absl::StatusOr<ScanPage> SnapshotScan::ReadPage(const Deadline& deadline) {
 }
 
 absl::Status SnapshotScan::FetchPage(const Deadline& deadline) {
-  absl::StatusOr<ScanPage> page = ReadPage(deadline);
-  if (!page.ok()) return page.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, ReadPage(deadline));
   std::vector<RowStates> rows;
-  rows.reserve(page->rows.size());
-  for (Row& row : page->rows) {
+  rows.reserve(page.rows.size());
+  for (Row& row : page.rows) {
     std::string key = row.key;
-    absl::StatusOr<std::vector<ColumnState>> columns = ParseUserColumns(request_.table, std::move(row));
-    if (!columns.ok()) return columns.status();
-    rows.push_back({std::move(key), *std::move(columns)});
+    PERCOLATOR_ASSIGN_OR_RETURN(std::vector<ColumnState> columns, ParseUserColumns(request_.table, std::move(row)));
+    rows.push_back({std::move(key), std::move(columns)});
   }
-  if (absl::Status s = ResolveRows(&rows, deadline); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ResolveRows(&rows, deadline));
   for (RowStates& row : rows) page_.push_back(std::move(row));
-  if (page->resume.has_value()) {
-    request_.ContinueAt(*std::move(page->resume));
+  if (page.resume.has_value()) {
+    request_.ContinueAt(*std::move(page.resume));
     // The rows of a small page may all be deleted ones.
     request_.row_limit = std::min(request_.row_limit * kPageGrowth, ScanRequest().row_limit);
   } else {
@@ -96,13 +95,12 @@ absl::Status SnapshotScan::ResolveRows(std::vector<RowStates>* rows, const Deadl
       }
     }
     if (locked.empty()) return absl::OkStatus();
-    if (absl::Status s = ResolveOrWait(*env_, locks, deadline, &backoff); !s.ok()) return s;
-    absl::StatusOr<std::vector<Row>> again = ReadAt(*env_, ts_, reads, deadline);
-    if (!again.ok()) return again.status();
+    PERCOLATOR_RETURN_IF_ERROR(ResolveOrWait(*env_, locks, deadline, &backoff));
+    PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> again, ReadAt(*env_, ts_, reads, deadline));
     for (size_t i = 0; i < locked.size(); ++i) {
-      absl::StatusOr<std::vector<ColumnState>> columns = ParseUserColumns(request_.table, std::move((*again)[i]));
-      if (!columns.ok()) return columns.status();
-      locked[i]->columns = *std::move(columns);
+      PERCOLATOR_ASSIGN_OR_RETURN(std::vector<ColumnState> columns,
+                                  ParseUserColumns(request_.table, std::move(again[i])));
+      locked[i]->columns = std::move(columns);
     }
   }
 }
@@ -118,7 +116,7 @@ absl::Status SnapshotScan::FinishSomeRows(const Deadline& deadline) {
         verified.emplace_back(CellName{request_.table, row.key, column.column}, &column);
     }
   }
-  if (absl::Status s = FollowVerified(*env_, ts_, verified, deadline); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(FollowVerified(*env_, ts_, verified, deadline));
 
   std::vector<std::vector<Version>> versions(rows.size());
   std::vector<std::pair<CellName, Version*>> to_load;
@@ -130,7 +128,7 @@ absl::Status SnapshotScan::FinishSomeRows(const Deadline& deadline) {
         to_load.emplace_back(CellName{request_.table, rows[i].key, column.column}, &version);
     }
   }
-  if (absl::Status s = LoadValues(*env_, ts_, to_load, deadline); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(LoadValues(*env_, ts_, to_load, deadline));
 
   for (size_t i = 0; i < rows.size(); ++i) {
     ScannedRow row{std::move(rows[i].key), {}};

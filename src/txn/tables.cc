@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
 #include "src/store/foreign.h"
@@ -40,19 +41,17 @@ absl::StatusOr<TableSchema> DecodeSchema(std::string_view bytes) {
 }
 
 absl::Status CheckSchema(Store* store, std::string_view table, const TableSchema& schema) {
-  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(store);
-  if (!infos.ok()) return infos.status();
-  const auto info = std::find_if(infos->begin(), infos->end(), [&](const TableInfo& i) { return i.name == table; });
-  if (info == infos->end()) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(store));
+  const auto info = std::find_if(infos.begin(), infos.end(), [&](const TableInfo& i) { return i.name == table; });
+  if (info == infos.end()) {
     return absl::FailedPreconditionError(
         StrCat("the name ", Quoted(table), " belongs to a table of Bigtable's clients"));
   }
-  absl::StatusOr<TableSchema> found = DecodeSchema(info->schema);
-  if (!found.ok()) return found.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(TableSchema found, DecodeSchema(info->schema));
   std::vector<std::string> wanted = schema.notify_only_columns;
   std::sort(wanted.begin(), wanted.end());
-  std::sort(found->notify_only_columns.begin(), found->notify_only_columns.end());
-  if (wanted == found->notify_only_columns) return absl::OkStatus();
+  std::sort(found.notify_only_columns.begin(), found.notify_only_columns.end());
+  if (wanted == found.notify_only_columns) return absl::OkStatus();
   return absl::FailedPreconditionError(
       StrCat("the table ", Quoted(table), " exists with other notify-only columns (TableSchema)"));
 }
@@ -63,13 +62,11 @@ absl::Status Tables::Load() {
     ReaderLock lock(&mutex_);
     generation = generation_;
   }
-  const absl::StatusOr<std::vector<TableInfo>> infos = ListOwnTables(store_);
-  if (!infos.ok()) return infos.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(store_));
   std::map<std::string, TableSchema, std::less<>> schemas;
-  for (const TableInfo& info : *infos) {
-    absl::StatusOr<TableSchema> schema = DecodeSchema(info.schema);
-    if (!schema.ok()) return schema.status();
-    schemas.emplace(info.name, *std::move(schema));
+  for (const TableInfo& info : infos) {
+    PERCOLATOR_ASSIGN_OR_RETURN(TableSchema schema, DecodeSchema(info.schema));
+    schemas.emplace(info.name, std::move(schema));
   }
   WriterLock lock(&mutex_);
   // What was read before a Forget may be what is to be forgotten: the next who asks reads again.
@@ -93,7 +90,7 @@ absl::StatusOr<bool> Tables::IsNotifyOnly(std::string_view table, std::string_vi
       }
     }
     if (i == kTries) break;
-    if (absl::Status s = Load(); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(Load());
   }
   return absl::NotFoundError(StrCat("there is no table ", Quoted(table), ": create it with Cluster::CreateTable"));
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "percolator/cluster.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
 #include "src/txn/row_source.h"
@@ -53,12 +54,11 @@ class MergedRows final : public internal::RowSource {
   // Makes `row_` the next row, or sets `done_`.
   absl::Status Advance() {
     // T9: after the commit the transaction's own writes are not here any more.
-    if (absl::Status s = core_->MayRead(); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(core_->MayRead());
     for (;;) {
       if (!committed_.has_value() && !at_end_) {
-        absl::StatusOr<std::optional<ScannedRow>> next = scan_->Next(core_->ReadDeadline());
-        if (!next.ok()) return next.status();
-        committed_ = *std::move(next);
+        PERCOLATOR_ASSIGN_OR_RETURN(std::optional<ScannedRow> next, scan_->Next(core_->ReadDeadline()));
+        committed_ = std::move(next);
         at_end_ = !committed_.has_value();
       }
       const std::optional<std::string> own = NextOwnRow();
@@ -195,7 +195,7 @@ void KeepError(TransactionCore& core, CellView cell, const Fn& write) {
 
 void Buffer(TransactionCore& core, WriteKind kind, CellView cell, std::string_view value) {
   KeepError(core, cell, [&]() -> absl::Status {
-    if (absl::Status s = CheckUsers(cell.table); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckUsers(cell.table));
     return core.Buffer(kind, cell.table, cell.row, cell.column, value);
   });
 }
@@ -275,7 +275,7 @@ Snapshot::Snapshot(std::shared_ptr<TransactionCore> core) : ReadView(std::move(c
 
 absl::StatusOr<Timestamp> ReadWrite::Start() {
   return core().engine()->InCall([&]() -> absl::StatusOr<Timestamp> {
-    if (absl::Status s = core().MayRead(); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(core().MayRead());
     return core().start_ts();
   });
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/txn/apply.h"
 #include "src/txn/commit.h"
@@ -106,9 +107,8 @@ Deadline TransactionCore::CallDeadline() const {
 absl::Status TransactionCore::EnsureStarted() {
   if (start_ts_ != Timestamp()) return absl::OkStatus();
   Environment& env = engine_->env;
-  const absl::StatusOr<Timestamp> ts = DrawTimestamp(env, [this] { return ReadDeadline(); });
-  if (!ts.ok()) return ts.status();
-  start_ts_ = *ts;
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp ts, DrawTimestamp(env, [this] { return ReadDeadline(); }));
+  start_ts_ = ts;
   started_ = env.runtime->Elapsed();
   slot_ = engine_->snapshots.Add(start_ts_);
   return absl::OkStatus();
@@ -123,7 +123,7 @@ absl::Status TransactionCore::MayRead() {
 
 absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(absl::Span<const CellName> cells) {
   if (is_snapshot_) return GetOfSnapshot(cells);
-  if (absl::Status s = MayRead(); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(MayRead());
   std::vector<CellName> missing;
   for (const CellName& cell : cells) {
     const auto write = writes_.find(cell);
@@ -133,7 +133,7 @@ absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(abs
     if (!own && !known) missing.push_back(cell);
   }
   if (!missing.empty()) {
-    if (absl::Status s = Fetch(missing); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(Fetch(missing));
   }
   std::vector<std::optional<std::string>> values;
   values.reserve(cells.size());
@@ -176,9 +176,9 @@ absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::GetOfSn
 absl::StatusOr<std::optional<std::string>> TransactionCore::Get(std::string_view table, std::string_view row,
                                                                 std::string_view column) {
   if (is_snapshot_) {
-    absl::StatusOr<std::optional<Version>> plain = GetPlainCell(engine_->env, start_ts_, table, row, column);
-    if (!plain.ok()) return plain.status();
-    if (plain->has_value()) return std::move((*plain)->value);
+    PERCOLATOR_ASSIGN_OR_RETURN(std::optional<Version> plain,
+                                GetPlainCell(engine_->env, start_ts_, table, row, column));
+    if (plain.has_value()) return std::move(plain->value);
   }
   absl::StatusOr<std::vector<std::optional<std::string>>> values =
       Get({CellName{std::string(table), std::string(row), std::string(column)}});
@@ -247,9 +247,9 @@ absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std
                                      std::string_view column, std::string_view value) {
   const TransactionLimits& limits = engine_->env.options.limits;
   if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
-  if (absl::Status s = CheckNames(row, column, value, limits); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckNames(row, column, value, limits));
   const auto check = [&] { return engine_->tables->CheckWritable(table, column); };
-  if (absl::Status s = RetryCheck(check); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(RetryCheck(check));
   CellName cell{std::string(table), std::string(row), std::string(column)};
   const auto old = writes_.find(cell);
   if (kind == WriteKind::kVerify && old != writes_.end()) return absl::OkStatus();  // a write verifies as well
@@ -268,9 +268,9 @@ absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std
 absl::Status TransactionCore::Notify(std::string_view table, std::string_view row, std::string_view column) {
   const TransactionLimits& limits = engine_->env.options.limits;
   if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
-  if (absl::Status s = CheckNames(row, column, {}, limits); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckNames(row, column, {}, limits));
   const auto check = [&] { return engine_->tables->CheckNotifiable(table, column); };
-  if (absl::Status s = RetryCheck(check); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(RetryCheck(check));
   if (notified_.size() >= limits.max_cells) {
     return TooLarge("notifications in a transaction", notified_.size() + 1, limits.max_cells);
   }
@@ -279,8 +279,8 @@ absl::Status TransactionCore::Notify(std::string_view table, std::string_view ro
 }
 
 absl::StatusOr<std::vector<Version>> TransactionCore::GetVersions(const std::vector<CellName>& cells) {
-  if (absl::Status s = MayRead(); !s.ok()) return s;
-  if (absl::Status s = Fetch(cells); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(MayRead());
+  PERCOLATOR_RETURN_IF_ERROR(Fetch(cells));
   std::vector<Version> versions;
   versions.reserve(cells.size());
   for (const CellName& cell : cells) versions.push_back(cache_.at(cell).version);
@@ -326,7 +326,7 @@ absl::Status TransactionCore::FindVerified(std::map<CellName, Timestamp>* verifi
 // Empties the buffer.
 absl::StatusOr<Writes> TransactionCore::BuildWrites() {
   std::map<CellName, Timestamp> verified;
-  if (absl::Status s = FindVerified(&verified); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(FindVerified(&verified));
   const Duration age = engine_->env.runtime->Elapsed() - started_;
   const Timestamp now(start_ts_.value() + static_cast<uint64_t>(age.count()));
   Writes writes{

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/txn/record_coding.h"
 
@@ -45,7 +46,7 @@ absl::StatusOr<WriteRecord> ConsumeWriteRecord(std::string_view* in, bool* has_v
   constexpr std::string_view kWhat = "write record";
   uint8_t kind = 0;
   uint8_t flags = 0;
-  if (absl::Status s = ConsumeRecordHead(kWhat, kHasValue, in, &kind, &flags); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ConsumeRecordHead(kWhat, kHasValue, in, &kind, &flags));
   if (kind < static_cast<uint8_t>(WriteKind::kPut) || kind > static_cast<uint8_t>(WriteKind::kRollback)) {
     return CorruptRecord(kWhat);
   }

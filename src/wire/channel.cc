@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "percolator/file.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -23,9 +24,8 @@ constexpr size_t kPemBytes = 4 << 20;
 
 absl::Status ReadPem(const std::string& path, std::string* content) {
   if (path.empty()) return absl::OkStatus();
-  absl::StatusOr<std::string> bytes = ReadWholeFile(path, kPemBytes);
-  if (!bytes.ok()) return bytes.status();
-  *content = *std::move(bytes);
+  PERCOLATOR_ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path, kPemBytes));
+  *content = std::move(bytes);
   if (content->empty()) return absl::InvalidArgumentError(StrCat("there is nothing in the file ", path));
   if (content->find("-----BEGIN ") == std::string::npos) {
     return absl::InvalidArgumentError(StrCat("there is no certificate or key in the file ", path, ": it is not PEM"));
@@ -38,9 +38,8 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(const TlsF
   if (tls.cert.empty() != tls.key.empty()) {
     return absl::InvalidArgumentError("a client that shows a certificate needs its key too, and the other way round");
   }
-  const absl::StatusOr<PemContents> pem = ReadPemFiles(tls);
-  if (!pem.ok()) return pem.status();
-  return grpc::SslCredentials({pem->ca, pem->key, pem->cert});
+  PERCOLATOR_ASSIGN_OR_RETURN(const PemContents pem, ReadPemFiles(tls));
+  return grpc::SslCredentials({pem.ca, pem.key, pem.cert});
 }
 
 }  // namespace
@@ -58,16 +57,15 @@ std::string HostAndPort(const std::string& host, int port) {
 
 absl::StatusOr<PemContents> ReadPemFiles(const TlsFiles& files) {
   PemContents contents;
-  if (absl::Status s = ReadPem(files.ca, &contents.ca); !s.ok()) return s;
-  if (absl::Status s = ReadPem(files.cert, &contents.cert); !s.ok()) return s;
-  if (absl::Status s = ReadPem(files.key, &contents.key); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ReadPem(files.ca, &contents.ca));
+  PERCOLATOR_RETURN_IF_ERROR(ReadPem(files.cert, &contents.cert));
+  PERCOLATOR_RETURN_IF_ERROR(ReadPem(files.key, &contents.key));
   return contents;
 }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& target, const TlsFiles& tls) {
-  const absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> credentials = Credentials(tls);
-  if (!credentials.ok()) return credentials.status();
-  return OpenChannelWith(target, *credentials);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials, Credentials(tls));
+  return OpenChannelWith(target, credentials);
 }
 
 std::shared_ptr<grpc::Channel> OpenChannelWith(const std::string& target,

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -46,9 +47,8 @@ absl::StatusOr<Condition> FromMessage(v1::Condition* message) {
   if (!v1::Condition::Quantifier_IsValid(message->quantifier())) {
     return absl::InvalidArgumentError(StrCat("there is no quantifier ", static_cast<int>(message->quantifier())));
   }
-  absl::StatusOr<std::vector<CellRange>> cells = FromMessages<CellRange>(message->mutable_cells());
-  if (!cells.ok()) return cells.status();
-  return Condition{static_cast<Condition::Quantifier>(message->quantifier()), *std::move(cells)};
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<CellRange> cells, FromMessages<CellRange>(message->mutable_cells()));
+  return Condition{static_cast<Condition::Quantifier>(message->quantifier()), std::move(cells)};
 }
 
 void ToMessage(const Mutation& mutation, v1::Mutation* message) {
@@ -70,40 +70,35 @@ void ToMessage(const Mutation& mutation, v1::Mutation* message) {
 }  // namespace
 
 absl::StatusOr<Selector> FromMessage(v1::Selector* message) {
-  const absl::StatusOr<Family> family = FromMessage(message->family());
-  if (!family.ok()) return family.status();
-  Selector selector{*family, {}, FromMessage(message->range()), message->newest()};
+  PERCOLATOR_ASSIGN_OR_RETURN(const Family family, FromMessage(message->family()));
+  Selector selector{family, {}, FromMessage(message->range()), message->newest()};
   if (message->has_column()) selector.column = std::move(*message->mutable_column());
   return selector;
 }
 
 absl::StatusOr<CellRange> FromMessage(v1::CellRange* message) {
-  const absl::StatusOr<Family> family = FromMessage(message->family());
-  if (!family.ok()) return family.status();
-  return CellRange{*family, std::move(*message->mutable_column()), FromMessage(message->range())};
+  PERCOLATOR_ASSIGN_OR_RETURN(const Family family, FromMessage(message->family()));
+  return CellRange{family, std::move(*message->mutable_column()), FromMessage(message->range())};
 }
 
 absl::StatusOr<Mutation> FromMessage(v1::Mutation* message) {
   if (message->has_erase()) {
     v1::Mutation::Erase* const erase = message->mutable_erase();
-    const absl::StatusOr<Family> family = FromMessage(erase->family());
-    if (!family.ok()) return family.status();
-    return Mutation::Erase(*family, std::move(*erase->mutable_column()), FromMessage(erase->range()));
+    PERCOLATOR_ASSIGN_OR_RETURN(const Family family, FromMessage(erase->family()));
+    return Mutation::Erase(family, std::move(*erase->mutable_column()), FromMessage(erase->range()));
   }
   if (!message->has_set()) return absl::InvalidArgumentError("a mutation that neither sets nor erases");
   v1::Mutation::Set* const set = message->mutable_set();
-  const absl::StatusOr<Family> family = FromMessage(set->family());
-  if (!family.ok()) return family.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Family family, FromMessage(set->family()));
   const Timestamp ts = set->has_timestamp() ? Timestamp(set->timestamp()) : JointMutation::AtCommit();
-  Mutation mutation = Mutation::Set(*family, std::move(*set->mutable_column()), ts, std::move(*set->mutable_value()));
+  Mutation mutation = Mutation::Set(family, std::move(*set->mutable_column()), ts, std::move(*set->mutable_value()));
   if (set->has_until()) mutation.range.until = Timestamp(set->until());
   return mutation;
 }
 
 absl::StatusOr<Cell> FromMessage(v1::Cell* message) {
-  const absl::StatusOr<Family> family = FromMessage(message->family());
-  if (!family.ok()) return family.status();
-  return Cell{*family, std::move(*message->mutable_column()), Timestamp(message->timestamp()),
+  PERCOLATOR_ASSIGN_OR_RETURN(const Family family, FromMessage(message->family()));
+  return Cell{family, std::move(*message->mutable_column()), Timestamp(message->timestamp()),
               std::move(*message->mutable_value())};
 }
 
@@ -114,9 +109,8 @@ void ToMessage(const RowRead& read, v1::RowRead* message) {
 }
 
 absl::StatusOr<RowRead> FromMessage(v1::RowRead* message) {
-  absl::StatusOr<std::vector<Selector>> selectors = FromMessages<Selector>(message->mutable_selectors());
-  if (!selectors.ok()) return selectors.status();
-  return RowRead{std::move(*message->mutable_table()), std::move(*message->mutable_row()), *std::move(selectors)};
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Selector> selectors, FromMessages<Selector>(message->mutable_selectors()));
+  return RowRead{std::move(*message->mutable_table()), std::move(*message->mutable_row()), std::move(selectors)};
 }
 
 void ToMessage(const ScanRequest& request, v1::ScanRequest* message) {
@@ -129,11 +123,10 @@ void ToMessage(const ScanRequest& request, v1::ScanRequest* message) {
 }
 
 absl::StatusOr<ScanRequest> FromMessage(v1::ScanRequest* message) {
-  absl::StatusOr<std::vector<Selector>> selectors = FromMessages<Selector>(message->mutable_selectors());
-  if (!selectors.ok()) return selectors.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Selector> selectors, FromMessages<Selector>(message->mutable_selectors()));
   ScanRequest request{std::move(*message->mutable_table()),
                       {std::move(*message->mutable_start()), {}},
-                      *std::move(selectors),
+                      std::move(selectors),
                       message->row_limit(),
                       message->reverse()};
   if (message->has_limit()) request.rows.limit = std::move(*message->mutable_limit());
@@ -148,12 +141,10 @@ void ToMessage(const RowMutation& mutation, v1::RowMutation* message) {
 }
 
 absl::StatusOr<RowMutation> FromMessage(v1::RowMutation* message) {
-  absl::StatusOr<Condition> condition = FromMessage(message->mutable_condition());
-  if (!condition.ok()) return condition.status();
-  absl::StatusOr<std::vector<Mutation>> mutations = FromMessages<Mutation>(message->mutable_mutations());
-  if (!mutations.ok()) return mutations.status();
-  return RowMutation{std::move(*message->mutable_table()), std::move(*message->mutable_row()), *std::move(condition),
-                     *std::move(mutations)};
+  PERCOLATOR_ASSIGN_OR_RETURN(Condition condition, FromMessage(message->mutable_condition()));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Mutation> mutations, FromMessages<Mutation>(message->mutable_mutations()));
+  return RowMutation{std::move(*message->mutable_table()), std::move(*message->mutable_row()), std::move(condition),
+                     std::move(mutations)};
 }
 
 void ToMessage(Row row, v1::Row* message) {
@@ -168,9 +159,8 @@ void ToMessage(Row row, v1::Row* message) {
 }
 
 absl::StatusOr<Row> FromMessage(v1::Row* message) {
-  absl::StatusOr<std::vector<Cell>> cells = FromMessages<Cell>(message->mutable_cells());
-  if (!cells.ok()) return cells.status();
-  return Row{std::move(*message->mutable_key()), *std::move(cells)};
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Cell> cells, FromMessages<Cell>(message->mutable_cells()));
+  return Row{std::move(*message->mutable_key()), std::move(cells)};
 }
 
 }  // namespace percolator

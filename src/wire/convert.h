@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/spi/store.h"
+#include "percolator/status_macros.h"
 #include "src/wire/proto/percolator.pb.h"
 
 namespace percolator {
@@ -34,9 +35,8 @@ absl::StatusOr<std::vector<Type>> FromMessages(Messages* messages) {
   std::vector<Type> all;
   all.reserve(static_cast<size_t>(messages->size()));
   for (auto& message : *messages) {
-    absl::StatusOr<Type> one = FromMessage(&message);
-    if (!one.ok()) return one.status();
-    all.push_back(*std::move(one));
+    PERCOLATOR_ASSIGN_OR_RETURN(Type one, FromMessage(&message));
+    all.push_back(std::move(one));
   }
   return all;
 }

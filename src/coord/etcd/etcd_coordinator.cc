@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
 #include "src/coord/etcd/etcd_hints.h"
@@ -50,9 +51,8 @@ class EtcdCoordinator final : public Coordinator {
 };
 
 absl::StatusOr<std::unique_ptr<Session>> EtcdCoordinator::OpenSession() {
-  const absl::StatusOr<Timestamp> id = oracle_->GetTimestamp();
-  if (!id.ok()) return id.status();
-  return EtcdSession::Open(client_.get(), options_, id->value());
+  PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp id, oracle_->GetTimestamp());
+  return EtcdSession::Open(client_.get(), options_, id.value());
 }
 
 absl::StatusOr<bool> EtcdCoordinator::IsAlive(SessionId session) {
@@ -88,13 +88,12 @@ absl::StatusOr<bool> EtcdCoordinator::Hold(const std::string& key, SessionId ses
   EtcdTxn txn;
   txn.IfAbsent(key).IfExists(session_key).ThenPut(key, holder, static_cast<int64_t>(session));
   txn.ElseGet(key).ElseGet(session_key);
-  const absl::StatusOr<EtcdClient::TxnResult> result = client_->Commit(txn, options_.timeout);
-  if (!result.ok()) return result.status();
-  if (result->succeeded) return true;
-  if (!result->otherwise[1].has_value()) {
+  PERCOLATOR_ASSIGN_OR_RETURN(const EtcdClient::TxnResult result, client_->Commit(txn, options_.timeout));
+  if (result.succeeded) return true;
+  if (!result.otherwise[1].has_value()) {
     return absl::FailedPreconditionError(StrCat("there is no session ", session));
   }
-  return result->otherwise[0]->value() == holder;
+  return result.otherwise[0]->value() == holder;
 }
 
 absl::Status EtcdCoordinator::Release(std::string_view table, std::string_view row, const Session& session) {
@@ -107,9 +106,8 @@ absl::Status EtcdCoordinator::Release(std::string_view table, std::string_view r
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Coordinator>> OpenEtcdCoordinator(const EtcdOptions& options, Oracle* oracle) {
-  absl::StatusOr<std::unique_ptr<EtcdClient>> client = EtcdClient::Open(options.endpoints, options.tls);
-  if (!client.ok()) return client.status();
-  return std::make_unique<EtcdCoordinator>(options, oracle, *std::move(client));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<EtcdClient> client, EtcdClient::Open(options.endpoints, options.tls));
+  return std::make_unique<EtcdCoordinator>(options, oracle, std::move(client));
 }
 
 }  // namespace percolator

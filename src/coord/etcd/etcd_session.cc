@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/clock.h"
 #include "src/base/strings.h"
 
@@ -24,7 +25,7 @@ absl::StatusOr<std::unique_ptr<EtcdSession>> EtcdSession::Open(EtcdClient* clien
   std::unique_ptr<EtcdSession> session(new EtcdSession(client, options, id));
   {
     MutexLock lock(&session->talking_);
-    if (absl::Status s = session->Establish(session->timeout_); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(session->Establish(session->timeout_));
   }
   session->thread_ = std::thread([opened = session.get()] { opened->Run(); });
   return session;
@@ -93,10 +94,9 @@ absl::Status EtcdSession::Renew() {
 absl::Status EtcdSession::Establish(Duration timeout) {
   is_written_ = false;
   const uint64_t sent = Clock::Real()->BootMicros();
-  const absl::StatusOr<Duration> ttl = client_->Grant(lease(), ttl_, timeout);
-  if (!ttl.ok()) return ttl.status();
-  if (absl::Status s = WriteKey(timeout); !s.ok()) return s;
-  NoteLease(sent, *ttl);
+  PERCOLATOR_ASSIGN_OR_RETURN(const Duration ttl, client_->Grant(lease(), ttl_, timeout));
+  PERCOLATOR_RETURN_IF_ERROR(WriteKey(timeout));
+  NoteLease(sent, ttl);
   return absl::OkStatus();
 }
 
@@ -105,14 +105,13 @@ absl::Status EtcdSession::WriteKey(Duration timeout) {
   for (;;) {
     EtcdTxn txn;
     txn.IfModRevision(key_, revision_).ThenPut(key_, std::to_string(oldest_.value()), lease()).ElseGet(key_);
-    const absl::StatusOr<EtcdClient::TxnResult> written = client_->Commit(txn, timeout);
-    if (!written.ok()) return written.status();
-    if (written->succeeded) {
-      revision_ = written->revision;
+    PERCOLATOR_ASSIGN_OR_RETURN(const EtcdClient::TxnResult written, client_->Commit(txn, timeout));
+    if (written.succeeded) {
+      revision_ = written.revision;
       is_written_ = true;
       return absl::OkStatus();
     }
-    const std::optional<etcd::KeyValue>& found = written->otherwise.front();
+    const std::optional<etcd::KeyValue>& found = written.otherwise.front();
     revision_ = found.has_value() ? found->mod_revision() : 0;
   }
 }

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "percolator/status_macros.h"
+
 namespace percolator {
 namespace {
 
@@ -140,7 +142,7 @@ absl::StatusOr<bool> RemoteCoordinator::IsAlive(SessionId session) {
   v1::IsAliveRequest request;
   request.set_session(session);
   v1::IsAliveResponse response;
-  if (absl::Status s = Call(*stub_, &CoordinationStub::IsAlive, timeout_, request, &response); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Call(*stub_, &CoordinationStub::IsAlive, timeout_, request, &response));
   return response.alive();
 }
 
@@ -157,7 +159,7 @@ absl::StatusOr<bool> RemoteCoordinator::Campaign(std::string_view role, const Se
   request.set_role(std::string(role));
   request.set_session(session.id());
   v1::CampaignResponse response;
-  if (absl::Status s = Call(*stub_, &CoordinationStub::Campaign, timeout_, request, &response); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Call(*stub_, &CoordinationStub::Campaign, timeout_, request, &response));
   return response.leads();
 }
 
@@ -167,7 +169,7 @@ absl::StatusOr<bool> RemoteCoordinator::Claim(std::string_view table, std::strin
   request.set_row(std::string(row));
   request.set_session(session.id());
   v1::ClaimResponse response;
-  if (absl::Status s = Call(*stub_, &CoordinationStub::Claim, timeout_, request, &response); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Call(*stub_, &CoordinationStub::Claim, timeout_, request, &response));
   return response.granted();
 }
 

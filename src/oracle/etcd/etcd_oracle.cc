@@ -9,6 +9,7 @@
 
 #include "percolator/spi/mutex.h"
 #include "percolator/spi/runtime.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/etcd/etcd_client.h"
 #include "src/oracle/next_timestamps.h"
@@ -167,10 +168,9 @@ absl::Status EtcdOracle::Hindered(std::string_view text) const {
 
 absl::StatusOr<Timestamp> EtcdOracle::GetTimestamps(uint32_t count) {
   MutexLock lock(&mutex_);
-  if (absl::Status s = CheckLeads(); !s.ok()) return s;
-  const absl::StatusOr<uint64_t> first = timestamps_.First(next_, count);
-  if (!first.ok()) return first.status();
-  const uint64_t end = *first + count;
+  PERCOLATOR_RETURN_IF_ERROR(CheckLeads());
+  PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t first, timestamps_.First(next_, count));
+  const uint64_t end = first + count;
   if (end > bound_) {  // O2
     AskForMore(end);
     return Hindered("this oracle leads, but has to raise its bound first");
@@ -179,7 +179,7 @@ absl::StatusOr<Timestamp> EtcdOracle::GetTimestamps(uint32_t count) {
   if (Now() >= leads_until_) return Hindered("this oracle led, and can't be certain that it still does");
   next_ = end;
   if (bound_ - end < WindowMicros() / 2) AskForMore(end);
-  return Timestamp(*first);
+  return Timestamp(first);
 }
 
 void EtcdOracle::AskForMore(uint64_t end) {
@@ -361,9 +361,9 @@ absl::StatusOr<std::unique_ptr<ElectedOracle>> OpenEtcdOracle(const EtcdOracleOp
   if (options.lease < kLeastLease || options.window < kLeastWindow) {
     return absl::InvalidArgumentError("an oracle's lease and its window are at least 100 ms");
   }
-  absl::StatusOr<std::unique_ptr<EtcdClient>> client = EtcdClient::Open(options.etcd.endpoints, options.etcd.tls);
-  if (!client.ok()) return client.status();
-  return std::make_unique<EtcdOracle>(options, *std::move(client));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<EtcdClient> client,
+                              EtcdClient::Open(options.etcd.endpoints, options.etcd.tls));
+  return std::make_unique<EtcdOracle>(options, std::move(client));
 }
 
 }  // namespace percolator

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -22,9 +23,8 @@ absl::StatusOr<std::unique_ptr<RemoteOracle>> RemoteOracle::Open(const std::vect
   if (targets.empty()) return absl::InvalidArgumentError("there is no oracle to ask");
   std::vector<Target> opened;
   for (const std::string& target : targets) {
-    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(target, tls);
-    if (!channel.ok()) return channel.status();
-    opened.push_back({*channel, v1::Oracle::NewStub(*channel)});
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, OpenChannel(target, tls));
+    opened.push_back({channel, v1::Oracle::NewStub(channel)});
   }
   return std::unique_ptr<RemoteOracle>(new RemoteOracle(std::move(opened), timeout));
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/server/bigtable/read.h"
 
@@ -25,25 +26,22 @@ void Describe(const BigtableTable& table, const std::string& name, admin::Table*
 }  // namespace
 
 absl::Status BigtableAdmin::CreateTable(const admin::CreateTableRequest& request, admin::Table* response) {
-  if (absl::Status s = CheckInstanceName(request.parent()); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckInstanceName(request.parent()));
   const std::string name = StrCat(request.parent(), "/tables/", request.table_id());
-  const absl::StatusOr<std::string> id = TableIdOf(name);
-  if (!id.ok()) return id.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::string id, TableIdOf(name));
   v1::BigtableSchema schema;
   *schema.mutable_families() = request.table().column_families();
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->Create(*id, schema);
-  if (!table.ok()) return table.status();
-  Describe(**table, name, response);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table, tables_->Create(id, schema));
+  Describe(*table, name, response);
   return absl::OkStatus();
 }
 
 absl::Status BigtableAdmin::ListTables(const admin::ListTablesRequest& request, admin::ListTablesResponse* response) {
-  if (absl::Status s = CheckInstanceName(request.parent()); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckInstanceName(request.parent()));
   if (request.page_size() < 0) return absl::InvalidArgumentError("Error in field 'page_size': it is negative");
-  const absl::StatusOr<std::vector<std::shared_ptr<const BigtableTable>>> tables = tables_->List();
-  if (!tables.ok()) return tables.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<const BigtableTable>> tables, tables_->List());
   const bool schema = request.view() == admin::Table::SCHEMA_VIEW || request.view() == admin::Table::FULL;
-  for (const std::shared_ptr<const BigtableTable>& table : *tables) {
+  for (const std::shared_ptr<const BigtableTable>& table : tables) {
     if (table->id() <= request.page_token()) continue;  // the token is the last table of the page before
     if (request.page_size() > 0 && response->tables_size() == request.page_size()) {
       const std::string& last = response->tables(response->tables_size() - 1).name();
@@ -59,10 +57,9 @@ absl::Status BigtableAdmin::ListTables(const admin::ListTablesRequest& request, 
 }
 
 absl::Status BigtableAdmin::GetTable(const admin::GetTableRequest& request, admin::Table* response) {
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->Find(request.name());
-  if (!table.ok()) return table.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table, tables_->Find(request.name()));
   response->set_name(request.name());
-  if (request.view() != admin::Table::NAME_ONLY) Describe(**table, request.name(), response);
+  if (request.view() != admin::Table::NAME_ONLY) Describe(*table, request.name(), response);
   return absl::OkStatus();
 }
 
@@ -83,17 +80,16 @@ absl::Status BigtableAdmin::ModifyColumnFamilies(const admin::ModifyColumnFamili
 
 absl::Status BigtableAdmin::DropRowRange(const admin::DropRowRangeRequest& request,
                                          google::protobuf::Empty* /*response*/) {
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.name());
-  if (!table.ok()) return table.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table, tables_->FindToWrite(request.name()));
   RowRange rows;
   if (!request.delete_all_data_from_table()) {
     if (request.target_case() != admin::DropRowRangeRequest::kRowKeyPrefix) {
       return absl::InvalidArgumentError("neither row_key_prefix nor delete_all_data_from_table is given");
     }
-    if (absl::Status s = CheckRowKey(request.row_key_prefix()); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckRowKey(request.row_key_prefix()));
     rows = RowRange::Prefix(request.row_key_prefix());
   }
-  return tables_->EraseRows(**table, std::move(rows), [](const Cell& /*cell*/) { return true; });
+  return tables_->EraseRows(*table, std::move(rows), [](const Cell& /*cell*/) { return true; });
 }
 
 absl::Status BigtableAdmin::GenerateConsistencyToken(const admin::GenerateConsistencyTokenRequest& request,
@@ -104,14 +100,14 @@ absl::Status BigtableAdmin::GenerateConsistencyToken(const admin::GenerateConsis
 
 absl::Status BigtableAdmin::CheckConsistency(const admin::CheckConsistencyRequest& request,
                                              admin::CheckConsistencyResponse* response) {
-  if (absl::Status s = tables_->Find(request.name()).status(); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(tables_->Find(request.name()).status());
   if (request.consistency_token() != kToken) return absl::InvalidArgumentError("the consistency token is not valid");
   response->set_consistent(true);
   return absl::OkStatus();
 }
 
 absl::Status BigtableAdmin::GetInstance(const admin::GetInstanceRequest& request, admin::Instance* response) {
-  if (absl::Status s = CheckInstanceName(request.name()); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckInstanceName(request.name()));
   response->set_name(request.name());
   response->set_display_name(request.name().substr(request.name().find_last_of('/') + 1));
   response->set_state(admin::Instance::READY);
@@ -121,7 +117,7 @@ absl::Status BigtableAdmin::GetInstance(const admin::GetInstanceRequest& request
 
 absl::Status BigtableAdmin::ListClusters(const admin::ListClustersRequest& request,
                                          admin::ListClustersResponse* response) {
-  if (absl::Status s = CheckInstanceName(request.parent()); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckInstanceName(request.parent()));
   response->add_clusters()->set_name(StrCat(request.parent(), "/clusters/percolator"));
   return absl::OkStatus();
 }

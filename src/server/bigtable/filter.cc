@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "percolator/spi/runtime.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -113,7 +114,7 @@ Step InValueRange(const bt::ValueRange& range) {
 }
 
 absl::StatusOr<Step> InTimestampRange(const bt::TimestampRange& range) {
-  if (absl::Status s = CheckTimestampRange(range, "timestamp_range_filter"); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckTimestampRange(range, "timestamp_range_filter"));
   return KeepIf([start = range.start_timestamp_micros(), end = range.end_timestamp_micros()](const BigtableCell& cell) {
     return cell.timestamp_micros >= start && (end == 0 || cell.timestamp_micros < end);
   });
@@ -126,21 +127,21 @@ absl::Status CheckCount(int count, std::string_view field) {
 }
 
 absl::StatusOr<Step> RowOffset(int count) {
-  if (absl::Status s = CheckCount(count, "cells_per_row_offset_filter"); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckCount(count, "cells_per_row_offset_filter"));
   return Step([count](RowState& /*row*/, BigtableCells& cells) {
     cells.erase(cells.begin(), cells.begin() + std::min<ptrdiff_t>(count, std::ssize(cells)));
   });
 }
 
 absl::StatusOr<Step> RowLimit(int count) {
-  if (absl::Status s = CheckCount(count, "cells_per_row_limit_filter"); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckCount(count, "cells_per_row_limit_filter"));
   return Step([count](RowState& /*row*/, BigtableCells& cells) {
     cells.erase(cells.begin() + std::min<ptrdiff_t>(count, std::ssize(cells)), cells.end());
   });
 }
 
 absl::StatusOr<Step> ColumnLimit(int count) {
-  if (absl::Status s = CheckCount(count, "cells_per_column_limit_filter"); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckCount(count, "cells_per_column_limit_filter"));
   return Step([count](RowState& /*row*/, BigtableCells& cells) {
     std::string_view family;
     std::string_view qualifier;
@@ -228,9 +229,8 @@ absl::StatusOr<std::vector<Step>> CompileAll(const Filters& filters, Place place
   if (filters.size() < 2) return Invalid(field, "it must have at least two filters");
   std::vector<Step> steps;
   for (const bt::RowFilter& filter : filters) {
-    absl::StatusOr<Step> step = CompileAt(filter, place.Below());
-    if (!step.ok()) return step.status();
-    steps.push_back(*std::move(step));
+    PERCOLATOR_ASSIGN_OR_RETURN(Step step, CompileAt(filter, place.Below()));
+    steps.push_back(std::move(step));
   }
   return steps;
 }
@@ -245,12 +245,11 @@ Step OneAfterTheOther(std::vector<Step> steps) {
 }
 
 absl::StatusOr<Step> Chain(const bt::RowFilter::Chain& chain, Place place) {
-  absl::StatusOr<std::vector<Step>> steps = CompileAll(chain.filters(), place, "chain");
-  if (!steps.ok()) return steps.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Step> steps, CompileAll(chain.filters(), place, "chain"));
   if (std::count_if(chain.filters().begin(), chain.filters().end(), HasLabel) > 1) {
     return Invalid("chain", "only one of its filters may apply labels");
   }
-  return OneAfterTheOther(*std::move(steps));
+  return OneAfterTheOther(std::move(steps));
 }
 
 void PutInOrder(BigtableCells& cells) {
@@ -369,9 +368,8 @@ absl::StatusOr<BigtableFilter> BigtableFilter::Compile(const bt::RowFilter& filt
     return absl::InvalidArgumentError(
         StrCat("the filter has ", bytes, " bytes when it is serialized; the limit is ", kBytes));
   }
-  absl::StatusOr<Step> step = CompileAt(filter, Place());
-  if (!step.ok()) return step.status();
-  return BigtableFilter(*std::move(step));
+  PERCOLATOR_ASSIGN_OR_RETURN(Step step, CompileAt(filter, Place()));
+  return BigtableFilter(std::move(step));
 }
 
 absl::StatusOr<BigtableFilter> BigtableFilter::CompileRest(const bt::RowFilter& filter, int done) {
@@ -379,9 +377,8 @@ absl::StatusOr<BigtableFilter> BigtableFilter::CompileRest(const bt::RowFilter& 
   if (!whole.ok() || done == 0) return whole;
   std::vector<Step> steps;
   for (int i = done; i < filter.chain().filters_size(); ++i) {
-    absl::StatusOr<Step> step = CompileAt(filter.chain().filters(i), Place().Below());
-    if (!step.ok()) return step.status();
-    steps.push_back(*std::move(step));
+    PERCOLATOR_ASSIGN_OR_RETURN(Step step, CompileAt(filter.chain().filters(i), Place().Below()));
+    steps.push_back(std::move(step));
   }
   if (steps.empty()) return BigtableFilter();
   return BigtableFilter(OneAfterTheOther(std::move(steps)));

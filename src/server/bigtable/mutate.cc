@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "percolator/status_macros.h"
 #include "src/base/clock.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
@@ -36,7 +37,7 @@ absl::Status CheckQualifier(const BigtableTable& table, std::string_view family,
 }
 
 absl::Status CheckColumn(const BigtableTable& table, std::string_view family, std::string_view qualifier) {
-  if (absl::Status s = table.CheckFamily(family); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(table.CheckFamily(family));
   return CheckQualifier(table, family, qualifier);
 }
 
@@ -53,7 +54,7 @@ absl::Status CheckTimestamp(const BigtableTable& table, int64_t micros) {
 }
 
 absl::Status CheckTimeRange(const bt::TimestampRange& range) {
-  if (absl::Status s = CheckTimestampRange(range, "time_range"); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckTimestampRange(range, "time_range"));
   const int64_t end = range.end_timestamp_micros();
   if (end == 0 || range.start_timestamp_micros() < end) return absl::OkStatus();
   return absl::InvalidArgumentError(StrCat("Error in field 'time_range': the start ", range.start_timestamp_micros(),
@@ -70,16 +71,16 @@ absl::Status CheckMutation(const BigtableTable& table, const bt::Mutation& mutat
   switch (mutation.mutation_case()) {
     case bt::Mutation::kSetCell: {
       const bt::Mutation::SetCell& set = mutation.set_cell();
-      if (absl::Status s = CheckColumn(table, set.family_name(), set.column_qualifier()); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(CheckColumn(table, set.family_name(), set.column_qualifier()));
       return CheckTimestamp(table, set.timestamp_micros());
     }
     case bt::Mutation::kDeleteFromColumn: {
       const bt::Mutation::DeleteFromColumn& erase = mutation.delete_from_column();
-      if (absl::Status s = CheckColumn(table, erase.family_name(), erase.column_qualifier()); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(CheckColumn(table, erase.family_name(), erase.column_qualifier()));
       return CheckTimeRange(erase.time_range());
     }
     case bt::Mutation::kDeleteFromFamily:
-      if (absl::Status s = OnlyForeign(table, "DeleteFromFamily"); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(OnlyForeign(table, "DeleteFromFamily"));
       return table.CheckFamily(mutation.delete_from_family().family_name());
     case bt::Mutation::kDeleteFromRow:
       return OnlyForeign(table, "DeleteFromRow");
@@ -96,14 +97,14 @@ absl::Status CheckMutations(const BigtableTable& table, const Mutations& mutatio
         StrCat("there are ", mutations.size(), " mutations; the limit is ", BigtableMutator::kMutations));
   }
   for (const bt::Mutation& mutation : mutations) {
-    if (absl::Status s = CheckMutation(table, mutation); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckMutation(table, mutation));
   }
   return absl::OkStatus();
 }
 
 template <typename Mutations>
 absl::Status CheckRow(const BigtableTable& table, const std::string& key, const Mutations& mutations) {
-  if (absl::Status s = CheckRowKey(key); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckRowKey(key));
   if (mutations.empty()) return absl::InvalidArgumentError("No mutations provided");
   return CheckMutations(table, mutations);
 }
@@ -310,15 +311,15 @@ absl::Status Modify(const bt::ReadModifyWriteRule& rule, Newest* cell) {
 }
 
 absl::Status CheckRules(const BigtableTable& table, const bt::ReadModifyWriteRowRequest& request) {
-  if (absl::Status s = OnlyForeign(table, "ReadModifyWriteRow"); !s.ok()) return s;
-  if (absl::Status s = CheckRowKey(request.row_key()); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(OnlyForeign(table, "ReadModifyWriteRow"));
+  PERCOLATOR_RETURN_IF_ERROR(CheckRowKey(request.row_key()));
   if (request.rules().empty()) return absl::InvalidArgumentError("No rules provided");
   if (request.rules_size() > BigtableMutator::kMutations) {
     return absl::InvalidArgumentError(
         StrCat("there are ", request.rules_size(), " rules; the limit is ", BigtableMutator::kMutations));
   }
   for (const bt::ReadModifyWriteRule& rule : request.rules()) {
-    if (absl::Status s = CheckColumn(table, rule.family_name(), rule.column_qualifier()); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckColumn(table, rule.family_name(), rule.column_qualifier()));
     if (rule.rule_case() == bt::ReadModifyWriteRule::RULE_NOT_SET) {
       return absl::InvalidArgumentError("a rule is empty, or of a kind that this server does not know");
     }
@@ -347,18 +348,16 @@ void ToRow(const std::string& key, const BigtableCells& cells, bt::Row* row) {
 
 absl::StatusOr<Row> BigtableMutator::ReadRow(const BigtableTable& table, const std::string& key,
                                              std::vector<Selector> selectors) {
-  absl::StatusOr<std::vector<Row>> rows = store_->Read({{table.id(), key, std::move(selectors)}});
-  if (!rows.ok()) return rows.status();
-  return std::move(rows->front());
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, store_->Read({{table.id(), key, std::move(selectors)}}));
+  return std::move(rows.front());
 }
 
 absl::StatusOr<RowMutation> BigtableMutator::ToRowMutation(const BigtableTable& table, const std::string& key,
                                                            const Mutations& mutations) {
   std::set<std::string> columns;
   if (NeedsRow(mutations)) {
-    const absl::StatusOr<Row> row = ReadRow(table, key, {{.family = Family::kData}});
-    if (!row.ok()) return row.status();
-    columns = ColumnsOf(*row);
+    PERCOLATOR_ASSIGN_OR_RETURN(const Row row, ReadRow(table, key, {{.family = Family::kData}}));
+    columns = ColumnsOf(row);
   }
   Translation translation(table, std::move(columns));
   for (const bt::Mutation& mutation : mutations) translation.Add(mutation);
@@ -367,19 +366,18 @@ absl::StatusOr<RowMutation> BigtableMutator::ToRowMutation(const BigtableTable& 
 
 absl::Status BigtableMutator::MutateRow(const bt::MutateRowRequest& request) {
   const BigtableTables::Writing writing(tables_);
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
-  if (!table.ok()) return table.status();
-  if (absl::Status s = CheckRow(**table, request.row_key(), request.mutations()); !s.ok()) return s;
-  const RowLatches::Hold hold(&latches_, LatchesOf(**table, {&request.row_key()}));
-  absl::StatusOr<RowMutation> mutation = ToRowMutation(**table, request.row_key(), request.mutations());
-  if (!mutation.ok()) return mutation.status();
-  return store_->Mutate({*std::move(mutation)}).front().status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table,
+                              tables_->FindToWrite(request.table_name()));
+  PERCOLATOR_RETURN_IF_ERROR(CheckRow(*table, request.row_key(), request.mutations()));
+  const RowLatches::Hold hold(&latches_, LatchesOf(*table, {&request.row_key()}));
+  PERCOLATOR_ASSIGN_OR_RETURN(RowMutation mutation, ToRowMutation(*table, request.row_key(), request.mutations()));
+  return store_->Mutate({std::move(mutation)}).front().status();
 }
 
 absl::StatusOr<bt::MutateRowsResponse> BigtableMutator::MutateRows(const bt::MutateRowsRequest& request) {
   const BigtableTables::Writing writing(tables_);
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
-  if (!table.ok()) return table.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table,
+                              tables_->FindToWrite(request.table_name()));
   if (request.entries().empty()) return absl::InvalidArgumentError("No mutations provided");
   if (request.entries_size() > kMutations) {
     return absl::InvalidArgumentError(
@@ -394,7 +392,7 @@ absl::StatusOr<bt::MutateRowsResponse> BigtableMutator::MutateRows(const bt::Mut
   if (count > kMutations) {
     return absl::InvalidArgumentError(StrCat("there are ", count, " mutations; the limit is ", kMutations));
   }
-  const RowLatches::Hold hold(&latches_, LatchesOf(**table, keys));
+  const RowLatches::Hold hold(&latches_, LatchesOf(*table, keys));
   std::vector<absl::Status> statuses(static_cast<size_t>(request.entries_size()));
   std::vector<RowMutation> mutations;
   std::vector<size_t> entry_of;  // of each of the mutations
@@ -406,10 +404,10 @@ absl::StatusOr<bt::MutateRowsResponse> BigtableMutator::MutateRows(const bt::Mut
   };
   for (size_t i = 0; i < statuses.size(); ++i) {
     const bt::MutateRowsRequest::Entry& entry = request.entries(static_cast<int>(i));
-    statuses[i] = CheckRow(**table, entry.row_key(), entry.mutations());
+    statuses[i] = CheckRow(*table, entry.row_key(), entry.mutations());
     if (!statuses[i].ok()) continue;
     if (NeedsRow(entry.mutations())) apply();  // an entry before it may be for the same row
-    absl::StatusOr<RowMutation> mutation = ToRowMutation(**table, entry.row_key(), entry.mutations());
+    absl::StatusOr<RowMutation> mutation = ToRowMutation(*table, entry.row_key(), entry.mutations());
     statuses[i] = mutation.status();
     if (!mutation.ok()) continue;
     mutations.push_back(*std::move(mutation));
@@ -429,25 +427,25 @@ absl::StatusOr<bt::MutateRowsResponse> BigtableMutator::MutateRows(const bt::Mut
 absl::Status BigtableMutator::CheckAndMutateRow(const bt::CheckAndMutateRowRequest& request,
                                                 bt::CheckAndMutateRowResponse* response) {
   const BigtableTables::Writing writing(tables_);
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
-  if (!table.ok()) return table.status();
-  if (absl::Status s = CheckRowKey(request.row_key()); !s.ok()) return s;
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table,
+                              tables_->FindToWrite(request.table_name()));
+  PERCOLATOR_RETURN_IF_ERROR(CheckRowKey(request.row_key()));
   if (request.true_mutations().empty() && request.false_mutations().empty()) {
     return absl::InvalidArgumentError("No mutations provided");
   }
   for (const Mutations* mutations : {&request.true_mutations(), &request.false_mutations()}) {
-    if (absl::Status s = CheckMutations(**table, *mutations); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckMutations(*table, *mutations));
   }
   bool matched = false;
-  absl::Status status = (*table)->native() ? CheckAndMutateNative(**table, request, &matched)
-                                           : CheckAndMutateForeign(**table, request, &matched);
+  absl::Status status = table->native() ? CheckAndMutateNative(*table, request, &matched)
+                                        : CheckAndMutateForeign(*table, request, &matched);
   response->set_predicate_matched(matched);
   return status;
 }
 
 absl::Status BigtableMutator::CheckAndMutateNative(const BigtableTable& table,
                                                    const bt::CheckAndMutateRowRequest& request, bool* matched) {
-  if (absl::Status s = BigtableFilter::Compile(request.predicate_filter()).status(); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(BigtableFilter::Compile(request.predicate_filter()).status());
   std::optional<Condition> condition = ToCondition(table, request.predicate_filter());
   const bool if_true = !request.true_mutations().empty();
   const bool possible = condition.has_value() && if_true == request.false_mutations().empty() &&
@@ -463,59 +461,53 @@ absl::Status BigtableMutator::CheckAndMutateNative(const BigtableTable& table,
       ToRowMutation(table, request.row_key(), if_true ? request.true_mutations() : request.false_mutations());
   if (!mutation.ok()) return mutation.status();
   mutation->condition = *std::move(condition);
-  const absl::StatusOr<MutateResult> result = store_->Mutate({*std::move(mutation)}).front();
-  if (!result.ok()) return result.status();
-  *matched = (*result == MutateResult::kApplied) == if_true;
+  PERCOLATOR_ASSIGN_OR_RETURN(const MutateResult result, store_->Mutate({*std::move(mutation)}).front());
+  *matched = (result == MutateResult::kApplied) == if_true;
   return absl::OkStatus();
 }
 
 absl::Status BigtableMutator::CheckAndMutateForeign(const BigtableTable& table,
                                                     const bt::CheckAndMutateRowRequest& request, bool* matched) {
-  const absl::StatusOr<ReadPlan> plan = PlanRead(table, request.predicate_filter());
-  if (!plan.ok()) return plan.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const ReadPlan plan, PlanRead(table, request.predicate_filter()));
   const RowLatches::Hold hold(&latches_, LatchesOf(table, {&request.row_key()}));
-  const absl::StatusOr<Row> row = ReadRow(table, request.row_key(), plan->selectors);
-  if (!row.ok()) return row.status();
-  const absl::StatusOr<BigtableCells> left = plan->rest.Apply(request.row_key(), table.CellsOf(*row));
-  if (!left.ok()) return left.status();
-  *matched = !left->empty();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Row row, ReadRow(table, request.row_key(), plan.selectors));
+  PERCOLATOR_ASSIGN_OR_RETURN(const BigtableCells left, plan.rest.Apply(request.row_key(), table.CellsOf(row)));
+  *matched = !left.empty();
   const Mutations& mutations = *matched ? request.true_mutations() : request.false_mutations();
   if (mutations.empty()) return absl::OkStatus();
-  absl::StatusOr<RowMutation> mutation = ToRowMutation(table, request.row_key(), mutations);
-  if (!mutation.ok()) return mutation.status();
-  return store_->Mutate({*std::move(mutation)}).front().status();
+  PERCOLATOR_ASSIGN_OR_RETURN(RowMutation mutation, ToRowMutation(table, request.row_key(), mutations));
+  return store_->Mutate({std::move(mutation)}).front().status();
 }
 
 absl::Status BigtableMutator::ReadModifyWriteRow(const bt::ReadModifyWriteRowRequest& request,
                                                  bt::ReadModifyWriteRowResponse* response) {
   const BigtableTables::Writing writing(tables_);
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables_->FindToWrite(request.table_name());
-  if (!table.ok()) return table.status();
-  if (absl::Status s = CheckRules(**table, request); !s.ok()) return s;
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table,
+                              tables_->FindToWrite(request.table_name()));
+  PERCOLATOR_RETURN_IF_ERROR(CheckRules(*table, request));
   std::map<std::string, Newest> newest;
   for (const bt::ReadModifyWriteRule& rule : request.rules()) {
-    newest[(*table)->PlaceOf(rule.family_name(), rule.column_qualifier()).column];
+    newest[table->PlaceOf(rule.family_name(), rule.column_qualifier()).column];
   }
   std::vector<Selector> selectors;
   for (const auto& [column, cell] : newest) selectors.push_back({.column = column, .newest = 1});
-  const RowLatches::Hold hold(&latches_, LatchesOf(**table, {&request.row_key()}));
-  absl::StatusOr<Row> row = ReadRow(**table, request.row_key(), std::move(selectors));
-  if (!row.ok()) return row.status();
-  for (Cell& cell : row->cells) newest[cell.column] = {true, cell.timestamp, std::move(cell.value)};
+  const RowLatches::Hold hold(&latches_, LatchesOf(*table, {&request.row_key()}));
+  PERCOLATOR_ASSIGN_OR_RETURN(Row row, ReadRow(*table, request.row_key(), std::move(selectors)));
+  for (Cell& cell : row.cells) newest[cell.column] = {true, cell.timestamp, std::move(cell.value)};
   const Timestamp now = ServerTime();
   for (const bt::ReadModifyWriteRule& rule : request.rules()) {
-    Newest& cell = newest[(*table)->PlaceOf(rule.family_name(), rule.column_qualifier()).column];
-    if (absl::Status s = Modify(rule, &cell); !s.ok()) return s;
+    Newest& cell = newest[table->PlaceOf(rule.family_name(), rule.column_qualifier()).column];
+    PERCOLATOR_RETURN_IF_ERROR(Modify(rule, &cell));
     cell = {true, std::max(now, cell.ts), std::move(cell.value)};
   }
-  row->cells.clear();
-  RowMutation mutation{(*table)->id(), request.row_key(), {}, {}};
+  row.cells.clear();
+  RowMutation mutation{table->id(), request.row_key(), {}, {}};
   for (const auto& [column, cell] : newest) {
-    row->cells.push_back({Family::kData, column, cell.ts, cell.value});
+    row.cells.push_back({Family::kData, column, cell.ts, cell.value});
     mutation.mutations.push_back(Mutation::Set(Family::kData, column, cell.ts, cell.value));
   }
-  if (absl::Status s = store_->Mutate({mutation}).front().status(); !s.ok()) return s;
-  ToRow(request.row_key(), (*table)->CellsOf(*row), response->mutable_row());
+  PERCOLATOR_RETURN_IF_ERROR(store_->Mutate({mutation}).front().status());
+  ToRow(request.row_key(), table->CellsOf(row), response->mutable_row());
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -59,7 +60,7 @@ absl::StatusOr<RowRange> ToRange(const bt::RowRange& range) {
   const std::string& start = range.has_start_key_open() ? range.start_key_open() : range.start_key_closed();
   const std::string& end = range.has_end_key_open() ? range.end_key_open() : range.end_key_closed();
   for (const std::string* border : {&start, &end}) {
-    if (absl::Status s = CheckBorder(*border); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckBorder(*border));
   }
   if (!end.empty() && start > end) return absl::InvalidArgumentError("the start of a row range is behind its end");
   out.start = range.has_start_key_open() ? Successor(start) : start;
@@ -192,13 +193,12 @@ absl::StatusOr<std::vector<RowRange>> RangesOf(const bt::RowSet& rows) {
   }
   std::vector<RowRange> ranges;
   for (const std::string& key : rows.row_keys()) {
-    if (absl::Status s = CheckRowKey(key); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckRowKey(key));
     ranges.push_back(RowRange::Single(key));
   }
   for (const bt::RowRange& range : rows.row_ranges()) {
-    absl::StatusOr<RowRange> converted = ToRange(range);
-    if (!converted.ok()) return converted.status();
-    ranges.push_back(*std::move(converted));
+    PERCOLATOR_ASSIGN_OR_RETURN(RowRange converted, ToRange(range));
+    ranges.push_back(std::move(converted));
   }
   std::sort(ranges.begin(), ranges.end(), [](const RowRange& a, const RowRange& b) { return a.start < b.start; });
   return Merge(std::move(ranges));
@@ -223,9 +223,8 @@ absl::StatusOr<ReadPlan> PlanRead(const BigtableTable& table, const bt::RowFilte
   } else if (!links.empty()) {
     selected = SelectFrom(table, links);
   }
-  absl::StatusOr<BigtableFilter> rest = BigtableFilter::CompileRest(filter, selected.done);
-  if (!rest.ok()) return rest.status();
-  return ReadPlan{std::move(selected.selectors), *std::move(rest)};
+  PERCOLATOR_ASSIGN_OR_RETURN(BigtableFilter rest, BigtableFilter::CompileRest(filter, selected.done));
+  return ReadPlan{std::move(selected.selectors), std::move(rest)};
 }
 
 // --- RowChunker
@@ -286,14 +285,11 @@ RowReader::RowReader(Store* store, std::shared_ptr<const BigtableTable> table, R
 
 absl::StatusOr<std::unique_ptr<RowReader>> RowReader::Open(Store* store, BigtableTables* tables,
                                                            const bt::ReadRowsRequest& request) {
-  absl::StatusOr<std::shared_ptr<const BigtableTable>> table = tables->Find(request.table_name());
-  if (!table.ok()) return table.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const BigtableTable> table, tables->Find(request.table_name()));
   if (request.rows_limit() < 0) return absl::InvalidArgumentError("Error in field 'rows_limit': it is negative");
-  absl::StatusOr<std::vector<RowRange>> ranges = RangesOf(request.rows());
-  if (!ranges.ok()) return ranges.status();
-  absl::StatusOr<ReadPlan> plan = PlanRead(**table, request.filter());
-  if (!plan.ok()) return plan.status();
-  return std::unique_ptr<RowReader>(new RowReader(store, *std::move(table), *std::move(plan), *std::move(ranges),
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<RowRange> ranges, RangesOf(request.rows()));
+  PERCOLATOR_ASSIGN_OR_RETURN(ReadPlan plan, PlanRead(*table, request.filter()));
+  return std::unique_ptr<RowReader>(new RowReader(store, std::move(table), std::move(plan), std::move(ranges),
                                                   request.rows_limit(), request.reversed()));
 }
 
@@ -321,31 +317,28 @@ absl::StatusOr<std::vector<Row>> RowReader::ReadKeys() {
 
 absl::StatusOr<std::vector<Row>> RowReader::ScanRange() {
   ScanRequest request{table_->id(), ranges_[next_], plan_.selectors, PageRows(), reverse_};
-  absl::StatusOr<ScanPage> page = store_->Scan(request);
-  if (!page.ok()) return page.status();
-  if (page->resume.has_value()) {
-    request.ContinueAt(*std::move(page->resume));
+  PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, store_->Scan(request));
+  if (page.resume.has_value()) {
+    request.ContinueAt(*std::move(page.resume));
     ranges_[next_] = std::move(request.rows);
   } else {
     ++next_;
   }
-  return std::move(page->rows);
+  return std::move(page.rows);
 }
 
 absl::StatusOr<std::vector<bt::ReadRowsResponse>> RowReader::Next() {
   if (next_row_ == rows_.size()) {
-    absl::StatusOr<std::vector<Row>> rows = IsSingle(ranges_[next_]) ? ReadKeys() : ScanRange();
-    if (!rows.ok()) return rows.status();
-    rows_ = *std::move(rows);
+    PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, IsSingle(ranges_[next_]) ? ReadKeys() : ScanRange());
+    rows_ = std::move(rows);
     next_row_ = 0;
   }
   RowChunker chunker;
   while (next_row_ < rows_.size() && chunker.bytes() < kKeysBytes) {
     const Row& row = rows_[next_row_++];
-    const absl::StatusOr<BigtableCells> cells = plan_.rest.Apply(row.key, table_->CellsOf(row));
-    if (!cells.ok()) return cells.status();
-    if (cells->empty()) continue;
-    chunker.Add(row.key, *cells);
+    PERCOLATOR_ASSIGN_OR_RETURN(const BigtableCells cells, plan_.rest.Apply(row.key, table_->CellsOf(row)));
+    if (cells.empty()) continue;
+    chunker.Add(row.key, cells);
     told_ = row.key;
     if (left_ > 0 && --left_ == 0) {
       next_ = ranges_.size();

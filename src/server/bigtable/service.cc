@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/server/bigtable/admin.h"
 #include "src/server/bigtable/mutate.h"
 #include "src/server/bigtable/read.h"
@@ -57,18 +58,16 @@ class DataService final : public LimitedService<bt::Bigtable::CallbackService> {
         context, parts_->executor,
         [this, request, reader = std::shared_ptr<RowReader>()]() mutable -> absl::StatusOr<Stream::Page> {
           if (reader == nullptr) {
-            auto opened = RowReader::Open(parts_->store, &parts_->tables, *request);
-            if (!opened.ok()) return opened.status();
-            reader = *std::move(opened);
+            PERCOLATOR_ASSIGN_OR_RETURN(auto opened, RowReader::Open(parts_->store, &parts_->tables, *request));
+            reader = std::move(opened);
           }
           RequestMemory::Share share;
           absl::Status enough = parts_->executor->requests()->TakeForSelectors(reader->selectors(), &share);
           if (!enough.ok()) return enough;
           Stream::Page page;
           if (!reader->AtEnd()) {
-            auto responses = reader->Next();
-            if (!responses.ok()) return responses.status();
-            page.responses = *std::move(responses);
+            PERCOLATOR_ASSIGN_OR_RETURN(auto responses, reader->Next());
+            page.responses = std::move(responses);
           }
           page.last = reader->AtEnd();
           return page;
@@ -85,9 +84,8 @@ class DataService final : public LimitedService<bt::Bigtable::CallbackService> {
                                                                const bt::MutateRowsRequest* request) override {
     using Stream = PagedStream<bt::MutateRowsResponse>;
     return Stream::Start(context, parts_->executor, [this, request]() -> absl::StatusOr<Stream::Page> {
-      absl::StatusOr<bt::MutateRowsResponse> response = parts_->mutator.MutateRows(*request);
-      if (!response.ok()) return response.status();
-      return Stream::Page{{*std::move(response)}, true};
+      PERCOLATOR_ASSIGN_OR_RETURN(bt::MutateRowsResponse response, parts_->mutator.MutateRows(*request));
+      return Stream::Page{{std::move(response)}, true};
     });
   }
 
@@ -120,18 +118,16 @@ class DataService final : public LimitedService<bt::Bigtable::CallbackService> {
   // The last key is empty, which is the end of the table. Some clients drop that one, and take a table without others for
   // one that can't be read: so the first row stands in when the store names none.
   absl::StatusOr<PagedStream<bt::SampleRowKeysResponse>::Page> Sample(const bt::SampleRowKeysRequest& request) {
-    const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = parts_->tables.Find(request.table_name());
-    if (!table.ok()) return table.status();
-    absl::StatusOr<std::vector<std::string>> keys = parts_->store->SampleRowKeys((*table)->id());
-    if (!keys.ok()) return keys.status();
-    if (keys->empty()) {
-      absl::StatusOr<std::string> first = parts_->tables.FirstRow(**table);
-      if (!first.ok()) return first.status();
-      if (!first->empty()) keys->push_back(*std::move(first));
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table,
+                                parts_->tables.Find(request.table_name()));
+    PERCOLATOR_ASSIGN_OR_RETURN(std::vector<std::string> keys, parts_->store->SampleRowKeys(table->id()));
+    if (keys.empty()) {
+      PERCOLATOR_ASSIGN_OR_RETURN(std::string first, parts_->tables.FirstRow(*table));
+      if (!first.empty()) keys.push_back(std::move(first));
     }
-    keys->emplace_back();
+    keys.emplace_back();
     PagedStream<bt::SampleRowKeysResponse>::Page page{{}, true};
-    for (std::string& key : *keys) page.responses.emplace_back().set_row_key(std::move(key));
+    for (std::string& key : keys) page.responses.emplace_back().set_row_key(std::move(key));
     return page;
   }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/store/foreign.h"
 #include "src/store/validate.h"
@@ -102,7 +103,7 @@ absl::Status ApplyModification(const std::string& table, const Modification& cha
   const bool there = families.contains(change.id());
   switch (change.mod_case()) {
     case Modification::kCreate:
-      if (absl::Status s = CheckFamilyName(change.id()); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(CheckFamilyName(change.id()));
       if (there)
         return absl::AlreadyExistsError(StrCat("table ", table, " has a family \"", change.id(), "\" already"));
       families[change.id()] = change.create();
@@ -143,7 +144,7 @@ absl::StatusOr<std::string> TableIdOf(std::string_view table_name) {
         StrCat("\"", table_name, "\" is no name of a table: projects/PROJECT/instances/INSTANCE/tables/TABLE"));
   }
   std::string id(rest);
-  if (absl::Status s = ValidateTableName(id); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ValidateTableName(id));
   return id;
 }
 
@@ -243,9 +244,8 @@ void BigtableTables::Know(const std::string& id, std::shared_ptr<const BigtableT
 }
 
 absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Find(std::string_view table_name) {
-  const absl::StatusOr<std::string> id = TableIdOf(table_name);
-  if (!id.ok()) return id.status();
-  const absl::StatusOr<TableInfo> info = store_->GetTable(*id);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::string id, TableIdOf(table_name));
+  const absl::StatusOr<TableInfo> info = store_->GetTable(id);
   if (absl::IsNotFound(info.status())) return absl::NotFoundError(StrCat("table \"", table_name, "\" not found"));
   if (!info.ok()) return info.status();
   return Load(*info);
@@ -260,10 +260,9 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::FindToWrite
 }
 
 absl::StatusOr<std::vector<std::shared_ptr<const BigtableTable>>> BigtableTables::List() {
-  const absl::StatusOr<std::vector<TableInfo>> infos = store_->ListTables();
-  if (!infos.ok()) return infos.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, store_->ListTables());
   std::vector<std::shared_ptr<const BigtableTable>> tables;
-  for (const TableInfo& info : *infos) {
+  for (const TableInfo& info : infos) {
     absl::StatusOr<std::shared_ptr<const BigtableTable>> table = Load(info);
     if (absl::IsNotFound(table.status())) continue;  // it was dropped meanwhile
     if (!table.ok()) return table.status();
@@ -274,28 +273,27 @@ absl::StatusOr<std::vector<std::shared_ptr<const BigtableTable>>> BigtableTables
 
 absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Create(const std::string& id,
                                                                             const v1::BigtableSchema& schema) {
-  if (absl::Status s = ValidateTableName(id); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ValidateTableName(id));
   for (const auto& [name, family] : schema.families()) {
-    if (absl::Status s = CheckFamilyName(name); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckFamilyName(name));
   }
-  if (absl::Status s = CheckSchema(schema); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckSchema(schema));
   const MutexLock administration(&administration_);
   const bool native = IsNative(schema);
   TableInfo info{id, native ? "" : StrCat(kForeignSchemaMark, schema.SerializeAsString())};
   Know(id, nullptr);
-  if (absl::Status s = store_->CreateTable(info); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(store_->CreateTable(info));
   return Load(info);
 }
 
 absl::Status BigtableTables::Drop(std::string_view table_name) {
   const MutexLock administration(&administration_);
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = FindToWrite(table_name);
-  if (!table.ok()) return table.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table, FindToWrite(table_name));
   // Nobody writes by what is known of it, so that nobody takes another table of this name for it.
   const MutexLock gate(&gate_);
   const WriterLock changing(&changing_);
-  absl::Status status = store_->DropTable((*table)->id());
-  Know((*table)->id(), nullptr);
+  absl::Status status = store_->DropTable(table->id());
+  Know(table->id(), nullptr);
   return status;
 }
 
@@ -309,34 +307,33 @@ absl::Status BigtableTables::Keep(const BigtableTable& table) {
 absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Modify(std::string_view table_name,
                                                                             const Modifications& modifications) {
   const MutexLock administration(&administration_);
-  absl::StatusOr<std::shared_ptr<const BigtableTable>> found = Find(table_name);
-  if (!found.ok()) return found.status();
-  std::shared_ptr<const BigtableTable> table = *std::move(found);
+  PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const BigtableTable> found, Find(table_name));
+  std::shared_ptr<const BigtableTable> table = std::move(found);
   if (table->native()) {
     return absl::FailedPreconditionError(
         StrCat("table ", table->id(), " is Percolator's: its families are data, lock, write and notify forever"));
   }
   // What an earlier drop has left must be gone before a family of that name is made.
-  if (absl::Status s = EraseDropped(&table); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(EraseDropped(&table));
   v1::BigtableSchema schema = table->schema();
   for (const Modification& modification : modifications) {
-    if (absl::Status s = ApplyModification(table->id(), modification, &schema); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(ApplyModification(table->id(), modification, &schema));
   }
   for (const std::string& dropped : schema.dropped()) {
     if (schema.families().contains(dropped)) {
       return absl::InvalidArgumentError(StrCat("family \"", dropped, "\" can't be dropped and created in one request"));
     }
   }
-  if (absl::Status s = CheckSchema(schema); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckSchema(schema));
   auto changed = std::make_shared<const BigtableTable>(table->id(), false, std::move(schema));
   {
     const MutexLock gate(&gate_);
     const WriterLock changing(&changing_);
-    if (absl::Status s = Keep(*changed); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(Keep(*changed));
     Know(table->id(), changed);
   }
   table = std::move(changed);
-  if (absl::Status s = EraseDropped(&table); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(EraseDropped(&table));
   return table;
 }
 
@@ -353,7 +350,7 @@ absl::Status BigtableTables::EraseDropped(std::shared_ptr<const BigtableTable>* 
   v1::BigtableSchema schema = (*table)->schema();
   schema.clear_dropped();
   auto changed = std::make_shared<const BigtableTable>((*table)->id(), false, std::move(schema));
-  if (absl::Status s = Keep(*changed); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Keep(*changed));
   Know(changed->id(), changed);
   *table = std::move(changed);
   return absl::OkStatus();
@@ -369,10 +366,9 @@ absl::Status BigtableTables::EraseRows(const BigtableTable& table, RowRange rows
     return (table.native() || !cell.column.starts_with('\0')) && which(cell);
   };
   for (;;) {
-    absl::StatusOr<ScanPage> page = store_->Scan(request);
-    if (!page.ok()) return page.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, store_->Scan(request));
     std::vector<RowMutation> mutations;
-    for (const Row& row : page->rows) {
+    for (const Row& row : page.rows) {
       std::vector<Mutation> erases = EraseAll(row, of_clients);
       for (ptrdiff_t i = 0; i < std::ssize(erases); i += kMostErases) {
         const auto end = erases.begin() + std::min(i + kMostErases, std::ssize(erases));
@@ -382,8 +378,8 @@ absl::Status BigtableTables::EraseRows(const BigtableTable& table, RowRange rows
     for (const absl::StatusOr<MutateResult>& result : store_->Mutate(mutations)) {
       if (!result.ok()) return result.status();
     }
-    if (!page->resume.has_value()) return absl::OkStatus();
-    request.ContinueAt(*std::move(page->resume));
+    if (!page.resume.has_value()) return absl::OkStatus();
+    request.ContinueAt(*std::move(page.resume));
   }
 }
 
@@ -392,11 +388,10 @@ absl::StatusOr<std::string> BigtableTables::FirstRow(const BigtableTable& table)
   if (!table.native()) request.rows = RowRange::All().After(SchemaRow());
   for (const Family family : table.families()) request.selectors.push_back({.family = family, .newest = 1});
   for (;;) {
-    absl::StatusOr<ScanPage> page = store_->Scan(request);
-    if (!page.ok()) return page.status();
-    if (!page->rows.empty()) return std::move(page->rows.front().key);
-    if (!page->resume.has_value()) return std::string();
-    request.ContinueAt(*std::move(page->resume));
+    PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, store_->Scan(request));
+    if (!page.rows.empty()) return std::move(page.rows.front().key);
+    if (!page.resume.has_value()) return std::string();
+    request.ContinueAt(*std::move(page.resume));
   }
 }
 

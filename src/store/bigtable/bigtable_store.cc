@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/status_macros.h"
 #include "src/store/bigtable/catalog.h"
 #include "src/store/bigtable/client.h"
 #include "src/store/bigtable/filters.h"
@@ -188,9 +189,8 @@ class BigtableStore final : public Store {
 template <typename Result>
 Result BigtableStore::OnTable(const std::string& name, const std::function<Result(const std::string& id)>& work) {
   const auto attempt = [&]() -> Result {
-    const absl::StatusOr<std::string> id = catalog_.IdOf(name);
-    if (!id.ok()) return id.status();
-    return work(*id);
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::string id, catalog_.IdOf(name));
+    return work(id);
   };
   Result result = attempt();
   if (!absl::IsNotFound(result.status())) return result;
@@ -201,7 +201,7 @@ Result BigtableStore::OnTable(const std::string& name, const std::function<Resul
 absl::StatusOr<std::vector<Row>> BigtableStore::Read(const std::vector<RowRead>& reads) {
   if (closed_) return StoreClosed();
   for (const RowRead& read : reads) {
-    if (absl::Status s = ValidateRead(read, limits_); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(ValidateRead(read, limits_));
   }
   absl::StatusOr<std::vector<Row>> rows = ReadOnce(reads);
   if (!absl::IsNotFound(rows.status())) return rows;
@@ -212,9 +212,8 @@ absl::StatusOr<std::vector<Row>> BigtableStore::Read(const std::vector<RowRead>&
 absl::StatusOr<std::vector<Row>> BigtableStore::ReadOnce(const std::vector<RowRead>& reads) {
   ReadPlan plan;
   for (const RowRead& read : reads) {
-    const absl::StatusOr<std::string> id = catalog_.IdOf(read.table);
-    if (!id.ok()) return id.status();
-    plan.Add(*id, read);
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::string id, catalog_.IdOf(read.table));
+    plan.Add(id, read);
   }
   parallel_.ForEach(plan.groups().size(), [&](size_t i) {
     ReadGroup& group = plan.groups()[i];
@@ -237,7 +236,7 @@ absl::StatusOr<std::vector<Row>> BigtableStore::ReadOnce(const std::vector<RowRe
 
 absl::StatusOr<ScanPage> BigtableStore::Scan(const ScanRequest& request) {
   if (closed_) return StoreClosed();
-  if (absl::Status s = ValidateScan(request, limits_); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ValidateScan(request, limits_));
   return OnTable<absl::StatusOr<ScanPage>>(request.table, [&](const std::string& id) { return ScanOnce(id, request); });
 }
 
@@ -275,15 +274,12 @@ std::vector<absl::StatusOr<MutateResult>> BigtableStore::Mutate(const std::vecto
 }
 
 absl::StatusOr<BigtableStore::Change> BigtableStore::Prepare(const RowMutation& mutation, size_t index) {
-  absl::StatusOr<std::string> id = catalog_.IdOf(mutation.table);
-  if (!id.ok()) return id.status();
-  if (absl::Status s = ValidateMutation(mutation, limits_); !s.ok()) return s;
-  if (absl::Status s = CheckTimestamps(mutation); !s.ok()) return s;
-  absl::StatusOr<Predicate> predicate = PredicateOf(mutation.condition);
-  if (!predicate.ok()) return predicate.status();
-  absl::StatusOr<SafePointGate::Passage> passage = gate_.Enter(mutation);
-  if (!passage.ok()) return passage.status();
-  return Change{index, &mutation, *std::move(id), *std::move(predicate), *std::move(passage)};
+  PERCOLATOR_ASSIGN_OR_RETURN(std::string id, catalog_.IdOf(mutation.table));
+  PERCOLATOR_RETURN_IF_ERROR(ValidateMutation(mutation, limits_));
+  PERCOLATOR_RETURN_IF_ERROR(CheckTimestamps(mutation));
+  PERCOLATOR_ASSIGN_OR_RETURN(Predicate predicate, PredicateOf(mutation.condition));
+  PERCOLATOR_ASSIGN_OR_RETURN(SafePointGate::Passage passage, gate_.Enter(mutation));
+  return Change{index, &mutation, std::move(id), std::move(predicate), std::move(passage)};
 }
 
 void BigtableStore::MutateOnce(const std::vector<RowMutation>& mutations, const std::vector<size_t>& which,
@@ -384,7 +380,7 @@ absl::StatusOr<Timestamp> BigtableStore::SafePoint() {
 
 absl::Status BigtableStore::CreateTable(const TableInfo& info) {
   if (closed_) return StoreClosed();
-  if (absl::Status s = ValidateTableName(info.name); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ValidateTableName(info.name));
   return catalog_.Create(info);
 }
 
@@ -402,9 +398,8 @@ absl::StatusOr<std::vector<TableInfo>> BigtableStore::ListTables() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Store>> OpenBigtableStore(const BigtableStoreOptions& options) {
-  absl::StatusOr<std::unique_ptr<BigtableClient>> client = BigtableClient::Open(options);
-  if (!client.ok()) return client.status();
-  return std::make_unique<BigtableStore>(*std::move(client), options);
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<BigtableClient> client, BigtableClient::Open(options));
+  return std::make_unique<BigtableStore>(std::move(client), options);
 }
 
 BigtableRpcs RpcsOf(const Store& store) { return static_cast<const BigtableStore&>(store).rpcs(); }

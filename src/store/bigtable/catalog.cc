@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "percolator/status_macros.h"
 #include "src/base/stable_hash.h"
 #include "src/base/strings.h"
 #include "src/store/validate.h"
@@ -55,10 +56,9 @@ absl::StatusOr<std::string> BigtableCatalog::IdOf(const std::string& name) {
     if (const auto it = ids_.find(name); it != ids_.end()) return it->second;
   }
   if (!ValidateTableName(name).ok()) return UnknownTable(name);
-  const absl::StatusOr<Entry> entry = ReadEntry(name);
-  if (!entry.ok()) return entry.status();
-  if (!entry->generation.has_value()) return UnknownTable(name);
-  std::string id = BigtableTableId(name, *entry->generation);
+  PERCOLATOR_ASSIGN_OR_RETURN(const Entry entry, ReadEntry(name));
+  if (!entry.generation.has_value()) return UnknownTable(name);
+  std::string id = BigtableTableId(name, *entry.generation);
   MutexLock lock(&mutex_);
   ids_.insert_or_assign(name, id);
   return id;
@@ -93,17 +93,15 @@ absl::StatusOr<std::vector<Cell>> BigtableCatalog::ReadRow(const std::string& ro
 }
 
 absl::StatusOr<BigtableCatalog::Entry> BigtableCatalog::ReadEntry(const std::string& name) {
-  const absl::StatusOr<std::vector<Cell>> cells = ReadRow(name);
-  if (!cells.ok()) return cells.status();
-  return EntryOf(*cells);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Cell> cells, ReadRow(name));
+  return EntryOf(cells);
 }
 
 absl::StatusOr<MutateResult> BigtableCatalog::Mutate(const RowMutation& mutation) {
-  const absl::StatusOr<Predicate> predicate = PredicateOf(mutation.condition);
-  if (!predicate.ok()) return predicate.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const Predicate predicate, PredicateOf(mutation.condition));
   const auto send = [&]() -> absl::StatusOr<MutateResult> {
-    if (predicate->holds != Predicate::Holds::kAlways) return client_->MutateIf(kCatalogTable, mutation, *predicate);
-    if (absl::Status s = client_->Mutate(kCatalogTable, {&mutation})[0]; !s.ok()) return s;
+    if (predicate.holds != Predicate::Holds::kAlways) return client_->MutateIf(kCatalogTable, mutation, predicate);
+    PERCOLATOR_RETURN_IF_ERROR(client_->Mutate(kCatalogTable, {&mutation})[0]);
     return MutateResult::kApplied;
   };
   absl::StatusOr<MutateResult> result = send();
@@ -114,24 +112,23 @@ absl::StatusOr<MutateResult> BigtableCatalog::Mutate(const RowMutation& mutation
 }
 
 absl::Status BigtableCatalog::DeleteGeneration(const std::string& name, uint64_t generation) {
-  if (absl::Status s = UnlessMissing(client_->DeleteTable(BigtableTableId(name, generation))); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(UnlessMissing(client_->DeleteTable(BigtableTableId(name, generation))));
   return Mutate({kCatalogTable, name, {}, {EraseAt(kDelete, generation)}}).status();
 }
 
 absl::Status BigtableCatalog::CleanUp(const std::string& name, const Entry& entry) {
   for (const uint64_t generation : entry.to_delete) {
-    if (absl::Status s = DeleteGeneration(name, generation); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(DeleteGeneration(name, generation));
   }
   return absl::OkStatus();
 }
 
 absl::Status BigtableCatalog::Create(const TableInfo& info) {
   for (;;) {
-    const absl::StatusOr<Entry> entry = ReadEntry(info.name);
-    if (!entry.ok()) return entry.status();
-    if (entry->generation.has_value()) return TableExists(info.name);
-    if (absl::Status s = CleanUp(info.name, *entry); !s.ok()) return s;
-    const uint64_t generation = entry->dropped + 1;
+    PERCOLATOR_ASSIGN_OR_RETURN(const Entry entry, ReadEntry(info.name));
+    if (entry.generation.has_value()) return TableExists(info.name);
+    PERCOLATOR_RETURN_IF_ERROR(CleanUp(info.name, entry));
+    const uint64_t generation = entry.dropped + 1;
     const std::string id = BigtableTableId(info.name, generation);
     // One that is there was left by a crash, or is just being made by somebody else: nobody has written to it.
     absl::Status created = client_->CreateTable(id);
@@ -144,20 +141,18 @@ absl::Status BigtableCatalog::Create(const TableInfo& info) {
     if (!result.ok()) return result.status();
     if (*result == MutateResult::kApplied) return absl::OkStatus();
     // Somebody was faster. If it was dropped since, we may have made it again.
-    const absl::StatusOr<Entry> now = ReadEntry(info.name);
-    if (!now.ok()) return now.status();
-    if (now->dropped >= generation) {
-      if (absl::Status s = UnlessMissing(client_->DeleteTable(id)); !s.ok()) return s;
+    PERCOLATOR_ASSIGN_OR_RETURN(const Entry now, ReadEntry(info.name));
+    if (now.dropped >= generation) {
+      PERCOLATOR_RETURN_IF_ERROR(UnlessMissing(client_->DeleteTable(id)));
     }
   }
 }
 
 absl::Status BigtableCatalog::Drop(const std::string& name) {
-  const absl::StatusOr<Entry> entry = ReadEntry(name);
-  if (!entry.ok()) return entry.status();
-  if (absl::Status s = CleanUp(name, *entry); !s.ok()) return s;
-  if (!entry->generation.has_value()) return UnknownTable(name);
-  const uint64_t generation = *entry->generation;
+  PERCOLATOR_ASSIGN_OR_RETURN(const Entry entry, ReadEntry(name));
+  PERCOLATOR_RETURN_IF_ERROR(CleanUp(name, entry));
+  if (!entry.generation.has_value()) return UnknownTable(name);
+  const uint64_t generation = *entry.generation;
   const Condition exists{Condition::Quantifier::kAll, {Any(kSchema, TimestampRange::Exactly(Timestamp(generation)))}};
   const absl::StatusOr<MutateResult> result =
       Mutate({kCatalogTable,
@@ -190,9 +185,8 @@ absl::StatusOr<std::vector<TableInfo>> BigtableCatalog::List() {
 }
 
 absl::StatusOr<Timestamp> BigtableCatalog::ReadSafePoint() {
-  const absl::StatusOr<std::vector<Cell>> cells = ReadRow(kSafePointRow);
-  if (!cells.ok()) return cells.status();
-  return cells->empty() ? Timestamp() : cells->front().timestamp;
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Cell> cells, ReadRow(kSafePointRow));
+  return cells.empty() ? Timestamp() : cells.front().timestamp;
 }
 
 absl::Status BigtableCatalog::RaiseSafePoint(Timestamp ts) {
@@ -203,7 +197,7 @@ absl::Status BigtableCatalog::RaiseSafePoint(Timestamp ts) {
       kSafePointRow,
       lower,
       {Mutation::Erase(Family::kData, kTs, {Timestamp(), ts}), Mutation::Set(Family::kData, kTs, ts, {})}};
-  if (absl::Status s = CheckTimestamps(raise); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckTimestamps(raise));
   return Mutate(raise).status();
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "percolator/spi/runtime.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/wire/channel.h"
 #include "src/wire/status.h"
@@ -165,9 +166,8 @@ absl::StatusOr<std::unique_ptr<BigtableClient>> BigtableClient::Open(const Bigta
   if (options.project.empty() || options.instance.empty()) {
     return absl::InvalidArgumentError("a project and an instance of Bigtable must be named");
   }
-  absl::StatusOr<Channels> channels = OpenChannels(options);
-  if (!channels.ok()) return channels.status();
-  return std::unique_ptr<BigtableClient>(new BigtableClient(options, channels->data, channels->admin));
+  PERCOLATOR_ASSIGN_OR_RETURN(Channels channels, OpenChannels(options));
+  return std::unique_ptr<BigtableClient>(new BigtableClient(options, channels.data, channels.admin));
 }
 
 BigtableClient::BigtableClient(const BigtableStoreOptions& options, std::shared_ptr<grpc::Channel> data,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -368,9 +369,8 @@ absl::StatusOr<Predicate> PredicateOf(const Condition& condition) {
   const bool none = condition.quantifier == Condition::Quantifier::kNone;
   if (all && possible.size() < condition.cells.size()) return Predicate{Holds::kNever, {}};
   if (possible.empty()) return Predicate{none ? Holds::kAlways : Holds::kNever, {}};
-  absl::StatusOr<pb::RowFilter> filter = PredicateFilter(possible, all);
-  if (!filter.ok()) return filter.status();
-  return Predicate{none ? Holds::kUnlessMatched : Holds::kIfMatched, *std::move(filter)};
+  PERCOLATOR_ASSIGN_OR_RETURN(pb::RowFilter filter, PredicateFilter(possible, all));
+  return Predicate{none ? Holds::kUnlessMatched : Holds::kIfMatched, std::move(filter)};
 }
 
 pb::RowFilter ReadFilterOf(const pb::RowFilter& predicate) {

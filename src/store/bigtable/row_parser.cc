@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -16,12 +17,12 @@ absl::Status Malformed(std::string_view what) {
 
 absl::Status RowParser::Consume(Response* response, std::vector<WireRow>* rows) {
   for (Chunk& chunk : *response->mutable_chunks()) {
-    if (absl::Status s = ConsumeChunk(&chunk, rows); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(ConsumeChunk(&chunk, rows));
   }
   const std::string& scanned = response->last_scanned_row_key();
   if (scanned.empty()) return absl::OkStatus();
   if (state_ != State::kNewRow) return Malformed("a key that was scanned, within a row");
-  if (absl::Status s = CheckOrder("keys that were scanned", scanned); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckOrder("keys that were scanned", scanned));
   Done(scanned);
   return absl::OkStatus();
 }
@@ -65,7 +66,7 @@ absl::Status RowParser::ConsumeChunk(Chunk* chunk, std::vector<WireRow>* rows) {
 
 absl::Status RowParser::BeginRow(const Chunk& chunk) {
   if (chunk.row_key().empty()) return Malformed("a row without a key");
-  if (absl::Status s = CheckOrder("row keys", chunk.row_key()); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckOrder("row keys", chunk.row_key()));
   if (!chunk.has_family_name()) return Malformed("a row that begins without a family");
   if (!chunk.has_qualifier()) return Malformed("a row that begins without a column");
   row_.key = chunk.row_key();

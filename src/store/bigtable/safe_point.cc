@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/store/validate.h"
 
 namespace percolator {
@@ -54,7 +55,7 @@ absl::StatusOr<Timestamp> SafePointGate::Get() {
 bool SafePointGate::IsOld(Duration now) const { return !asked_.has_value() || now - *asked_ >= age_; }
 
 absl::Status SafePointGate::Raise(Timestamp ts) {
-  if (absl::Status s = catalog_->RaiseSafePoint(ts); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(catalog_->RaiseSafePoint(ts));
   {
     MutexLock lock(&mutex_);
     Learn(ts);
@@ -69,7 +70,7 @@ absl::StatusOr<SafePointGate::Passage> SafePointGate::Enter(const RowMutation& m
   if (oldest == Timestamp::Infinity()) return Passage();
   if (const absl::StatusOr<Timestamp> known = Get(); !known.ok()) return known.status();
   MutexLock lock(&mutex_);
-  if (absl::Status s = CheckSafePoint(mutation, known_); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckSafePoint(mutation, known_));
   passing_.insert(oldest);
   Passage passage;
   passage.gate_ = this;

@@ -22,6 +22,7 @@
 #include "percolator/spi/mutex.h"
 #include "percolator/spi/oracle.h"
 #include "percolator/spi/store.h"
+#include "percolator/status_macros.h"
 #include "src/store/validate.h"
 
 namespace percolator {
@@ -73,7 +74,7 @@ absl::StatusOr<size_t> SelectCells(const Families& row, const std::vector<Select
       looked_at += SelectVersions(it->first, it->second, selector, cells);
       if (selector.column.has_value()) break;
     }
-    if (absl::Status s = bytes.Count(*cells); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(bytes.Count(*cells));
   }
   return looked_at;
 }
@@ -183,34 +184,30 @@ absl::StatusOr<std::vector<Row>> MemoryStore::Read(const std::vector<RowRead>& r
   std::vector<Row> rows;
   rows.reserve(reads.size());
   for (const RowRead& read : reads) {
-    absl::StatusOr<Row> row = ReadRow(read);
-    if (!row.ok()) return row.status();
-    rows.push_back(*std::move(row));
+    PERCOLATOR_ASSIGN_OR_RETURN(Row row, ReadRow(read));
+    rows.push_back(std::move(row));
   }
   return rows;
 }
 
 absl::StatusOr<Row> MemoryStore::ReadRow(const RowRead& read) {
-  if (absl::Status status = ValidateRead(read, limits_); !status.ok()) return status;
-  absl::StatusOr<Table*> table = FindTable(read.table);
-  if (!table.ok()) return table.status();
+  PERCOLATOR_RETURN_IF_ERROR(ValidateRead(read, limits_));
+  PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(read.table));
   Row row{read.row, {}};
-  const auto it = (*table)->rows.find(read.row);
-  if (it == (*table)->rows.end()) return row;
-  const absl::StatusOr<size_t> looked_at = SelectCells(it->second, read.selectors, limits_, &row.cells);
-  if (!looked_at.ok()) return looked_at.status();
+  const auto it = table->rows.find(read.row);
+  if (it == table->rows.end()) return row;
+  PERCOLATOR_RETURN_IF_ERROR(SelectCells(it->second, read.selectors, limits_, &row.cells).status());
   return row;
 }
 
 absl::StatusOr<ScanPage> MemoryStore::Scan(const ScanRequest& request) {
   MutexLock lock(&mutex_);
   if (closed_) return StoreClosed();
-  if (absl::Status status = ValidateScan(request, limits_); !status.ok()) return status;
-  absl::StatusOr<Table*> table = FindTable(request.table);
-  if (!table.ok()) return table.status();
+  PERCOLATOR_RETURN_IF_ERROR(ValidateScan(request, limits_));
+  PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(request.table));
   const std::optional<std::string>& limit = request.rows.limit;
   if (limit.has_value() && *limit <= request.rows.start) return ScanPage();
-  const Rows& rows = (*table)->rows;
+  const Rows& rows = table->rows;
   const auto begin = rows.lower_bound(request.rows.start);
   const auto end = limit.has_value() ? rows.lower_bound(*limit) : rows.end();
   if (!request.reverse) return ScanRows(begin, end, request);
@@ -232,9 +229,9 @@ absl::StatusOr<ScanPage> MemoryStore::ScanRows(Iterator it, Iterator end, const 
     }
     Row row{it->first, {}};
     // A row is work even if nothing in it is selected.
-    const absl::StatusOr<size_t> looked_at = SelectCells(it->second, request.selectors, limits_, &row.cells);
-    if (!looked_at.ok()) return looked_at.status();
-    work += 1 + *looked_at;
+    PERCOLATOR_ASSIGN_OR_RETURN(const size_t looked_at,
+                                SelectCells(it->second, request.selectors, limits_, &row.cells));
+    work += 1 + looked_at;
     if (row.cells.empty()) continue;
     bytes += BytesOf(row);
     page.rows.push_back(std::move(row));
@@ -252,18 +249,16 @@ std::vector<absl::StatusOr<MutateResult>> MemoryStore::Mutate(const std::vector<
 
 absl::StatusOr<MutateResult> MemoryStore::MutateRow(const RowMutation& mutation) {
   if (closed_) return StoreClosed();
-  if (absl::Status status = ValidateMutation(mutation, limits_); !status.ok()) return status;
-  absl::StatusOr<Table*> table = FindTable(mutation.table);
-  if (!table.ok()) return table.status();
-  const absl::StatusOr<bool> holds = HoldsIn((*table)->rows, mutation);
-  if (!holds.ok()) return holds.status();
-  if (!*holds) return MutateResult::kConditionFailed;
-  ApplyTo(mutation.row, mutation.mutations, &(*table)->rows);
+  PERCOLATOR_RETURN_IF_ERROR(ValidateMutation(mutation, limits_));
+  PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(mutation.table));
+  PERCOLATOR_ASSIGN_OR_RETURN(const bool holds, HoldsIn(table->rows, mutation));
+  if (!holds) return MutateResult::kConditionFailed;
+  ApplyTo(mutation.row, mutation.mutations, &table->rows);
   return MutateResult::kApplied;
 }
 
 absl::StatusOr<bool> MemoryStore::HoldsIn(const Rows& rows, const RowMutation& mutation) {
-  if (absl::Status status = CheckSafePoint(mutation, safe_point_); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(CheckSafePoint(mutation, safe_point_));
   static const Families kNoCells;
   const auto row = rows.find(mutation.row);
   return Holds(mutation.condition, row == rows.end() ? kNoCells : row->second);
@@ -273,18 +268,16 @@ absl::StatusOr<bool> MemoryStore::HoldsIn(const Rows& rows, const RowMutation& m
 absl::StatusOr<JointResult> MemoryStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {
   MutexLock lock(&mutex_);
   if (closed_) return StoreClosed();
-  if (absl::Status status = ValidateJointMutation(mutation, limits_); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(ValidateJointMutation(mutation, limits_));
   std::vector<Table*> tables;
   for (const RowMutation& row : mutation.rows) {
-    absl::StatusOr<Table*> table = FindTable(row.table);
-    if (!table.ok()) return table.status();
-    tables.push_back(*table);
+    PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(row.table));
+    tables.push_back(table);
   }
-  if (absl::Status status = CheckSafePoint(mutation, safe_point_); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(CheckSafePoint(mutation, safe_point_));
   for (size_t i = 0; i < mutation.rows.size(); ++i) {
-    const absl::StatusOr<bool> holds = HoldsIn(tables[i]->rows, mutation.rows[i]);
-    if (!holds.ok()) return holds.status();
-    if (!*holds) return JointResult{.failed_row = i};
+    PERCOLATOR_ASSIGN_OR_RETURN(const bool holds, HoldsIn(tables[i]->rows, mutation.rows[i]));
+    if (!holds) return JointResult{.failed_row = i};
   }
   const absl::StatusOr<Timestamp> drawn = oracle->GetTimestamp();
   if (!drawn.ok()) return NoTimestampDrawn(drawn.status());
@@ -312,12 +305,11 @@ absl::StatusOr<Timestamp> MemoryStore::SafePoint() {
 absl::StatusOr<std::vector<std::string>> MemoryStore::SampleRowKeys(const std::string& name) {
   MutexLock lock(&mutex_);
   if (closed_) return StoreClosed();
-  absl::StatusOr<Table*> table = FindTable(name);
-  if (!table.ok()) return table.status();
-  const size_t piece = ((*table)->rows.size() + kSamplePieces - 1) / kSamplePieces;
+  PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(name));
+  const size_t piece = (table->rows.size() + kSamplePieces - 1) / kSamplePieces;
   std::vector<std::string> keys;
   size_t position = 0;
-  for (const auto& [key, row] : (*table)->rows) {
+  for (const auto& [key, row] : table->rows) {
     if (position > 0 && position % piece == 0) keys.push_back(key);
     ++position;
   }
@@ -327,9 +319,9 @@ absl::StatusOr<std::vector<std::string>> MemoryStore::SampleRowKeys(const std::s
 absl::Status MemoryStore::CreateTable(const TableInfo& info) {
   MutexLock lock(&mutex_);
   if (closed_) return StoreClosed();
-  if (absl::Status status = ValidateTable(info, limits_); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(ValidateTable(info, limits_));
   if (tables_.contains(info.name)) return TableExists(info.name);
-  if (absl::Status status = CheckRoomForTable(info, TableInfos(), limits_); !status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(CheckRoomForTable(info, TableInfos(), limits_));
   tables_.try_emplace(info.name, Table{info.schema, {}});
   return absl::OkStatus();
 }
@@ -355,9 +347,8 @@ std::vector<TableInfo> MemoryStore::TableInfos() const {
 absl::StatusOr<TableInfo> MemoryStore::GetTable(const std::string& name) {
   MutexLock lock(&mutex_);
   if (closed_) return StoreClosed();
-  const absl::StatusOr<Table*> table = FindTable(name);
-  if (!table.ok()) return table.status();
-  return TableInfo{name, (*table)->schema};
+  PERCOLATOR_ASSIGN_OR_RETURN(const Table* table, FindTable(name));
+  return TableInfo{name, table->schema};
 }
 
 absl::Status MemoryStore::Close() {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/store/validate.h"
 #include "src/wire/convert.h"
@@ -66,16 +67,15 @@ absl::StatusOr<std::vector<Row>> RemoteStore::Read(const std::vector<RowRead>& r
     size_t next = rows.size();
     Fill(reads, &next, request.mutable_reads());
     v1::ReadResponse response;
-    if (absl::Status s = Send(&StoreStub::Read, request, &response); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(Send(&StoreStub::Read, request, &response));
     NoteSafePoint(response.safe_point());
     const bool nothing = response.rows_size() == 0 && request.reads_size() > 0;
     if (nothing || response.rows_size() > request.reads_size()) {
       return WrongCount(response.rows_size(), request.reads_size());
     }
     for (v1::Row& message : *response.mutable_rows()) {
-      absl::StatusOr<Row> row = FromMessage(&message);
-      if (!row.ok()) return row.status();
-      rows.push_back(*std::move(row));
+      PERCOLATOR_ASSIGN_OR_RETURN(Row row, FromMessage(&message));
+      rows.push_back(std::move(row));
     }
   } while (rows.size() < reads.size());
   return rows;
@@ -102,9 +102,8 @@ absl::StatusOr<ScanPage> RemoteStore::Scan(const ScanRequest& request) {
         "the server does not support reverse scans: it runs an older version of Percolator");
   }
   NoteSafePoint(response.safe_point());
-  absl::StatusOr<std::vector<Row>> rows = FromMessages<Row>(response.mutable_rows());
-  if (!rows.ok()) return rows.status();
-  ScanPage page{*std::move(rows), {}};
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, FromMessages<Row>(response.mutable_rows()));
+  ScanPage page{std::move(rows), {}};
   if (response.has_resume()) page.resume = std::move(*response.mutable_resume());
   return page;
 }
@@ -116,7 +115,7 @@ absl::Status RemoteStore::SendMutate(const std::vector<RowMutation>& mutations, 
     Fill(mutations, &next, request.mutable_mutations());
     request.set_draw(draw);
     v1::MutateResponse response;
-    if (absl::Status s = Send(&StoreStub::Mutate, request, &response); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(Send(&StoreStub::Mutate, request, &response));
     if (response.results_size() != request.mutations_size()) {
       return WrongCount(response.results_size(), request.mutations_size());
     }
@@ -159,7 +158,7 @@ absl::StatusOr<JointResult> RemoteStore::MutateTogether(const JointMutation& mut
         StrCat("joint mutation has ", bytes, " bytes, more than the limit of ", limits_.joint_bytes));
   }
   v1::MutateTogetherResponse response;
-  if (absl::Status s = Send(&StoreStub::MutateTogether, request, &response); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Send(&StoreStub::MutateTogether, request, &response));
   if (!response.applied() && response.failed_row() >= mutation.rows.size()) {
     return absl::DataLossError(
         StrCat("the server says that row ", response.failed_row(), " of ", mutation.rows.size(), " stands in the way"));
@@ -176,7 +175,7 @@ absl::Status RemoteStore::RaiseSafePoint(Timestamp ts) {
 
 absl::StatusOr<Timestamp> RemoteStore::SafePoint() {
   v1::GetSafePointResponse response;
-  if (absl::Status s = Send(&StoreStub::GetSafePoint, v1::GetSafePointRequest(), &response); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Send(&StoreStub::GetSafePoint, v1::GetSafePointRequest(), &response));
   return Timestamp(response.timestamp());
 }
 
@@ -184,7 +183,7 @@ absl::StatusOr<std::vector<std::string>> RemoteStore::SampleRowKeys(const std::s
   v1::SampleRowKeysRequest request;
   request.set_table(name);
   v1::SampleRowKeysResponse response;
-  if (absl::Status s = Send(&StoreStub::SampleRowKeys, request, &response); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Send(&StoreStub::SampleRowKeys, request, &response));
   return std::vector<std::string>(response.keys().begin(), response.keys().end());
 }
 
@@ -205,7 +204,7 @@ absl::Status RemoteStore::DropTable(const std::string& name) {
 
 absl::StatusOr<std::vector<TableInfo>> RemoteStore::ListTables() {
   v1::ListTablesResponse response;
-  if (absl::Status s = Send(&StoreStub::ListTables, v1::ListTablesRequest(), &response); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Send(&StoreStub::ListTables, v1::ListTablesRequest(), &response));
   std::vector<TableInfo> tables;
   for (v1::TableInfo& table : *response.mutable_tables()) {
     tables.push_back({std::move(*table.mutable_name()), std::move(*table.mutable_schema())});

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/store/rocks/rocks_status.h"
 
@@ -132,13 +133,12 @@ absl::Status WriteCleanRecord(const StoreFolder& folder, uint64_t sequence, cons
   for (std::string_view name : live) {
     ConsumePrefix(&name, "/");
     if (!Matters(name)) continue;
-    absl::StatusOr<CleanRecord::File> file = Describe(std::string(name), folder.rocksdb_dir(), env);
-    if (!file.ok()) return file.status();
-    record.files.push_back(*std::move(file));
+    PERCOLATOR_ASSIGN_OR_RETURN(CleanRecord::File file, Describe(std::string(name), folder.rocksdb_dir(), env));
+    record.files.push_back(std::move(file));
   }
   std::sort(record.files.begin(), record.files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   // The names have to be as durable as the record that demands them.
-  if (absl::Status s = SyncFolderThrough(env, folder.rocksdb_dir()); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(SyncFolderThrough(env, folder.rocksdb_dir()));
   const std::string path = folder.clean_record_path();
   const std::string temp = path + ".tmp";
   rocksdb::Status status = rocksdb::WriteStringToFile(env, record.Encode(), temp, /*should_sync=*/true);
@@ -151,7 +151,7 @@ absl::StatusOr<uint64_t> TakeCleanRecord(const StoreFolder& folder, rocksdb::Env
   const std::string path = folder.clean_record_path();
   rocksdb::Status status = env->FileExists(path);
   if (status.IsNotFound()) {
-    if (absl::Status s = CheckNotLost(folder, env); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(CheckNotLost(folder, env));
     return 0;
   }
   std::string text;
@@ -175,7 +175,7 @@ absl::StatusOr<uint64_t> TakeCleanRecord(const StoreFolder& folder, rocksdb::Env
   }
   status = env->DeleteFile(path);
   if (!status.ok()) return FromRocks(status, StrCat("removing ", path));
-  if (absl::Status s = SyncFolderThrough(env, folder.dir()); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(SyncFolderThrough(env, folder.dir()));
   return record->sequence;
 }
 

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "percolator/file.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -63,17 +64,17 @@ absl::Status MakeFolders(const fs::path& dir) {
   std::error_code error;
   if (fs::exists(dir, error) || !dir.has_relative_path()) return absl::OkStatus();
   const fs::path parent = dir.parent_path();
-  if (absl::Status s = MakeFolders(parent); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(MakeFolders(parent));
   if (mkdir(dir.c_str(), 0700) != 0 && errno != EEXIST) return Failed("cannot create folder", dir, errno);
   return SyncFolder(parent);
 }
 
 // Writes the format file so that it is there wholly or not at all, whatever happens.
 absl::Status MakeStoreFolder(const std::string& dir) {
-  if (absl::Status s = MakeFolders(PathIn(dir, kRocksDbFolder)); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(MakeFolders(PathIn(dir, kRocksDbFolder)));
   const std::string temp = PathIn(dir, kFormatTemp);
   const std::string path = PathIn(dir, kFormatFile);
-  if (absl::Status s = WriteSynced(temp, StrCat(kFormatText, StoreFolder::kFormat, "\n")); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(WriteSynced(temp, StrCat(kFormatText, StoreFolder::kFormat, "\n")));
   if (rename(temp.c_str(), path.c_str()) != 0) return Failed("cannot rename to", path, errno);
   return SyncFolder(dir);
 }
@@ -113,7 +114,7 @@ absl::Status CheckFormat(const std::string& dir) {
     return absl::FailedPreconditionError(
         StrCat("the store in ", dir, " has lost its folder ", kRocksDbFolder, ": restore it from a backup"));
   }
-  if (absl::Status s = CheckEntries(dir); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckEntries(dir));
   return CheckEntries(PathIn(dir, kRocksDbFolder));
 }
 
@@ -125,7 +126,7 @@ absl::StatusOr<bool> CheckFolder(const std::string& dir) {
   for (fs::directory_iterator entry(dir, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename();
     if (name == kFormatFile) {
-      if (absl::Status s = CheckFormat(dir); !s.ok()) return s;
+      PERCOLATOR_RETURN_IF_ERROR(CheckFormat(dir));
       return true;
     }
     // A store that was never finished may have left these.
@@ -195,16 +196,16 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string
   if (!create_if_missing && !fs::exists(PathIn(dir, kFormatFile), error)) {
     return absl::NotFoundError(StrCat("there is no store in ", dir));
   }
-  if (absl::Status s = MakeFolders(path); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(MakeFolders(path));
   // Looked at before the lock file is made in it, and again under the lock.
   absl::StatusOr<bool> is_store = CheckFolder(dir);
   if (!is_store.ok()) return is_store.status();
   std::unique_ptr<StoreFolder> folder(new StoreFolder(dir));
-  if (absl::Status s = folder->Lock(); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(folder->Lock());
   is_store = CheckFolder(dir);
   if (!is_store.ok()) return is_store.status();
   if (*is_store) return folder;
-  if (absl::Status s = MakeStoreFolder(dir); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(MakeStoreFolder(dir));
   return folder;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "percolator/status_macros.h"
 #include "src/store/rocks/rocks_store.h"
 #include "src/store/validate.h"
 
@@ -113,15 +114,14 @@ void RocksStore::ApplyGroup(absl::Span<Entry> group, size_t bytes) {
 
 absl::StatusOr<bool> RocksStore::Holds(Entry* entry, PointReader* reader) const {
   if (entry->table->dropped) return UnknownTable(entry->mutation->table);
-  if (absl::Status s = CheckSafePoint(*entry->mutation, catalog_.safe_point()); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckSafePoint(*entry->mutation, catalog_.safe_point()));
   const Condition& condition = entry->mutation->condition;
   if (condition.cells.empty()) return true;
   // One cell decides as soon as it exists (none, any) or does not (all).
   const bool decisive = condition.quantifier != Condition::Quantifier::kAll;
   for (const CellRange& cell : condition.cells) {
-    const absl::StatusOr<bool> exists = Exists(cell, &entry->keys, reader);
-    if (!exists.ok()) return exists.status();
-    if (*exists == decisive) return condition.quantifier == Condition::Quantifier::kAny;
+    PERCOLATOR_ASSIGN_OR_RETURN(const bool exists, Exists(cell, &entry->keys, reader));
+    if (exists == decisive) return condition.quantifier == Condition::Quantifier::kAny;
   }
   return condition.quantifier != Condition::Quantifier::kAny;
 }
@@ -172,9 +172,8 @@ absl::Status RocksStore::StageRow(Entry* entry, Timestamp at_commit, PointReader
     } else if (IsExact(m.range)) {
       batch->Delete(cf, keys.At(m.range.from));
     } else {
-      const absl::StatusOr<std::vector<Timestamp>> versions = VersionsInRange(m, &keys, reader);
-      if (!versions.ok()) return versions.status();
-      for (const Timestamp ts : *versions) batch->Delete(cf, keys.At(ts));
+      PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Timestamp> versions, VersionsInRange(m, &keys, reader));
+      for (const Timestamp ts : versions) batch->Delete(cf, keys.At(ts));
       for (const Timestamp ts : set_so_far[{m.family, m.column}]) {
         if (m.range.Contains(ts)) batch->Delete(cf, keys.At(ts));
       }

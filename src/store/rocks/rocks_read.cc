@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/store/rocks/no_perf_counters.h"
 #include "src/store/rocks/rocks_store.h"
 #include "src/store/validate.h"
@@ -22,11 +23,10 @@ absl::StatusOr<std::vector<Row>> RocksStore::Read(const std::vector<RowRead>& re
   std::vector<Row> rows(reads.size());
   PointReader reader(&pools_);
   for (size_t i = 0; i < reads.size(); ++i) {
-    if (absl::Status s = ValidateRead(reads[i], options_.limits); !s.ok()) return s;
-    absl::StatusOr<Table*> table = FindTable(reads[i].table);
-    if (!table.ok()) return table.status();
-    if (absl::Status s = ReadRow(**table, reads[i], &reader, &rows[i]); !s.ok()) return s;
-    if ((*table)->dropped) return UnknownTable(reads[i].table);
+    PERCOLATOR_RETURN_IF_ERROR(ValidateRead(reads[i], options_.limits));
+    PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(reads[i].table));
+    PERCOLATOR_RETURN_IF_ERROR(ReadRow(*table, reads[i], &reader, &rows[i]));
+    if (table->dropped) return UnknownTable(reads[i].table);
   }
   return rows;
 }
@@ -41,7 +41,7 @@ absl::Status RocksStore::ReadRow(const Table& table, const RowRead& read, PointR
   // T8: a joint mutation that is under way may have a timestamp that this read has to see. One that closes the row after
   // this look has not (rocks_together.cc).
   if (LatchTable::IsClosed(latches_.Count(stripe))) {
-    if (absl::Status s = WaitUntilOpen(keys.row_prefix(), stripe); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(WaitUntilOpen(keys.row_prefix(), stripe));
   }
   for (int i = 0; i < kQuickTries && NamesEveryColumn(read); ++i) {
     const uint64_t count = latches_.Count(stripe);
@@ -49,7 +49,7 @@ absl::Status RocksStore::ReadRow(const Table& table, const RowRead& read, PointR
     if (!LatchTable::IsQuiet(count) || stopped_) break;
     out->cells.clear();
     reader->Renew();
-    if (absl::Status s = ReadPoints(&keys, read, reader, out); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(ReadPoints(&keys, read, reader, out));
     if (latches_.StableSince(stripe, count)) return absl::OkStatus();
   }
   out->cells.clear();
@@ -59,7 +59,7 @@ absl::Status RocksStore::ReadRow(const Table& table, const RowRead& read, PointR
 absl::Status RocksStore::ReadPoints(RowKeys* keys, const RowRead& read, PointReader* reader, Row* out) {
   RowBytes bytes(read.selectors.size(), options_.limits);
   for (const Selector& selector : read.selectors) {
-    if (absl::Status s = bytes.Count(out->cells); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(bytes.Count(out->cells));
     const HashedPrefix cell = keys->GoTo(*selector.column);
     if (selector.family == Family::kLock) {
       locks_.Select(cell, selector, &out->cells);
@@ -85,7 +85,7 @@ absl::Status RocksStore::ReadNewestWrite(RowKeys* keys, const Selector& selector
   }
   out->cells.pop_back();
   const size_t before = out->cells.size();
-  if (absl::Status s = ReadVersions(keys, selector, reader, out); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ReadVersions(keys, selector, reader, out));
   // It is the newest of all, and not only of the range, if nothing is newer than the range.
   if (out->cells.size() > before && !sketch_->MayHaveFrom(selector.family, keys->cell(), selector.range.until)) {
     versions_.Fill(keys->cell(), changes, out->cells.back().timestamp, out->cells.back().value);
@@ -95,9 +95,8 @@ absl::Status RocksStore::ReadNewestWrite(RowKeys* keys, const Selector& selector
 
 absl::Status RocksStore::ReadVersions(RowKeys* keys, const Selector& selector, PointReader* reader, Row* out) {
   const NoPerfCounters no_counters;
-  const absl::StatusOr<bool> found = GetLikelyNewest(keys, selector, out);
-  if (!found.ok()) return found.status();
-  if (*found) return absl::OkStatus();
+  PERCOLATOR_ASSIGN_OR_RETURN(const bool found, GetLikelyNewest(keys, selector, out));
+  if (found) return absl::OkStatus();
   uint32_t taken = 0;
   return reader->VisitVersions(selector.family, keys, selector.range, [&](Timestamp ts, std::string_view value) {
     out->cells.push_back(Cell{selector.family, *selector.column, ts, std::string(value)});
@@ -136,7 +135,7 @@ absl::Status RocksStore::ReadRowAtSnapshot(std::string_view row_prefix, const Ro
        OpenCursors(snapshot.snapshot(), read.selectors, only_this_row, /*reverse=*/false, &budget)) {
     if (!cursor->at_end()) cursor->TakeRow(&out->cells);
     if (!cursor->status().ok()) return cursor->status();
-    if (absl::Status s = bytes.Count(out->cells); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(bytes.Count(out->cells));
   }
   return absl::OkStatus();
 }

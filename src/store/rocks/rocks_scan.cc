@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "src/store/rocks/rocks_store.h"
 #include "src/store/validate.h"
 
@@ -36,7 +37,7 @@ absl::StatusOr<bool> TakeRow(const std::string& row_prefix, const std::vector<st
   RowBytes bytes(cursors.size(), limits);
   for (const auto& cursor : cursors) {
     if (in_row(cursor)) cursor->TakeRow(&row->cells);
-    if (absl::Status s = bytes.Count(row->cells); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(bytes.Count(row->cells));
   }
   return true;
 }
@@ -58,14 +59,13 @@ std::vector<std::unique_ptr<ScanCursor>> RocksStore::OpenCursors(const rocksdb::
 
 absl::StatusOr<ScanPage> RocksStore::Scan(const ScanRequest& request) {
   if (closed_) return StoreClosed();
-  if (absl::Status s = ValidateScan(request, options_.limits); !s.ok()) return s;
-  absl::StatusOr<Table*> table = FindTable(request.table);
-  if (!table.ok()) return table.status();
-  const uint32_t id = (*table)->id;
+  PERCOLATOR_RETURN_IF_ERROR(ValidateScan(request, options_.limits));
+  PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(request.table));
+  const uint32_t id = table->id;
   const ScanCursor::Range range = {RowPrefix(id, request.rows.start), request.rows.limit.has_value()
                                                                           ? RowPrefix(id, *request.rows.limit)
                                                                           : TablePrefix(id + 1)};
-  if (absl::Status s = WaitUntilOpen(range); !s.ok()) return s;  // T8
+  PERCOLATOR_RETURN_IF_ERROR(WaitUntilOpen(range));  // T8
   rocksdb::ManagedSnapshot snapshot(db_.get());
   ScanCursor::Budget budget{options_.limits.max_scan_work};
   const auto cursors = OpenCursors(snapshot.snapshot(), request.selectors, range, request.reverse, &budget);
@@ -77,9 +77,8 @@ absl::StatusOr<ScanPage> RocksStore::Scan(const ScanRequest& request) {
     const std::string row_prefix = first->row_prefix();
     const bool full =
         page.rows.size() == request.row_limit || (!page.rows.empty() && bytes >= options_.limits.max_scan_bytes);
-    const absl::StatusOr<bool> taken = full ? false : TakeRow(row_prefix, cursors, options_.limits, &row);
-    if (!taken.ok()) return taken.status();
-    if (!*taken) {
+    PERCOLATOR_ASSIGN_OR_RETURN(const bool taken, full ? false : TakeRow(row_prefix, cursors, options_.limits, &row));
+    if (!taken) {
       page.resume = std::move(row.key);
       if (request.reverse) page.resume->push_back('\0');  // the rest has this row
       break;
@@ -90,7 +89,7 @@ absl::StatusOr<ScanPage> RocksStore::Scan(const ScanRequest& request) {
   for (const auto& cursor : cursors) {
     if (!cursor->status().ok()) return cursor->status();
   }
-  if ((*table)->dropped) return UnknownTable(request.table);
+  if (table->dropped) return UnknownTable(request.table);
   return page;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "percolator/status_macros.h"
 #include "rocksdb/convenience.h"
 #include "rocksdb/file_system.h"
 #include "rocksdb/listener.h"
@@ -104,9 +105,8 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& dir, co
 
 absl::StatusOr<std::unique_ptr<Store>> OpenRocksStoreWithEnv(const std::string& dir, const RocksOptions& options,
                                                              rocksdb::Env* env) {
-  absl::StatusOr<std::unique_ptr<RocksStore>> store = RocksStore::Open(dir, options, env);
-  if (!store.ok()) return store.status();
-  return std::unique_ptr<Store>(std::move(*store));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<RocksStore> store, RocksStore::Open(dir, options, env));
+  return std::unique_ptr<Store>(std::move(store));
 }
 
 absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& dir, const RocksOptions& options,
@@ -118,15 +118,13 @@ absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& 
                                              options.limits.max_row_mutation_bytes, " for a row mutation: up to ",
                                              kMostBytes, " is possible"));
   }
-  absl::StatusOr<std::unique_ptr<StoreFolder>> folder = StoreFolder::Open(dir, options.create_if_missing);
-  if (!folder.ok()) return folder.status();
-  std::unique_ptr<RocksStore> store(new RocksStore(options, std::move(*folder)));
-  if (absl::Status s = store->OpenDatabase(env); !s.ok()) return s;
-  if (absl::Status s = store->catalog_.Load(store->db_.get()); !s.ok()) return s;
-  if (absl::Status s = store->LoadLocks(); !s.ok()) return s;
-  absl::StatusOr<Timestamp> newest = store->NewestTimestamp();
-  if (!newest.ok()) return newest.status();
-  store->sketch_.emplace(*newest);
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<StoreFolder> folder, StoreFolder::Open(dir, options.create_if_missing));
+  std::unique_ptr<RocksStore> store(new RocksStore(options, std::move(folder)));
+  PERCOLATOR_RETURN_IF_ERROR(store->OpenDatabase(env));
+  PERCOLATOR_RETURN_IF_ERROR(store->catalog_.Load(store->db_.get()));
+  PERCOLATOR_RETURN_IF_ERROR(store->LoadLocks());
+  PERCOLATOR_ASSIGN_OR_RETURN(Timestamp newest, store->NewestTimestamp());
+  store->sketch_.emplace(newest);
   return store;
 }
 
@@ -141,9 +139,8 @@ RocksStore::~RocksStore() { Close().IgnoreError(); }
 absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
   env_ = rocksdb::NewCompositeEnv(std::make_shared<StoreFiles>(env->GetFileSystem()));
   space_.emplace(env->GetFileSystem(), folder_->dir(), options_.reserve_bytes);
-  absl::StatusOr<uint64_t> closed_at = TakeCleanRecord(*folder_, env_.get());
-  if (!closed_at.ok()) return closed_at.status();
-  closed_at_ = *closed_at;
+  PERCOLATOR_ASSIGN_OR_RETURN(uint64_t closed_at, TakeCleanRecord(*folder_, env_.get()));
+  closed_at_ = closed_at;
   rocksdb::DBOptions db_options = MakeDbOptions(options_, folder_->message_log_path(), env_.get());
   db_options.listeners.push_back(std::make_shared<Listener>(this));
   db_options.allow_fallocate = !IsSmallDisk(folder_->dir(), options_.write_buffer_bytes);
@@ -177,9 +174,8 @@ absl::Status RocksStore::LoadLocks() {
 absl::StatusOr<Timestamp> RocksStore::NewestTimestamp() {
   Timestamp newest;
   for (int i = 0; i < kFamilyCount; ++i) {
-    absl::StatusOr<Timestamp> in_family = MaxTimestampInFiles(db_.get(), family(static_cast<Family>(i)));
-    if (!in_family.ok()) return in_family.status();
-    newest = std::max(newest, *in_family);
+    PERCOLATOR_ASSIGN_OR_RETURN(Timestamp in_family, MaxTimestampInFiles(db_.get(), family(static_cast<Family>(i))));
+    newest = std::max(newest, in_family);
   }
   return newest;
 }
@@ -193,40 +189,39 @@ absl::StatusOr<Table*> RocksStore::FindTable(const std::string& name) const {
 
 absl::Status RocksStore::CreateTable(const TableInfo& info) {
   if (closed_) return StoreClosed();
-  if (absl::Status s = ValidateTable(info, options_.limits); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ValidateTable(info, options_.limits));
   MutexLock lock(&admin_mutex_);
   if (catalog_.Find(info.name) != nullptr) return TableExists(info.name);
-  if (absl::Status s = CheckRoomForTable(info, catalog_.List(), options_.limits); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(CheckRoomForTable(info, catalog_.List(), options_.limits));
   if (catalog_.Full()) return absl::ResourceExhaustedError("every id for a table has been used");
-  if (absl::Status s = MayWrite(); !s.ok()) return s;
-  if (absl::Status s = space_->Take(info.schema.size()); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(MayWrite());
+  PERCOLATOR_RETURN_IF_ERROR(space_->Take(info.schema.size()));
   rocksdb::WriteBatch batch;
   std::unique_ptr<Table> table = catalog_.StageCreate(info, &batch);
-  if (absl::Status s = Write(&batch, /*sync=*/true); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Write(&batch, /*sync=*/true));
   catalog_.Add(std::move(table));
   return absl::OkStatus();
 }
 
 absl::Status RocksStore::DropTable(const std::string& name) {
   MutexLock lock(&admin_mutex_);
-  absl::StatusOr<Table*> table = FindTable(name);
-  if (!table.ok()) return table.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(name));
   LatchTable::Guard guard(&latches_, LatchTable::EveryStripe());
-  if (absl::Status s = MayWrite(); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(MayWrite());
   rocksdb::WriteBatch batch;
-  RocksCatalog::StageDrop(**table, &batch);
+  RocksCatalog::StageDrop(*table, &batch);
   for (int i = 0; i < kFamilyCount; ++i) {
-    batch.DeleteRange(family(static_cast<Family>(i)), TablePrefix((*table)->id), TablePrefix((*table)->id + 1));
+    batch.DeleteRange(family(static_cast<Family>(i)), TablePrefix(table->id), TablePrefix(table->id + 1));
   }
   // From here on rows may vanish one by one: who has read some looks at `dropped` again before answering.
-  (*table)->dropped = true;
+  table->dropped = true;
   guard.BeginWrite();
   absl::Status written = Write(&batch, /*sync=*/true);
   if (written.ok()) {
     catalog_.Remove(name);
-    locks_.EraseTable(TablePrefix((*table)->id));
+    locks_.EraseTable(TablePrefix(table->id));
   } else {
-    (*table)->dropped = false;
+    table->dropped = false;
   }
   guard.EndWrite();
   return written;
@@ -238,9 +233,8 @@ absl::StatusOr<std::vector<TableInfo>> RocksStore::ListTables() {
 }
 
 absl::StatusOr<TableInfo> RocksStore::GetTable(const std::string& name) {
-  const absl::StatusOr<Table*> table = FindTable(name);
-  if (!table.ok()) return table.status();
-  return (*table)->info;
+  PERCOLATOR_ASSIGN_OR_RETURN(const Table* table, FindTable(name));
+  return table->info;
 }
 
 // G4: durable, then visible, then nobody is left who has not seen it: a mutation looks at the safe point under its
@@ -249,10 +243,10 @@ absl::Status RocksStore::RaiseSafePoint(Timestamp ts) {
   if (closed_) return StoreClosed();
   MutexLock lock(&admin_mutex_);
   if (ts <= catalog_.safe_point()) return absl::OkStatus();
-  if (absl::Status s = MayWrite(); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(MayWrite());
   rocksdb::WriteBatch batch;
   RocksCatalog::StageSafePoint(ts, &batch);
-  if (absl::Status s = Write(&batch, /*sync=*/true); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(Write(&batch, /*sync=*/true));
   catalog_.SetSafePoint(ts);
   latches_.PassThrough();
   return absl::OkStatus();
@@ -265,8 +259,7 @@ absl::StatusOr<Timestamp> RocksStore::SafePoint() {
 
 // Files are about equal in size, so the rows at which they begin divide the table about equally.
 absl::StatusOr<std::vector<std::string>> RocksStore::SampleRowKeys(const std::string& name) {
-  absl::StatusOr<Table*> table = FindTable(name);
-  if (!table.ok()) return table.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(name));
   std::vector<std::string> rows;
   for (const Family f : {Family::kWrite, Family::kData}) {
     rocksdb::ColumnFamilyMetaData metadata;
@@ -274,7 +267,7 @@ absl::StatusOr<std::vector<std::string>> RocksStore::SampleRowKeys(const std::st
     for (const rocksdb::LevelMetaData& level : metadata.levels) {
       for (const rocksdb::SstFileMetaData& file : level.files) {
         ParsedKey key;
-        if (ParseCellKey(file.smallestkey, &key) && key.table == (*table)->id) rows.push_back(std::move(key.row));
+        if (ParseCellKey(file.smallestkey, &key) && key.table == table->id) rows.push_back(std::move(key.row));
       }
     }
   }
@@ -321,14 +314,14 @@ absl::Status RocksStore::FlushFamilies(bool wait) {
   options.allow_write_stall = true;
   options.wait = wait;
   for (rocksdb::ColumnFamilyHandle* handle : handles_) {
-    if (absl::Status s = FromRocks(db_->Flush(options, handle), "flushing"); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(FromRocks(db_->Flush(options, handle), "flushing"));
   }
   return absl::OkStatus();
 }
 
 absl::Status RocksStore::Flush() {
   // Small families wait for the disk together.
-  if (absl::Status s = FlushFamilies(/*wait=*/false); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(FlushFamilies(/*wait=*/false));
   return FlushFamilies(/*wait=*/true);
 }
 

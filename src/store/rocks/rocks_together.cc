@@ -28,6 +28,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "percolator/spi/oracle.h"
+#include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/store/rocks/rocks_store.h"
 #include "src/store/validate.h"
@@ -56,9 +57,9 @@ struct RocksStore::Joint : JointQueue::Request {
 
 absl::StatusOr<JointResult> RocksStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {
   if (closed_) return StoreClosed();
-  if (absl::Status s = ValidateJointMutation(mutation, options_.limits); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(ValidateJointMutation(mutation, options_.limits));
   Joint joint;
-  if (absl::Status s = MakeJoint(mutation, oracle, &joint); !s.ok()) return s;
+  PERCOLATOR_RETURN_IF_ERROR(MakeJoint(mutation, oracle, &joint));
   LatchTable::Stripes stripes;
   stripes.reserve(joint.rows.size());
   for (const Entry& row : joint.rows) stripes.push_back(row.stripe);
@@ -75,7 +76,7 @@ absl::Status RocksStore::MakeJoint(const JointMutation& mutation, Oracle* oracle
   joint->mutation = &mutation;
   joint->rows.reserve(mutation.rows.size());
   for (const RowMutation& row : mutation.rows) {
-    if (absl::Status s = AddEntry(row, &joint->rows); !s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(AddEntry(row, &joint->rows));
     joint->bytes += BytesOfRow(row);
   }
   return absl::OkStatus();
