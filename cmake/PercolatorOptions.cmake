@@ -10,6 +10,13 @@ cmake_dependent_option(PERCOLATOR_BUILD_FUZZ "Build the libFuzzer targets: needs
 option(PERCOLATOR_PRECOMPILE "Precompile the headers that most tests include" OFF)
 set(PERCOLATOR_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 
+set(PERCOLATOR_DCHECKS_DEFAULT OFF)
+if(PERCOLATOR_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(PERCOLATOR_DCHECKS_DEFAULT ON)
+endif()
+option(PERCOLATOR_DCHECKS "Abort if a precondition or an invariant of the code does not hold (src/base/check.h)"
+       ${PERCOLATOR_DCHECKS_DEFAULT})
+
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
@@ -32,6 +39,9 @@ target_compile_options(percolator_flags INTERFACE
   # Sources that are compiled together are included: GCC takes them for headers, and warns of types without a name outside.
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wno-subobject-linkage>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+if(PERCOLATOR_DCHECKS)
+  target_compile_definitions(percolator_flags INTERFACE PERCOLATOR_DCHECKS)
+endif()
 if(PERCOLATOR_SANITIZE)
   target_compile_options(percolator_flags INTERFACE
     -fsanitize=${PERCOLATOR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
