@@ -1,13 +1,12 @@
 // Locks as an Inspector sees them, of transactions in every state.
 
-#include "percolator/inspect.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "percolator/inspect.h"
 #include "src/base/strings.h"
 #include "tests/txn/world.h"
 
