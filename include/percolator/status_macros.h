@@ -22,14 +22,9 @@
 
 // Implementation details follow.
 
-// The switch is there so that a braceless `if` before the macro does not take its `else`.
-#define PERCOLATOR_INTERNAL_RETURN_(status, expr)                 \
-  switch (0)                                                      \
-  case 0:                                                         \
-  default:                                                        \
-    if (absl::Status status = (expr); (status).ok()) [[likely]] { \
-    } else /* NOLINT(readability-else-after-return) */            \
-      return status
+// A loop that ends at once has no `else` to be confused with that of an `if` around the macro.
+#define PERCOLATOR_INTERNAL_RETURN_(status, expr) \
+  for (absl::Status status = (expr); !(status).ok();) [[unlikely]] return status
 
 // NOLINTBEGIN(bugprone-macro-parentheses): `result` is a name
 #define PERCOLATOR_INTERNAL_ASSIGN_(result, lhs, expr) \
