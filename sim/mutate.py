@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes copies of the sources that contain all mutants: deliberate bugs, each behind a switch (docs/testing.md).
 
-    mutate.py ROOT        prints the sources that mutants edit, one per line
-    mutate.py ROOT OUT    writes OUT/SOURCE for each of them, and OUT/list.cc, the list of mutants (sim/mutants.h)
+    mutate.py ROOT FOLDER        prints the sources that the mutants in ROOT/FOLDER edit, one per line
+    mutate.py ROOT FOLDER OUT    writes OUT/SOURCE for each of them, and OUT/list.cc, the list of mutants (sim/mutants.h)
 
-ROOT/sim/mutants/NAME.mutant is a mutant:
+ROOT/FOLDER/NAME.mutant is a mutant:
 
     a read does not look at the safe point when it is done
 
@@ -122,7 +122,7 @@ def check_overlaps(source, edits):
             raise Malformed(f"{one.mutant} and {other.mutant} both change line {other.begin + 1} of {source}")
 
 
-def mutated(root, source, lines, edits):
+def mutated(root, folder, source, lines, edits):
     """The text of the copy. What the compiler says of a line names the source, or the .mutant file that it is from."""
     names = sorted({edit.mutant for edit in edits})
     out = [f"namespace percolator::mutants {{ extern bool {', '.join(names)}; }}", f'#line 1 "{root / source}"']
@@ -130,7 +130,7 @@ def mutated(root, source, lines, edits):
     for edit in edits:
         out += lines[position:edit.begin]
         for number, text in edit.added:
-            out.append(f'#line {number} "{root / "sim/mutants" / edit.mutant}.mutant"')
+            out.append(f'#line {number} "{folder / edit.mutant}.mutant"')
             out.append(SWITCH.sub(f"::percolator::mutants::{edit.mutant}", text))
         position = edit.end
         out.append(f'#line {position + 1} "{root / source}"')
@@ -157,9 +157,9 @@ def write(path, text):
     path.write_text(text, encoding="utf-8")
 
 
-def texts_of(root):
+def texts_of(root, folder):
     """All that is to be written, by path."""
-    mutants = sorted((parse(path) for path in (root / "sim/mutants").glob("*.mutant")), key=lambda m: m.name)
+    mutants = sorted((parse(path) for path in folder.glob("*.mutant")), key=lambda m: m.name)
     lines = {}
     edits = {}
     for mutant in mutants:
@@ -173,26 +173,26 @@ def texts_of(root):
     for source in sorted(edits):
         in_order = sorted(edits[source], key=lambda edit: edit[:3])
         check_overlaps(source, in_order)
-        texts[source] = mutated(root, source, lines[source], in_order)
+        texts[source] = mutated(root, folder, source, lines[source], in_order)
     return texts | {"list.cc": list_of(mutants)}
 
 
 def main(arguments):
     root = Path(arguments[0]).resolve()
     try:
-        texts = texts_of(root)
+        texts = texts_of(root, root / arguments[1])
     except Malformed as error:
         print(f"mutate.py: {error}", file=sys.stderr)
         return 1
     for path, text in texts.items():
-        if len(arguments) > 1:
-            write(Path(arguments[1], path), text)
+        if len(arguments) > 2:
+            write(Path(arguments[2], path), text)
         elif path != "list.cc":
             print(path)
     return 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
     sys.exit(main(sys.argv[1:]))

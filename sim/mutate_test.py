@@ -23,7 +23,7 @@ class MutateTest(unittest.TestCase):
             Path(root, "sim/mutants").mkdir(parents=True)
             for name, text in mutants.items():
                 Path(root, f"sim/mutants/{name}.mutant").write_text(text, encoding="utf-8")
-            code = mutate.main([root, root + "/out"])
+            code = mutate.main([root, "sim/mutants", root + "/out"])
             out = Path(root, "out")
             files = {str(p.relative_to(out)): p.read_text(encoding="utf-8").replace(str(Path(root).resolve()), "ROOT")
                      for p in out.rglob("*.cc")}

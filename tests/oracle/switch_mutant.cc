@@ -1,0 +1,22 @@
+// Switches the mutant on that the environment names: sim/mutants.h.
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "sim/mutants.h"
+
+namespace percolator::sim {
+namespace {
+
+const bool kSwitched = [] {
+  const char* const name = std::getenv("PERCOLATOR_MUTANT");
+  if (name == nullptr) return false;
+  if (!SwitchOn(name)) {
+    std::fprintf(stderr, "there is no mutant %s\n", name);
+    std::_Exit(0);  // not a failure: each mutant's run must fail
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace percolator::sim
