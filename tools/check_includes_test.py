@@ -100,23 +100,25 @@ class CheckIncludesTest(unittest.TestCase):
 
     def test_an_edge_that_no_file_uses_is_refused(self):
         code, output = self.check({"src/oracle/CMakeLists.txt": "percolator_module(oracle SOURCES a.cc DEPS absl::status)\n",
-                                   "src/oracle/a.cc": '#include "percolator/spi/oracle.h"\n',
+                                   "src/oracle/a.cc": '#include "percolator/status.h"\n#include "percolator/spi/oracle.h"\n',
                                    "src/oracle/a_test.cc": '#include "src/base/coding.h"\n'})
         self.assertEqual(code, 1, output)
         self.assertEqual(output, "src/oracle/CMakeLists.txt:1: no file of src/oracle includes a header of src/base: take the "
                          "edge out of tools/check_includes.py\n")
 
     def test_a_module_is_linked_with_exactly_what_it_includes(self):
+        base_user = ('#include "percolator/status.h"\n#include "percolator/spi/oracle.h"\n'
+                     '#include "src/base/coding.h"\n')
         base = {"src/base/CMakeLists.txt": "percolator_module(base\n  SOURCES a.cc\n  DEPS absl::status)\n",
                 "src/base/a.cc": '#include "percolator/status.h"\n#include "percolator/spi/runtime.h"\n',
-                "src/oracle/a.cc": '#include "percolator/spi/oracle.h"\n#include "src/base/coding.h"\n'}
+                "src/oracle/a.cc": base_user}
         code, output = self.check(base | {"src/oracle/CMakeLists.txt": "percolator_module(oracle DEPS percolator_base)\n"})
         self.assertEqual(code, 0, output)
         code, output = self.check(base | {"src/oracle/CMakeLists.txt": "percolator_module(oracle DEPS ZLIB::ZLIB)\n"})
         self.assertEqual(code, 1, output)
         self.assertIn("DEPS does not name src/base, though a file of src/oracle uses it", output)
         coord = {"src/coord/CMakeLists.txt": "percolator_module(coord DEPS percolator_oracle percolator_base)\n",
-                 "src/coord/a.cc": base["src/oracle/a.cc"] + '#include "percolator/status.h"\n',
+                 "src/coord/a.cc": base_user,
                  "src/oracle/CMakeLists.txt": "percolator_module(oracle DEPS percolator_base)\n"}
         code, output = self.check(base | coord)
         self.assertEqual(code, 1, output)
