@@ -50,3 +50,12 @@ if(PERCOLATOR_SERVER AND CMAKE_BUILD_TYPE STREQUAL "Release")
     -P ${PROJECT_SOURCE_DIR}/tests/install/embedded_only_test.cmake)
   set_tests_properties(embedded_only_test PROPERTIES LABELS slow)
 endif()
+
+# Every program and command of these pages, against what is installed.
+if(PERCOLATOR_BUILD_APPS AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  foreach(page tutorial)
+    percolator_lint_test(${page}_page_test 900 ${Python3_EXECUTABLE} -B
+      tests/pages/page_test.py docs/${page}.md ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
+    set_tests_properties(${page}_page_test PROPERTIES LABELS slow)
+  endforeach()
+endif()
