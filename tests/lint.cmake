@@ -53,7 +53,7 @@ endif()
 
 # Every program and command of these pages, against what is installed.
 if(PERCOLATOR_BUILD_APPS AND CMAKE_BUILD_TYPE STREQUAL "Release")
-  foreach(page tutorial)
+  foreach(page tutorial why-it-is-correct)
     percolator_lint_test(${page}_page_test 900 ${Python3_EXECUTABLE} -B
       tests/pages/page_test.py docs/${page}.md ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
     set_tests_properties(${page}_page_test PROPERTIES LABELS slow)
