@@ -41,7 +41,7 @@ class LoaderCore;
 
 struct LoadProgress {
   uint64_t done = 0;       // load transactions that have ended
-  uint64_t failed = 0;     // of these, those that ended with an error
+  uint64_t failed = 0;     // load transactions that ended with an error
   uint64_t expected = 0;   // LoaderOptions::expected
   double per_second = 0;   // during the last seconds
   Duration elapsed{0};     // since the loader was constructed
