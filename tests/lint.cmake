@@ -18,6 +18,8 @@ percolator_lint_test(check_labels 300 ${Python3_EXECUTABLE} -B tools/check_label
 percolator_lint_test(check_labels_test 300 ${Python3_EXECUTABLE} -B tools/check_labels_test.py)
 percolator_lint_test(check_words 300 ${Python3_EXECUTABLE} -B tools/check_words.py)
 percolator_lint_test(check_words_test 300 ${Python3_EXECUTABLE} -B tools/check_words_test.py)
+percolator_lint_test(check_links 300 ${Python3_EXECUTABLE} -B tools/check_links.py)
+percolator_lint_test(check_links_test 300 ${Python3_EXECUTABLE} -B tools/check_links_test.py)
 percolator_lint_test(run_tests_test 300 ${Python3_EXECUTABLE} -B tools/run_tests_test.py)
 percolator_lint_test(mutate_test 300 ${Python3_EXECUTABLE} -B sim/mutate_test.py)
 percolator_lint_test(soak_test 300 ${Python3_EXECUTABLE} -B tools/soak_test.py)

@@ -4,7 +4,7 @@
     ./test                  all of it: lint, every test optimised, with ASan and UBSan, and with TSan, and fuzzing
     ./test --quick          the inner loop: the lint but clang-tidy, and the tests that are not slow, in the dev build
     ./test --filter REGEX   the tests whose names match, in the dev build (or in the stages named beside it)
-    ./test --lint           one stage alone: layout, includes, labels, words, clang-tidy
+    ./test --lint           one stage alone: layout, includes, labels, words, links, clang-tidy
     ./test --asan           one stage alone: the tests with AddressSanitizer and UndefinedBehaviorSanitizer
     ./test --tsan           one stage alone: the tests with ThreadSanitizer
     ./test --sim N          N seeds of the simulator alone, optimised (docs/testing.md)
@@ -31,6 +31,7 @@ from pathlib import Path
 
 import check_includes
 import check_labels
+import check_links
 import check_words
 import fuzz
 import soak
@@ -98,6 +99,10 @@ def check_the_labels(stage):
 
 def check_the_words(stage):
     (stage.failed if check_words.main(ROOT) else stage.passed).append("check_words")
+
+
+def check_the_links(stage):
+    (stage.failed if check_links.main(ROOT) else stage.passed).append("check_links")
 
 
 def check_tidy(stage):
@@ -224,7 +229,7 @@ def ctest_stage(name, preset, *selection):
 
 def choose_stages(options):
     lint = [("format", check_format), ("includes", check_the_includes), ("labels", check_the_labels),
-            ("words", check_the_words)]
+            ("words", check_the_words), ("links", check_the_links)]
     # All tests in few processes, but chosen ones each in its own: see percolator_test in cmake/PercolatorModule.cmake.
     chosen = ["--tests-regex", options.filter] if options.filter else []
     doubled = "part" if options.filter else "case"
