@@ -84,6 +84,7 @@ class Cluster {
   absl::Status EnsureTable(std::string_view name, const TableSchema& schema = {}) const;
   // Drops a table. A transaction that is committing to this table and to others may lose its writes to the others.
   absl::Status DropTable(std::string_view name) const;
+  // Returns the names of all tables, in order.
   absl::StatusOr<std::vector<std::string>> ListTables() const;
 
   // Runs `fn` in a transaction and commits it. On a conflict, backs off and runs `fn` again on a new snapshot, so `fn`
