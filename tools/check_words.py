@@ -10,7 +10,7 @@ inform. CONTRIBUTING.md, "How to write", has the rules behind the list.
 
 Three kinds of text are read:
 
-    text      a document, without its code
+    text      a document, without "quotes" and code
     comments  the comments of a C++ file, without "quotes", `backquotes` and code
     messages  the string literals of a C++ file that contain several words: errors, logs and --help
 
@@ -91,7 +91,6 @@ FRAGMENT_MESSAGE = "the comment of a field is a sentence or phrase of its own, n
 COMPILED = [(name, re.compile(pattern, re.IGNORECASE), instead) for name, pattern, instead in RULES]
 
 CODE_BLOCK = re.compile(r"^```.*?^```|(?<=\n\n)(?: {4}[^\n]*\n)+|<!--.*?-->|\]\([^)\s]*\)", re.DOTALL | re.MULTILINE)
-INLINE_CODE = re.compile(r"`[^`\n]*`")
 QUOTED = re.compile(r'"[^"\n]*"|`[^`\n]*`')
 COMMENT_CODE = re.compile(r"^ {5,}[^\n]*[;{}]\s*(?://[^\n]*)?$", re.MULTILINE)
 
@@ -115,7 +114,7 @@ def with_single_spaces(text):
 
 def pieces_of_document(text):
     """The prose of a document, as (position, text)."""
-    return [(0, with_breaks(blanked(INLINE_CODE, blanked(CODE_BLOCK, text), "_")))]
+    return [(0, with_breaks(blanked(QUOTED, blanked(CODE_BLOCK, text), "_")))]
 
 
 def pieces_of_comments(text):

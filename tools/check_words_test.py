@@ -102,7 +102,7 @@ class CheckWordsTest(unittest.TestCase):
         self.assertEqual(self.names("| that | is none |\n"), [])
 
     def test_code_of_documents_is_not_read(self):
-        self.assertEqual(self.names("```\n# whoever\n```\n\n    can't\n\nSee `nobody`, [x](docs/whoever.md).\n"), [])
+        self.assertEqual(self.names("```\n# whoever\n```\n\n    can't\n\nSee `nobody`, \"whoever\", [x](docs/whoever.md).\n"), [])
         self.assertEqual(self.names("1. One:\n   whoever\n"), ["whoever"])
 
     def test_of_a_source_file_comments_or_messages_are_read(self):
