@@ -28,13 +28,18 @@ from check_includes import NOT_CODE
 CHECKED = [
     ("README.md", "text"),
     ("CONTRIBUTING.md", "text"),
+    ("CHANGELOG.md", "text"),
+    ("SECURITY.md", "text"),
+    ("docs", "text"),
+    ("examples", "text"),
+    ("tests", "text"),
     ("include", "comments"),
+    ("examples", "comments"),
 ]
 # The texts that are counted as well. Every folder of `src` is counted separately.
 COUNTED = [
-    ("docs", "text"), ("examples", "text"), ("tests", "text"),
     ("src", "messages"), ("apps", "messages"), ("examples", "messages"),
-    ("src", "comments"), ("apps", "comments"), ("examples", "comments"), ("sim", "comments"), ("tests", "comments"),
+    ("src", "comments"), ("apps", "comments"), ("sim", "comments"), ("tests", "comments"),
     ("benchmarks", "comments"),
 ]
 
