@@ -131,7 +131,7 @@ absl::Status Acceptor::BindOne(int family, const void* address, size_t size) {
   if (family == AF_INET6) SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (bind(fd, static_cast<const sockaddr*>(address), static_cast<socklen_t>(size)) != 0 ||
       listen(fd, SOMAXCONN) != 0) {
-    const absl::Status status =
+    absl::Status status =
         absl::UnavailableError(StrCat("the address is taken or not this machine's (", std::strerror(errno), ")"));
     close(fd);
     return status;

@@ -38,7 +38,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
         answer_(executor->unsent(), context) {}
 
   // With the answer, if the status is OK and the client takes its answers. `work` is the processor time that was spent on it.
-  void Answer(absl::Status status, const google::protobuf::Message& response, Duration work) {
+  void Answer(const absl::Status& status, const google::protobuf::Message& response, Duration work) {
     if (!status.ok()) return FinishAfter(RefuseAfter(status, work), this);
     // Once as it is, and once in gRPC's buffers.
     Finish(ToGrpc(answer_.TryAdd(2 * response.ByteSizeLong())));
@@ -66,8 +66,8 @@ grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executo
   const bool taken = executor->TryRun([call, response, work = std::move(work)] {
     if (call->cancelled()) return call->Finish(grpc::Status::CANCELLED);
     const Duration begin = ThreadTime();
-    absl::Status status = work();
-    call->Answer(std::move(status), *response, ThreadTime() - begin);
+    const absl::Status status = work();
+    call->Answer(status, *response, ThreadTime() - begin);
   });
   if (!taken) call->Finish(ToGrpc(executor->TooBusy()));
   return call;
