@@ -52,10 +52,22 @@ absl::Status Run(const std::string& address, const std::string& name, int count)
        }},
       {"get-text", [&] { return snapshot.Get(kText, kRow).status(); }},
       {"get-number", [&] { return snapshot.Get(kNumber, kNumberRow).status(); }},
+      {"get-in-transaction",
+       [&] {
+         return Transaction(cluster).Get({"cells", kRow, "text"}).status();
+       }},
       {"snapshot", [&] { return cluster.GetSnapshot().status(); }},
       {"commit", [&] { return cluster.Transact([](ReadWrite& t) {
                          t.Set({"cells", kRow, "text"}, "other text");
                        }); }},
+      {"commit-rows",
+       [&] {
+         return cluster.Transact([](ReadWrite& t) {
+           t.Set({"cells", "row 1", "number"}, "1");
+           t.Set({"cells", "row 1", "text"}, "text 1");
+           t.Set({"cells", "row 2", "text"}, "text 2");
+         });
+       }},
       {"commit-number", [&] { return cluster.Transact([](ReadWrite& t) { t.Set(kNumber, kNumberRow, 8); }); }},
   };
   const auto call = calls.find(name);
@@ -78,7 +90,9 @@ int main(int argc, char** argv) {
   int count = 100'000;
   app.add_option("--cluster", address, "Address")->capture_default_str();
   app.add_option("--count", count, "How many calls")->capture_default_str()->check(CLI::Range(1, 1'000'000'000));
-  app.add_option("call", call, "get, get-text, get-number, snapshot, commit or commit-number")->capture_default_str();
+  app.add_option("call", call,
+                 "get, get-text, get-number, get-in-transaction, snapshot, commit, commit-number or commit-rows")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = percolator::Run(address, call, count);
   if (!status.ok()) std::cerr << "calls_bench: " << status << "\n";
