@@ -100,7 +100,7 @@ std::optional<CommitResult> GetUnknownCommit(const absl::Status& status) {
 CommitResult CommitPrimary(Environment& env, const Writes& writes, Timestamp commit_ts, const Deadline& deadline) {
   const CellName primary = writes.primary();
   std::vector<RowMutation> mutations;
-  mutations.push_back(CommitPrimaryRow(writes, commit_ts));
+  mutations.push_back(BuildPrimaryCommitRow(writes, commit_ts));
   bool may_be_applied = false;
   for (Backoff backoff(env.runtime);; backoff.Wait()) {
     const absl::StatusOr<MutateResult> result = env.store->Mutate(mutations)[0];
@@ -129,19 +129,10 @@ CommitResult GiveUpCommit(Environment& env, const Writes& writes, const absl::St
   return UnknownBecause(writes.primary(), writes.start_ts, verdict.status());
 }
 
-std::vector<RowMutation> CommitSecondaries(const Writes& writes, Timestamp commit_ts) {
-  std::vector<RowMutation> mutations;
-  mutations.reserve(writes.rows.size() - 1);
-  for (size_t i = 1; i < writes.rows.size(); ++i) {
-    mutations.push_back(CommitRow(writes.rows[i], writes.start_ts, commit_ts));
-  }
-  return mutations;
-}
-
 void RollBackOwn(Environment& env, const Writes& writes, const Deadline& deadline) {
   std::vector<RowMutation> mutations;
   for (const RowWrites& row : writes.rows) {
-    mutations.push_back(RollBackRow(row, writes.start_ts));
+    mutations.push_back(BuildRollbackRow(row, writes.start_ts));
     // Whatever is there of this transaction goes, and its late prewrites find the marker: it will never commit.
     mutations.back().condition = {};
   }

@@ -7,8 +7,6 @@
 #ifndef PERCOLATOR_TXN_COMMIT_H_
 #define PERCOLATOR_TXN_COMMIT_H_
 
-#include <vector>
-
 #include "percolator/transaction.h"
 #include "src/txn/environment.h"
 #include "src/txn/writes.h"
@@ -22,9 +20,6 @@ CommitResult CommitPrimary(Environment& env, const Writes& writes, Timestamp com
 // applied before, or may be applied later (T10, T11). So the transaction is aborted only if `why` excludes both (G7). Otherwise
 // a marker at the primary decides; the outcome may then also be committed, or unknown.
 CommitResult GiveUpCommit(Environment& env, const Writes& writes, const absl::Status& why, const Deadline& deadline);
-
-// What commits the rows of the secondaries, once the primary is.
-std::vector<RowMutation> CommitSecondaries(const Writes& writes, Timestamp commit_ts);
 
 // Rolls the transaction back everywhere: for its owner, if it has not sent a commit or knows that it was rolled back. What
 // can't be reached in time is left to others.

@@ -11,7 +11,7 @@
 namespace percolator {
 namespace {
 
-RowMutation WholeRow(const RowWrites& row, Timestamp start_ts) {
+RowMutation BuildOneStepRow(const RowWrites& row, Timestamp start_ts) {
   RowMutation mutation{row.table, row.row, MayWrite(row, start_ts), {}};
   mutation.mutations.reserve(row.cells.size());
   for (const CellWrite& cell : row.cells) {
@@ -33,7 +33,7 @@ RowMutation WholeRow(const RowWrites& row, Timestamp start_ts) {
 CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadline& deadline) {
   JointMutation mutation{writes.start_ts, {}};
   mutation.rows.reserve(writes.rows.size());
-  for (const RowWrites& row : writes.rows) mutation.rows.push_back(WholeRow(row, writes.start_ts));
+  for (const RowWrites& row : writes.rows) mutation.rows.push_back(BuildOneStepRow(row, writes.start_ts));
   AddMarks(writes, JointMutation::AtCommit(), &mutation.rows);
   AddRemoval(writes, &mutation.rows);
   for (Backoff backoff(env.runtime);; backoff.Wait()) {

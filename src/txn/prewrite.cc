@@ -93,7 +93,7 @@ absl::StatusOr<std::optional<Timestamp>> Prewrite(Environment& env, const Writes
   for (Backoff backoff(env.runtime);; backoff.Wait()) {
     std::vector<RowMutation> mutations;
     mutations.reserve(pending.size());
-    for (const RowWrites* row : pending) mutations.push_back(PrewriteRow(*row, writes.start_ts));
+    for (const RowWrites* row : pending) mutations.push_back(BuildPrewriteRow(*row, writes.start_ts));
     const std::vector<DrawnResult> results = env.store->MutateThenDraw(mutations);
 
     std::vector<const RowWrites*> again;

@@ -85,7 +85,7 @@ absl::StatusOr<bool> RollBackLockedPrimary(Environment& env, const CellName& pri
       std::any_of(locks.begin(), locks.end(), [&](const HeldLock& held) { return held.column == primary.column; });
   if (!still_locked) return false;
   PERCOLATOR_ASSIGN_OR_RETURN(const auto result,
-                              env.store->Mutate({RollBackRow(primary.table, primary.row, start_ts, locks)})[0]);
+                              env.store->Mutate({BuildRollbackRow(primary.table, primary.row, start_ts, locks)})[0]);
   return result == MutateResult::kApplied;
 }
 
@@ -95,7 +95,7 @@ absl::StatusOr<bool> RollBackLockedPrimary(Environment& env, const CellName& pri
 // marker may be left: it could contradict a verdict that others have acted on (T1).
 absl::StatusOr<bool> MarkMissingPrimary(Environment& env, const CellName& primary, Timestamp start_ts,
                                         Timestamp newest_record) {
-  RowMutation mutation = RollBackRow(primary.table, primary.row, start_ts, {});
+  RowMutation mutation = BuildRollbackRow(primary.table, primary.row, start_ts, {});
   mutation.condition = {
       Condition::Quantifier::kNone,
       {{Family::kLock, primary.column, TimestampRange::Exactly(start_ts)},
@@ -114,10 +114,10 @@ absl::StatusOr<std::optional<RowMutation>> SettleRow(Environment& env, const Cel
   if (locks.empty()) return std::nullopt;  // somebody else was here
   if (verdict.kind == Verdict::Kind::kRolledBack) {
     Counters::Add(&env.counters.rolled_back, locks.size());
-    return RollBackRow(cell.table, cell.row, start_ts, locks);
+    return BuildRollbackRow(cell.table, cell.row, start_ts, locks);
   }
   Counters::Add(&env.counters.rolled_forward, locks.size());
-  return CommitRow(cell.table, cell.row, start_ts, verdict.commit_ts, locks);
+  return BuildCommitRow(cell.table, cell.row, start_ts, verdict.commit_ts, locks);
 }
 
 // True: the primary is rolled back now. False: it has changed since `state` was read, look again.

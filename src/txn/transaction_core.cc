@@ -506,7 +506,7 @@ CommitResult TransactionCore::CommitInTwoPhases(const Writes& writes) {
   // N9: before the commit point, so that nobody who dies there leaves them out.
   if (absl::Status s = WriteMarks(env, writes, *commit_ts, deadline); !s.ok()) return abort(s);
 
-  std::vector<RowMutation> secondaries = CommitSecondaries(writes, *commit_ts);
+  std::vector<RowMutation> secondaries = BuildSecondaryCommitRows(writes, *commit_ts);
   CommitResult result = CommitPrimary(env, writes, *commit_ts, deadline);
   if (result.committed()) {
     marks_removed_ = RemovesWithPrimary(writes);

@@ -52,8 +52,8 @@ Condition AllLocked(const Cells& cells, Timestamp start_ts) {
 }
 
 template <typename Cells>
-RowMutation Commit(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
-                   const Cells& cells) {
+RowMutation BuildCommit(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
+                        const Cells& cells) {
   RowMutation mutation{table, row, AllLocked(cells, start_ts), {}};
   mutation.mutations.reserve(2 * cells.size());
   for (const auto& cell : cells) {
@@ -66,7 +66,7 @@ RowMutation Commit(const std::string& table, const std::string& row, Timestamp s
 }
 
 template <typename Cells>
-RowMutation RollBack(const std::string& table, const std::string& row, Timestamp start_ts, const Cells& cells) {
+RowMutation BuildRollback(const std::string& table, const std::string& row, Timestamp start_ts, const Cells& cells) {
   RowMutation mutation{table, row, AllLocked(cells, start_ts), {}};
   for (const auto& cell : cells) {
     mutation.mutations.push_back(Mutation::Erase(Family::kLock, cell.column, TimestampRange::Exactly(start_ts)));
@@ -98,7 +98,7 @@ Condition MayWrite(const RowWrites& row, Timestamp start_ts) {
   return condition;
 }
 
-RowMutation PrewriteRow(const RowWrites& row, Timestamp start_ts) {
+RowMutation BuildPrewriteRow(const RowWrites& row, Timestamp start_ts) {
   RowMutation mutation{row.table, row.row, MayWrite(row, start_ts), {}};
   for (const CellWrite& cell : row.cells) {
     if (HasDataCell(cell.lock)) {
@@ -112,13 +112,13 @@ RowMutation PrewriteRow(const RowWrites& row, Timestamp start_ts) {
   return mutation;
 }
 
-RowMutation CommitRow(const RowWrites& row, Timestamp start_ts, Timestamp commit_ts) {
-  return Commit(row.table, row.row, start_ts, commit_ts, row.cells);
+RowMutation BuildCommitRow(const RowWrites& row, Timestamp start_ts, Timestamp commit_ts) {
+  return BuildCommit(row.table, row.row, start_ts, commit_ts, row.cells);
 }
 
-RowMutation CommitRow(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
-                      const std::vector<HeldLock>& locks) {
-  return Commit(table, row, start_ts, commit_ts, locks);
+RowMutation BuildCommitRow(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
+                           const std::vector<HeldLock>& locks) {
+  return BuildCommit(table, row, start_ts, commit_ts, locks);
 }
 
 bool RemovesWithPrimary(const Writes& writes) {
@@ -126,11 +126,20 @@ bool RemovesWithPrimary(const Writes& writes) {
          writes.removal->cell.row == writes.rows[0].row;
 }
 
-RowMutation CommitPrimaryRow(const Writes& writes, Timestamp commit_ts) {
+RowMutation BuildPrimaryCommitRow(const Writes& writes, Timestamp commit_ts) {
   const RowWrites& row = writes.rows[0];
-  RowMutation mutation = CommitRow(row, writes.start_ts, commit_ts);
+  RowMutation mutation = BuildCommitRow(row, writes.start_ts, commit_ts);
   if (RemovesWithPrimary(writes)) mutation.mutations.push_back(EraseMarks(*writes.removal));
   return mutation;
+}
+
+std::vector<RowMutation> BuildSecondaryCommitRows(const Writes& writes, Timestamp commit_ts) {
+  std::vector<RowMutation> mutations;
+  mutations.reserve(writes.rows.size() - 1);
+  for (size_t i = 1; i < writes.rows.size(); ++i) {
+    mutations.push_back(BuildCommitRow(writes.rows[i], writes.start_ts, commit_ts));
+  }
+  return mutations;
 }
 
 void AddMarks(const Writes& writes, Timestamp commit_ts, std::vector<RowMutation>* rows) {
@@ -146,13 +155,13 @@ void AddRemoval(const Writes& writes, std::vector<RowMutation>* rows) {
   if (writes.removal.has_value()) RowMutations(rows).Add(writes.removal->cell, EraseMarks(*writes.removal));
 }
 
-RowMutation RollBackRow(const RowWrites& row, Timestamp start_ts) {
-  return RollBack(row.table, row.row, start_ts, row.cells);
+RowMutation BuildRollbackRow(const RowWrites& row, Timestamp start_ts) {
+  return BuildRollback(row.table, row.row, start_ts, row.cells);
 }
 
-RowMutation RollBackRow(const std::string& table, const std::string& row, Timestamp start_ts,
-                        const std::vector<HeldLock>& locks) {
-  return RollBack(table, row, start_ts, locks);
+RowMutation BuildRollbackRow(const std::string& table, const std::string& row, Timestamp start_ts,
+                             const std::vector<HeldLock>& locks) {
+  return BuildRollback(table, row, start_ts, locks);
 }
 
 }  // namespace percolator

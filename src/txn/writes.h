@@ -2,11 +2,11 @@
 //
 // A row of a transaction goes through these states, each arrow one conditional mutation of that row (T15):
 //
-//                       PrewriteRow               CommitRow
-//     untouched ------------------------> locked ----------> committed
-//         |                                 |
-//         | RollBackRow (a marker only)     | RollBackRow
-//         +-------> rolled back <-----------+
+//                  BuildPrewriteRow              BuildCommitRow
+//     untouched --------------------------> locked --------------> committed
+//         |                                   |
+//         | BuildRollbackRow (a marker only)  | BuildRollbackRow
+//         +--------> rolled back <------------+
 //
 // Writer and resolver build the last two with the same functions, so that whoever finishes a transaction leaves the same
 // bytes behind, marks for observers included (N8: see mark.h). All are idempotent (T11): repeated, late or out of order
@@ -64,7 +64,7 @@ inline bool HasDataCell(const Lock& lock) { return lock.kind == WriteKind::kPut 
 Condition MayWrite(const RowWrites& row, Timestamp start_ts);
 
 // If MayWrite: sets lock and data of all cells.
-RowMutation PrewriteRow(const RowWrites& row, Timestamp start_ts);
+RowMutation BuildPrewriteRow(const RowWrites& row, Timestamp start_ts);
 
 // A cell's lock, as somebody else found it.
 struct HeldLock {
@@ -73,14 +73,17 @@ struct HeldLock {
 };
 
 // If all these locks are there: replaces them by write records at commit_ts (T2).
-RowMutation CommitRow(const RowWrites& row, Timestamp start_ts, Timestamp commit_ts);
-RowMutation CommitRow(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
-                      const std::vector<HeldLock>& locks);
+RowMutation BuildCommitRow(const RowWrites& row, Timestamp start_ts, Timestamp commit_ts);
+RowMutation BuildCommitRow(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
+                           const std::vector<HeldLock>& locks);
 
-// CommitRow of the primary's row; marks that are to be removed there go with it (N4).
-RowMutation CommitPrimaryRow(const Writes& writes, Timestamp commit_ts);
+// The commit point: BuildCommitRow of the primary's row; marks that are to be removed there go with it (N4).
+RowMutation BuildPrimaryCommitRow(const Writes& writes, Timestamp commit_ts);
 // Whether they are.
 bool RemovesWithPrimary(const Writes& writes);
+
+// What commits the other rows, once the primary's is.
+std::vector<RowMutation> BuildSecondaryCommitRows(const Writes& writes, Timestamp commit_ts);
 
 // Adds the marks of the notified cells to the mutations of their rows. Marks have no condition.
 void AddMarks(const Writes& writes, Timestamp commit_ts, std::vector<RowMutation>* rows);
@@ -88,9 +91,9 @@ void AddMarks(const Writes& writes, Timestamp commit_ts, std::vector<RowMutation
 void AddRemoval(const Writes& writes, std::vector<RowMutation>* rows);
 
 // If all these locks are there: removes them with their data, and leaves a marker (T3).
-RowMutation RollBackRow(const RowWrites& row, Timestamp start_ts);
-RowMutation RollBackRow(const std::string& table, const std::string& row, Timestamp start_ts,
-                        const std::vector<HeldLock>& locks);
+RowMutation BuildRollbackRow(const RowWrites& row, Timestamp start_ts);
+RowMutation BuildRollbackRow(const std::string& table, const std::string& row, Timestamp start_ts,
+                             const std::vector<HeldLock>& locks);
 
 }  // namespace percolator
 

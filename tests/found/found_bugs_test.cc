@@ -156,7 +156,7 @@ TEST_F(FoundBugsTest, GarbageCollectionWhileAnotherTableIsDropped) {
   // A lock in d whose primary, in a, was never locked.
   const Timestamp start = oracle_.GetTimestamp().value();
   const Lock orphan{.primary = CellName{"a", "r", "c"}, .refreshed = start, .value = "orphan"};
-  ASSERT_THAT(memory_->Mutate({PrewriteRow({"d", "1", {{"c", orphan, ""}}}, start)})[0], IsOk());
+  ASSERT_THAT(memory_->Mutate({BuildPrewriteRow({"d", "1", {{"c", orphan, ""}}}, start)})[0], IsOk());
   // And one after it of a transaction that is committed, whose secondary nobody has committed yet.
   const Cluster writer = TwoPhase();
   store_.before_mutate = [&](const std::vector<RowMutation>& mutations) {

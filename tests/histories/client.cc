@@ -140,7 +140,7 @@ CommitResult Client::CommitPrimary() {
   return result_;
 }
 
-void Client::CommitSecondaries() { SecondaryQueue::Apply(&env(), percolator::CommitSecondaries(writes_, *commit_ts_)); }
+void Client::CommitSecondaries() { SecondaryQueue::Apply(&env(), BuildSecondaryCommitRows(writes_, *commit_ts_)); }
 
 void Client::RollBack() {
   StopRefreshing();
@@ -161,13 +161,13 @@ absl::StatusOr<std::vector<RowMutation>> Client::RequestOf(Step step, const std:
     if (!only.empty() && !HasOneOf(row, only)) continue;
     switch (step) {
       case Step::kPrewrite:
-        requests.push_back(PrewriteRow(row, start_ts_));
+        requests.push_back(BuildPrewriteRow(row, start_ts_));
         break;
       case Step::kCommit:
-        requests.push_back(CommitRow(row, start_ts_, *commit_ts_));
+        requests.push_back(BuildCommitRow(row, start_ts_, *commit_ts_));
         break;
       case Step::kRollBack:
-        requests.push_back(RollBackRow(row, start_ts_));
+        requests.push_back(BuildRollbackRow(row, start_ts_));
         break;
     }
   }

@@ -71,7 +71,7 @@ class SecondaryQueueTest : public StepsTest {
     const Writes t = Begin(start, planned);
     MustPrewrite(t);
     MustCommitPrimary(t, start + 1);
-    return CommitSecondaries(t, Timestamp(start + 1));
+    return BuildSecondaryCommitRows(t, Timestamp(start + 1));
   }
 };
 

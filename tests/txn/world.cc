@@ -241,11 +241,11 @@ absl::Status StepsTest::TryPrewriteBy(Client& client, const Writes& writes) {
 }
 
 bool StepsTest::ArrivePrewrite(const Writes& writes, const std::string& row) {
-  return Arrive(world_.store.get(), PrewriteRow(RowOf(writes, row), writes.start_ts));
+  return Arrive(world_.store.get(), BuildPrewriteRow(RowOf(writes, row), writes.start_ts));
 }
 
 bool StepsTest::ArriveCommit(const Writes& writes, const std::string& row, uint64_t commit_ts) {
-  return Arrive(world_.store.get(), CommitRow(RowOf(writes, row), writes.start_ts, Timestamp(commit_ts)));
+  return Arrive(world_.store.get(), BuildCommitRow(RowOf(writes, row), writes.start_ts, Timestamp(commit_ts)));
 }
 
 CommitResult StepsTest::TryCommitPrimary(const Writes& writes, uint64_t commit_ts) {
@@ -262,7 +262,7 @@ void StepsTest::MustCommitPrimary(const Writes& writes, uint64_t commit_ts) {
 }
 
 void StepsTest::MustCommitSecondaries(const Writes& writes, uint64_t commit_ts) {
-  for (const auto& result : world_.store->Mutate(CommitSecondaries(writes, Timestamp(commit_ts)))) {
+  for (const auto& result : world_.store->Mutate(BuildSecondaryCommitRows(writes, Timestamp(commit_ts)))) {
     ASSERT_THAT(result, IsOk());
   }
 }
