@@ -4,8 +4,8 @@
 
 #include "absl/status/status.h"
 #include "src/base/strings.h"
-#include "src/txn/commit.h"
 #include "src/txn/mark.h"
+#include "src/txn/outcome.h"
 #include "src/txn/prewrite.h"
 
 namespace percolator {
@@ -42,7 +42,7 @@ CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadl
     if (!result.ok()) {
       // A full disk is not a conflict: running the transaction again would not help.
       if (CertainlyNotApplied(result.status()) || absl::IsResourceExhausted(result.status())) {
-        return GiveUpCommit(env, writes, result.status(), deadline);
+        return SettleRefusal(env, writes, result.status(), deadline);
       }
       // It may have been applied, or may still be. The primary's row tells; if it says nothing yet, a marker there
       // decides.
@@ -54,9 +54,9 @@ CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadl
       return ResolveOutcome(env, writes.primary(), writes.start_ts, deadline);
     }
     if (!obstacle.ok() && !IsTransient(obstacle.status()))
-      return GiveUpCommit(env, writes, obstacle.status(), deadline);
+      return SettleRefusal(env, writes, obstacle.status(), deadline);
     if (deadline.passed()) {
-      return GiveUpCommit(
+      return SettleRefusal(
           env, writes,
           absl::DeadlineExceededError(StrCat("the transaction that started at ", writes.start_ts.ToString(),
                                              " was not committed in ", deadline.waited())),

@@ -9,7 +9,7 @@
 #ifndef PERCOLATOR_TXN_ONE_STEP_H_
 #define PERCOLATOR_TXN_ONE_STEP_H_
 
-#include "percolator/transaction.h"
+#include "percolator/status.h"
 #include "src/txn/environment.h"
 #include "src/txn/writes.h"
 

@@ -9,6 +9,7 @@
 #include "src/txn/apply.h"
 #include "src/txn/commit.h"
 #include "src/txn/one_step.h"
+#include "src/txn/outcome.h"
 #include "src/txn/prewrite.h"
 
 namespace percolator::internal {

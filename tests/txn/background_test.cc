@@ -7,7 +7,6 @@
 
 #include <string>
 
-#include "src/txn/commit.h"
 #include "src/txn/prewrite.h"
 #include "tests/txn/world.h"
 

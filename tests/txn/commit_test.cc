@@ -1,4 +1,4 @@
-// The second phase and the way back, step by step: src/txn/commit.h.
+// The second phase and the way back, step by step: src/txn/commit.h and src/txn/outcome.h.
 
 #include "src/txn/commit.h"
 
@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "src/txn/outcome.h"
 #include "tests/txn/world.h"
 
 namespace percolator {

@@ -23,6 +23,7 @@
 #include "src/txn/commit.h"
 #include "src/txn/gc.h"
 #include "src/txn/one_step.h"
+#include "src/txn/outcome.h"
 #include "src/txn/prewrite.h"
 #include "tests/txn/audit.h"
 #include "tests/txn/world.h"

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "src/txn/commit.h"
+#include "src/txn/outcome.h"
 #include "tests/txn/world.h"
 
 namespace percolator {

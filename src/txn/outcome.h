@@ -1,0 +1,35 @@
+// What a commit reports (T10): committed, aborted or unknown. And how to find out after a request whose answer was lost, or was
+// a refusal that may not be the last word.
+
+#ifndef PERCOLATOR_TXN_OUTCOME_H_
+#define PERCOLATOR_TXN_OUTCOME_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percolator/status.h"
+#include "src/txn/environment.h"
+#include "src/txn/verdict.h"
+#include "src/txn/writes.h"
+
+namespace percolator {
+
+CommitResult CommittedAt(CellName primary, Timestamp start_ts, Timestamp commit_ts);
+CommitResult AbortedBy(CellName primary, Timestamp start_ts, absl::Status why);
+CommitResult UnknownBecause(CellName primary, Timestamp start_ts, const absl::Status& why);
+CommitResult FromVerdict(const Verdict& verdict, const CellName& primary, Timestamp start_ts);
+
+// DecideOwn, tried again while the store can't be reached.
+absl::StatusOr<Verdict> DecideOwnInTime(Environment& env, const CellName& primary, Timestamp start_ts,
+                                        const Deadline& deadline);
+
+// The one true answer to a commit whose outcome is not known. If nobody has decided, decides for a rollback.
+CommitResult ResolveOutcome(Environment& env, const CellName& primary, Timestamp start_ts, const Deadline& deadline);
+
+// Ends a commit because of `why`, an answer that says that this request was not applied. A copy of the request may have been
+// applied before, or may be applied later (T10, T11). So the transaction is aborted only if `why` excludes both (G7). Otherwise
+// a marker at the primary decides; the outcome may then also be committed, or unknown.
+CommitResult SettleRefusal(Environment& env, const Writes& writes, const absl::Status& why, const Deadline& deadline);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_OUTCOME_H_
