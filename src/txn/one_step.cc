@@ -30,6 +30,14 @@ RowMutation BuildOneStepRow(const RowWrites& row, Timestamp start_ts) {
 
 }  // namespace
 
+absl::Status CheckAge(Environment& env, Timestamp start_ts, Duration age) {
+  if (age < env.options.gc_retention / 2) return absl::OkStatus();
+  const absl::StatusOr<Timestamp> safe_point = env.store->SafePoint();
+  if (!safe_point.ok() || start_ts > *safe_point) return absl::OkStatus();  // the store decides
+  return absl::OutOfRangeError(StrCat("the transaction that started at ", start_ts.ToString(),
+                                      " is older than the safe point, ", safe_point->ToString(), ": start a new one"));
+}
+
 CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadline& deadline) {
   JointMutation mutation{writes.start_ts, {}};
   mutation.rows.reserve(writes.rows.size());

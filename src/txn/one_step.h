@@ -9,11 +9,16 @@
 #ifndef PERCOLATOR_TXN_ONE_STEP_H_
 #define PERCOLATOR_TXN_ONE_STEP_H_
 
+#include "absl/status/status.h"
 #include "percolator/status.h"
 #include "src/txn/environment.h"
 #include "src/txn/writes.h"
 
 namespace percolator {
+
+// G7: once a one-step commit is sent, a refusal because of the safe point leaves its outcome unknown. Before that it is an abort.
+// So a transaction that is old enough to be refused asks first. kOutOfRange: it would be refused.
+absl::Status CheckAge(Environment& env, Timestamp start_ts, Duration age);
 
 // REQUIRES: env.store->CanMutateTogether().
 CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadline& deadline);

@@ -6,11 +6,10 @@
 #include "absl/strings/escaping.h"
 #include "percolator/status_macros.h"
 #include "src/base/strings.h"
-#include "src/txn/apply.h"
-#include "src/txn/commit.h"
 #include "src/txn/one_step.h"
 #include "src/txn/outcome.h"
-#include "src/txn/prewrite.h"
+#include "src/txn/publish_marks.h"
+#include "src/txn/two_phase.h"
 
 namespace percolator::internal {
 namespace {
@@ -59,13 +58,6 @@ std::vector<WantedCell> WithoutRepeats(absl::Span<const CellName> cells) {
                  wanted.end());
   }
   return wanted;
-}
-
-// The marks of weak notifications. To write them again is harmless.
-absl::Status WriteMarks(Environment& env, const Writes& writes, Timestamp commit_ts, const Deadline& deadline) {
-  std::vector<RowMutation> marks;
-  AddMarks(writes, commit_ts, &marks);
-  return ApplyInTime(env, std::move(marks), deadline);
 }
 
 // What a cell costs in the requests of its row: names occur in conditions and in effects.
@@ -378,8 +370,10 @@ absl::StatusOr<Writes> TransactionCore::BuildWrites() {
   return writes;
 }
 
+// --- Committing
+
 CommitResult TransactionCore::Commit() {
-  if (!result_.has_value()) result_ = CommitOnce();
+  if (!result_.has_value()) result_ = Conclude();
   return *result_;
 }
 
@@ -388,135 +382,59 @@ CommitResult TransactionCore::Abandon() {
   return *result_;
 }
 
-CommitResult TransactionCore::CommitOnce() {
+CommitResult TransactionCore::Conclude() {
+  Environment& env = engine_->env;
   if (!write_error_.ok()) return AbortedBy({}, start_ts_, write_error_);
   if (writes_.empty() && notified_.empty()) {
     return CommittedAt({}, start_ts_, Timestamp());  // H24: nothing to lock, nothing to decide
   }
-  if (engine_->env.options.for_repair) {
+  if (env.options.for_repair) {
     return AbortedBy(
         {}, start_ts_,
         absl::FailedPreconditionError("the cluster was opened for repair: transactions can't write to it"));
   }
   if (absl::Status s = EnsureStarted(); !s.ok()) return AbortedBy({}, start_ts_, s);
-  const uint64_t observed = engine_->env.observed.version();
+  const uint64_t observed = env.observed.version();
   const absl::StatusOr<Writes> writes = BuildWrites();
   if (!writes.ok()) return Count(AbortedBy({}, start_ts_, writes.status()));
-  for (const RowWrites& row : writes->rows) {
+  CommitResult result = RunAndTell(*writes);
+  if (result.committed() && env.observed.version() != observed) {
+    PublishLateMarks(env, *writes, notified_, result.commit_ts, CallDeadline());
+  }
+  return Count(std::move(result));
+}
+
+// Tells of the marks: to those who wait until all are handled, before, and to those who run observers, afterwards.
+CommitResult TransactionCore::RunAndTell(const Writes& writes) {
+  for (const RowWrites& row : writes.rows) {
     for (const CellWrite& cell : row.cells) {
       if (cell.lock.observed) triggered_.emplace(row.table, cell.column);
     }
   }
-  for (const CellName& cell : writes->notified) triggered_.emplace(cell.table, cell.column);
-  CommitResult result = triggered_.empty() ? CommitWrites(*writes) : CommitAndTell(*writes);
-  if (result.committed() && engine_->env.observed.version() != observed) MarkLate(*writes, result.commit_ts);
-  return Count(std::move(result));
-}
-
-CommitResult TransactionCore::CommitAndTell(const Writes& writes) {
-  engine_->env.marks_begun.fetch_add(1);
-  CommitResult result = CommitWrites(writes);
-  engine_->env.marks_ended.fetch_add(1);
-  if (result.committed()) SendHints(writes);
-  return result;
-}
-
-// A worker of this process has started while the commit was under way, which was built without its observers. They are
-// promised what is committed from then on; and a backfill, whose snapshot may be older than this commit, has not seen it.
-void TransactionCore::MarkLate(const Writes& writes, Timestamp commit_ts) {
+  for (const CellName& cell : writes.notified) triggered_.emplace(cell.table, cell.column);
+  if (triggered_.empty()) return RunProtocol(writes);
   Environment& env = engine_->env;
-  Writes late{
-      .start_ts = start_ts_, .rows = {}, .notified = {}, .depth = depth_, .continued = continued_, .removal = {}};
-  for (const RowWrites& row : writes.rows) {
-    for (const CellWrite& cell : row.cells) {
-      if (cell.lock.kind == WriteKind::kVerify || cell.lock.observed) continue;
-      if (env.observed.Contains(row.table, cell.column)) late.notified.push_back({row.table, row.row, cell.column});
-    }
-  }
-  for (const CellName& cell : notified_) {
-    const bool marked = std::find(writes.notified.begin(), writes.notified.end(), cell) != writes.notified.end();
-    if (!marked && env.observed.Contains(cell.table, cell.column)) late.notified.push_back(cell);
-  }
-  if (late.notified.empty()) return;
   env.marks_begun.fetch_add(1);
-  WriteMarks(env, late, commit_ts, CallDeadline()).IgnoreError();  // who dies here leaves it to a backfill
+  CommitResult result = RunProtocol(writes);
   env.marks_ended.fetch_add(1);
-  SendHints(late);
-}
-
-CommitResult TransactionCore::CommitWrites(const Writes& writes) {
-  if (writes.rows.empty()) return CommitMarksAlone(writes);
-  const bool in_one_step = engine_->env.options.one_step_commit && engine_->env.store->CanMutateTogether();
-  if (!in_one_step) return CommitInTwoPhases(writes);
-  if (absl::Status s = CheckAge(); !s.ok()) return AbortedBy(writes.primary(), start_ts_, std::move(s));
-  CommitResult result = CommitInOneStep(engine_->env, writes, CallDeadline());
-  marks_removed_ = writes.removal.has_value() && result.committed();
+  if (result.committed()) SendHints(env, writes);
   return result;
 }
 
-// G7: once a one-step commit is sent, a refusal because of the safe point leaves its outcome unknown. Before that it is an abort.
-// So a transaction that is old enough to be refused asks first.
-absl::Status TransactionCore::CheckAge() {
+// Chooses the protocol: marks need no locks; rows are committed in one step where the store can do that, else in two phases.
+CommitResult TransactionCore::RunProtocol(const Writes& writes) {
   Environment& env = engine_->env;
-  if (env.runtime->Elapsed() - started_ < env.options.gc_retention / 2) return absl::OkStatus();
-  const absl::StatusOr<Timestamp> safe_point = env.store->SafePoint();
-  if (!safe_point.ok() || start_ts_ > *safe_point) return absl::OkStatus();  // the store decides
-  return absl::OutOfRangeError(StrCat("the transaction that started at ", start_ts_.ToString(),
-                                      " is older than the safe point, ", safe_point->ToString(), ": start a new one"));
-}
-
-// Nothing can conflict with it. If it fails, marks may be there all the same: they cost a run that finds nothing new (N6).
-CommitResult TransactionCore::CommitMarksAlone(const Writes& writes) {
-  Environment& env = engine_->env;
-  const Deadline deadline = CallDeadline();
-  const absl::StatusOr<Timestamp> commit_ts = DrawTimestamp(env, [&] { return deadline; });
-  if (!commit_ts.ok()) return AbortedBy({}, start_ts_, commit_ts.status());
-  if (absl::Status s = WriteMarks(env, writes, *commit_ts, deadline); !s.ok()) return AbortedBy({}, start_ts_, s);
-  return CommittedAt({}, start_ts_, *commit_ts);
-}
-
-// Whoever runs observers learns of the change at once. A hint that is lost costs a while (N10).
-void TransactionCore::SendHints(const Writes& writes) {
-  Coordinator* const coordinator = engine_->env.coordinator;
-  for (const RowWrites& row : writes.rows) {
-    for (const CellWrite& cell : row.cells) {
-      if (cell.lock.observed) coordinator->SendHint({row.table, row.row, cell.column});
-    }
+  if (writes.rows.empty()) return PublishMarksOnly(env, writes, CallDeadline());
+  if (!env.options.one_step_commit || !env.store->CanMutateTogether()) {
+    CommitResult result = CommitInTwoPhases(env, &*engine_->keeper, &*engine_->secondaries, writes, CallDeadline());
+    marks_removed_ = result.committed() && RemovesWithPrimary(writes);
+    return result;
   }
-  for (const CellName& cell : writes.notified) coordinator->SendHint(cell);
-}
-
-CommitResult TransactionCore::CommitInTwoPhases(const Writes& writes) {
-  Environment& env = engine_->env;
-  const Deadline deadline = CallDeadline();
-  const Deadline cleanup(env.runtime, env.options.lock_lease);
-  const auto abort = [&](const absl::Status& why) {
-    RollBackOwn(env, writes, cleanup);
-    return AbortedBy(writes.primary(), start_ts_, why);
-  };
-  const LockKeeper::Membership kept(&*engine_->keeper, writes);
-
-  const absl::StatusOr<std::optional<Timestamp>> drawn = Prewrite(env, writes, deadline);
-  if (!drawn.ok()) return abort(drawn.status());
-  // T6: after the last prewrite was applied. So whoever starts later than this timestamp finds the locks.
-  const absl::StatusOr<Timestamp> commit_ts =
-      drawn->has_value() ? absl::StatusOr<Timestamp>(**drawn) : DrawTimestamp(env, [&] { return deadline; });
-  if (!commit_ts.ok()) return abort(commit_ts.status());
-  if (*commit_ts <= start_ts_) return abort(absl::InternalError("the oracle's timestamps went backwards"));
-
-  // N9: before the commit point, so that nobody who dies there leaves them out.
-  if (absl::Status s = WriteMarks(env, writes, *commit_ts, deadline); !s.ok()) return abort(s);
-
-  std::vector<RowMutation> secondaries = BuildSecondaryCommitRows(writes, *commit_ts);
-  CommitResult result = CommitPrimary(env, writes, *commit_ts, deadline);
-  if (result.committed()) {
-    marks_removed_ = RemovesWithPrimary(writes);
-    if (!secondaries.empty() && !engine_->secondaries->Add(&secondaries)) {
-      SecondaryQueue::Apply(&env, std::move(secondaries));
-    }
-  } else if (result.outcome == CommitResult::Outcome::kAborted) {
-    RollBackOwn(env, writes, cleanup);
+  if (absl::Status s = CheckAge(env, start_ts_, env.runtime->Elapsed() - started_); !s.ok()) {
+    return AbortedBy(writes.primary(), start_ts_, std::move(s));
   }
+  CommitResult result = CommitInOneStep(env, writes, CallDeadline());
+  marks_removed_ = result.committed() && writes.removal.has_value();
   return result;
 }
 

@@ -1,5 +1,5 @@
-// TransactionCore: what snapshots and transactions are made of. Orchestrates the steps in get.h, scan.h, prewrite.h,
-// commit.h and one_step.h; the rules are there.
+// TransactionCore: what snapshots and transactions are made of. Puts together the steps in get.h, scan.h,
+// two_phase.h, one_step.h and publish_marks.h; the rules are there.
 
 #ifndef PERCOLATOR_TXN_TRANSACTION_CORE_H_
 #define PERCOLATOR_TXN_TRANSACTION_CORE_H_
@@ -107,7 +107,6 @@ class TransactionCore {
 
  private:
   absl::Status EnsureStarted();
-  CommitResult CommitOnce();
 
   // A row of which the transaction has read something: for the predictor.
   struct RowReads {
@@ -128,13 +127,9 @@ class TransactionCore {
 
   absl::StatusOr<Writes> BuildWrites();
   absl::Status FindVerified(std::map<CellName, Timestamp>* verified);
-  CommitResult CommitWrites(const Writes& writes);
-  absl::Status CheckAge();
-  CommitResult CommitInTwoPhases(const Writes& writes);
-  CommitResult CommitMarksAlone(const Writes& writes);
-  CommitResult CommitAndTell(const Writes& writes);
-  void MarkLate(const Writes& writes, Timestamp commit_ts);
-  void SendHints(const Writes& writes);
+  CommitResult Conclude();
+  CommitResult RunAndTell(const Writes& writes);
+  CommitResult RunProtocol(const Writes& writes);
   CommitResult Count(CommitResult result);
 
   const std::shared_ptr<Engine> owner_;  // null: not a handle's

@@ -1,7 +1,7 @@
 // Client: a process of its own, with a session, that runs one transaction or reads one snapshot; the steps of its commit can
 // be made one by one.
 //
-// The steps are those of TransactionCore::CommitInTwoPhases, made of the same parts. Between them the client may stop,
+// The steps are those of CommitInTwoPhases, made of the same parts. Between them the client may stop,
 // and its requests may arrive late or twice.
 
 #ifndef PERCOLATOR_TESTS_HISTORIES_CLIENT_H_

@@ -90,7 +90,7 @@ TEST_F(OneStepTest, ItsOwnMarkerStopsIt) {
   EXPECT_EQ(Cells("Bob"), "rollback@7");
 }
 
-// G7: a copy of the request may have been applied before the safe point passed. TransactionCore::CheckAge asks before it sends.
+// G7: a copy of the request may have been applied before the safe point passed. CheckAge asks before it is sent.
 TEST_F(OneStepTest, ARefusalBecauseOfTheSafePointLeavesTheOutcomeUnknown) {
   ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(7)), IsOk());
   ExpectOutcome(TryCommit(Begin(7, {Put("Bob", "3")})), Outcome::kUnknown);

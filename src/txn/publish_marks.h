@@ -1,0 +1,31 @@
+// Marks that go with no lock: those of weak notifications (N9), and hints of all marks (N10).
+
+#ifndef PERCOLATOR_TXN_PUBLISH_MARKS_H_
+#define PERCOLATOR_TXN_PUBLISH_MARKS_H_
+
+#include <set>
+
+#include "absl/status/status.h"
+#include "percolator/status.h"
+#include "src/txn/environment.h"
+#include "src/txn/writes.h"
+
+namespace percolator {
+
+// The commit of a transaction that only notifies: it locks nothing, and nothing can conflict with it. If it fails, marks may be
+// there all the same: they cost a run that finds nothing new (N6).
+CommitResult PublishMarksOnly(Environment& env, const Writes& writes, const Deadline& deadline);
+
+// Writes the marks of `writes.notified`, which is harmless to repeat.
+absl::Status WriteMarks(Environment& env, const Writes& writes, Timestamp commit_ts, const Deadline& deadline);
+
+// Marks what is observed now, but was not when `writes` were built. `notified`: all cells that the transaction notified.
+void PublishLateMarks(Environment& env, const Writes& writes, const std::set<CellName>& notified, Timestamp commit_ts,
+                      const Deadline& deadline);
+
+// Tells whoever runs observers of the change at once. A hint that is lost costs a while (N10).
+void SendHints(Environment& env, const Writes& writes);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_PUBLISH_MARKS_H_

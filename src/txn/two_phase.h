@@ -1,0 +1,28 @@
+// The commit in two phases: figure 6 of the paper.
+//
+//     lock every cell (prewrite.h)                   any failure so far rolls back
+//     draw the commit timestamp (T6)
+//     write the weak notifications' marks (N9)
+//     commit the primary (commit.h)                  the commit point
+//     commit the secondaries, in the background      from here on, any other client would finish it
+//
+// Where one store holds all rows, one_step.h takes its place.
+
+#ifndef PERCOLATOR_TXN_TWO_PHASE_H_
+#define PERCOLATOR_TXN_TWO_PHASE_H_
+
+#include "percolator/status.h"
+#include "src/txn/background.h"
+#include "src/txn/environment.h"
+#include "src/txn/writes.h"
+
+namespace percolator {
+
+// `keeper` refreshes the primary's lock meanwhile. `secondaries` takes what is left at the commit point; if it is full, that is
+// done before this returns.
+CommitResult CommitInTwoPhases(Environment& env, LockKeeper* keeper, SecondaryQueue* secondaries, const Writes& writes,
+                               const Deadline& deadline);
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_TWO_PHASE_H_
