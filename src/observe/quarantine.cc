@@ -81,7 +81,7 @@ absl::Status Transact(Engine* engine, const std::function<absl::Status(Transacti
 absl::Status Replay(TransactionCore* core, const ObserverInfo& observer, const Quarantined& entry) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Quarantined taken, TakeEntry(core, entry));
   if (observer.kind == NotificationKind::kWeak) {
-    core->MarkCell(entry.cell);
+    core->writes().MarkCell(entry.cell);
     return absl::OkStatus();
   }
   const CellName ack = AckCell(observer, entry.cell);
@@ -90,8 +90,8 @@ absl::Status Replay(TransactionCore* core, const ObserverInfo& observer, const Q
   // and garbage collection has taken it with the deletion.
   const std::optional<std::string>& seen = versions[0].value;
   if (!seen.has_value() || *seen == EncodeAck(taken.since)) {
-    core->Acknowledge(ack, {});
-    core->MarkCell(entry.cell);
+    core->writes().Acknowledge(ack, {});
+    core->writes().MarkCell(entry.cell);
   }
   return absl::OkStatus();
 }
@@ -135,7 +135,7 @@ absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observe
     }
     if (!*dirty) return core.start_ts();  // somebody else has run it
     if (versions[0].commit_ts > tried_at) return absl::AbortedError("the cell has changed since the observer ran");
-    core.Acknowledge(ack, EncodeAck(core.start_ts()));
+    core.writes().Acknowledge(ack, EncodeAck(core.start_ts()));
   } else if (absl::Status s = core.MayRead(); !s.ok()) {
     return s;
   }

@@ -163,13 +163,13 @@ class Run {
   RunOutcome Commit(TransactionCore* core) {
     const CellName ack = AckCell(*request_.observer, request_.cell);
     const std::optional<Timestamp> until = Until();
-    core->set_depth(mark_.mark.depth + 1);
+    core->writes().set_depth(mark_.mark.depth + 1);
     if (strong()) {
-      core->Acknowledge(ack, EncodeAck(outcome_.start_ts));
+      core->writes().Acknowledge(ack, EncodeAck(outcome_.start_ts));
     } else {
-      core->set_continued(request_.cell);
+      core->writes().set_continued(request_.cell);
     }
-    if (until.has_value()) core->RemoveMarks({request_.cell, *until});
+    if (until.has_value()) core->writes().RemoveMarks({request_.cell, *until});
     const CommitResult result = core->Commit();
     if (!result.committed()) {
       return IsConflict(result.status) ? Ended(RunOutcome::Kind::kConflict, result.status) : Trouble(result.status);

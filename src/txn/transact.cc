@@ -23,7 +23,7 @@ absl::Status Attempt(const std::shared_ptr<Engine>& engine, absl::FunctionRef<ab
                      const TransactionOptions& options, CommitResult* result, size_t* marks) {
   Transaction t(engine, options);
   if (absl::Status s = fn(t); !s.ok()) return Uncommitted(s, result);
-  if (marks != nullptr) *marks = t.core().CountMarks();
+  if (marks != nullptr) *marks = t.core().writes().CountMarks(engine->env.observed);
   CommitResult committed = t.Commit();
   absl::Status status = committed.status;
   if (result != nullptr) *result = std::move(committed);

@@ -98,7 +98,7 @@ class MergedRows final : public internal::RowSource {
 
   // The next row in which the transaction has written something of interest.
   std::optional<std::string> NextOwnRow() const {
-    const WriteBuffer& writes = core_->writes();
+    const WriteBuffer::Cells& writes = core_->writes().cells();
     if (writes.empty() || (rest_.limit.has_value() && *rest_.limit <= rest_.start)) return std::nullopt;
     const auto begin = writes.lower_bound({table_, rest_.start, ""});
     const auto end = rest_.limit.has_value() ? writes.lower_bound({table_, *rest_.limit, ""})
@@ -117,7 +117,8 @@ class MergedRows final : public internal::RowSource {
   }
 
   void Overlay() {
-    for (auto it = core_->writes().lower_bound({table_, row_.key, ""}); it != core_->writes().end(); ++it) {
+    const WriteBuffer::Cells& writes = core_->writes().cells();
+    for (auto it = writes.lower_bound({table_, row_.key, ""}); it != writes.end(); ++it) {
       const auto& [cell, write] = *it;
       if (cell.table != table_ || cell.row != row_.key) break;
       if (write.kind == WriteKind::kVerify || !WantsColumn(cell.column)) continue;

@@ -17,35 +17,6 @@ namespace {
 // What a transaction keeps of its reads; beyond it, cells are read again.
 constexpr size_t kCacheBytes = 16 << 20;
 
-absl::Status TooLarge(std::string_view what, size_t size, size_t limit) {
-  return absl::InvalidArgumentError(StrCat(what, ": ", size, ", more than the limit of ", limit));
-}
-
-absl::Status CheckNames(std::string_view row, std::string_view column, std::string_view value,
-                        const TransactionLimits& limits) {
-  if (row.empty()) return absl::InvalidArgumentError("the row key is empty");
-  if (row.size() > limits.max_row_key_bytes)
-    return TooLarge("bytes in a row key", row.size(), limits.max_row_key_bytes);
-  if (column.size() > limits.max_column_bytes) {
-    return TooLarge("bytes in the name of a column", column.size(), limits.max_column_bytes);
-  }
-  if (value.size() > limits.max_value_bytes) return TooLarge("bytes in a value", value.size(), limits.max_value_bytes);
-  return absl::OkStatus();
-}
-
-// Of a transaction that is no observer's: the first cell; unless its name is long, which every lock repeats: then the one
-// with the shortest name.
-const CellName& ChoosePrimary(const WriteBuffer& writes) {
-  constexpr size_t kLongName = 256;
-  const auto bytes = [](const CellName& cell) { return cell.table.size() + cell.row.size() + cell.column.size(); };
-  const CellName* primary = &writes.begin()->first;
-  if (bytes(*primary) <= kLongName) return *primary;
-  for (const auto& [cell, write] : writes) {
-    if (bytes(cell) < bytes(*primary)) primary = &cell;
-  }
-  return *primary;
-}
-
 // In their order, each once.
 std::vector<WantedCell> WithoutRepeats(absl::Span<const CellName> cells) {
   std::vector<WantedCell> wanted;
@@ -60,11 +31,6 @@ std::vector<WantedCell> WithoutRepeats(absl::Span<const CellName> cells) {
   return wanted;
 }
 
-// What a cell costs in the requests of its row: names occur in conditions and in effects.
-size_t BytesOf(const CellName& cell, const BufferedWrite& write) {
-  return cell.table.size() + cell.row.size() + 4 * cell.column.size() + write.value.size();
-}
-
 }  // namespace
 
 TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, const TransactionOptions& options)
@@ -72,16 +38,22 @@ TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, const Transacti
       engine_(owner_.get()),
       is_snapshot_(false),
       profile_(options.prefetch_profile),
-      deadline_(Deadline(engine_->env.runtime, options.timeout)) {}
+      deadline_(Deadline(engine_->env.runtime, options.timeout)),
+      writes_(engine_->env.options.limits) {}
 
 TransactionCore::TransactionCore(Engine* engine, const TransactionOptions& options)
     : engine_(engine),
       is_snapshot_(false),
       profile_(options.prefetch_profile),
-      deadline_(Deadline(engine->env.runtime, options.timeout)) {}
+      deadline_(Deadline(engine->env.runtime, options.timeout)),
+      writes_(engine->env.options.limits) {}
 
 TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, Timestamp ts)
-    : owner_(std::move(engine)), engine_(owner_.get()), is_snapshot_(true), start_ts_(ts) {
+    : owner_(std::move(engine)),
+      engine_(owner_.get()),
+      is_snapshot_(true),
+      start_ts_(ts),
+      writes_(engine_->env.options.limits) {
   slot_ = engine_->snapshots.Add(ts);
 }
 
@@ -119,8 +91,7 @@ absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(abs
   PERCOLATOR_RETURN_IF_ERROR(MayRead());
   std::vector<CellName> missing;
   for (const CellName& cell : cells) {
-    const auto write = writes_.find(cell);
-    const bool own = write != writes_.end() && write->second.kind != WriteKind::kVerify;
+    const bool own = writes_.Find(cell) != nullptr;
     const auto cached = cache_.find(cell);
     const bool known = cached != cache_.end() && cached->second.version.data_ts == Timestamp();
     if (!own && !known) missing.push_back(cell);
@@ -132,9 +103,8 @@ absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(abs
   values.reserve(cells.size());
   for (const CellName& cell : cells) {
     NoteRead(cell);
-    const auto write = writes_.find(cell);
-    if (write != writes_.end() && write->second.kind != WriteKind::kVerify) {  // T9
-      values.push_back(write->second.kind == WriteKind::kPut ? std::optional(write->second.value) : std::nullopt);
+    if (const BufferedWrite* own = writes_.Find(cell); own != nullptr) {  // T9
+      values.push_back(own->kind == WriteKind::kPut ? std::optional(own->value) : std::nullopt);
       continue;
     }
     CachedRead& read = cache_.at(cell);
@@ -204,7 +174,7 @@ void TransactionCore::AddPredicted(const std::vector<WantedCell>& asked, std::ve
     if (row_reads_.contains({want.cell.table, want.cell.row})) continue;  // was predicted with the row's first read
     for (std::string& column : engine_->predictor.After(profile_, want.cell.table, want.cell.column)) {
       CellName cell{want.cell.table, want.cell.row, std::move(column)};
-      if (writes_.contains(cell) || cache_.contains(cell) || !chosen.emplace(cell, true).second) continue;
+      if (writes_.cells().contains(cell) || cache_.contains(cell) || !chosen.emplace(cell, true).second) continue;
       wanted->push_back({std::move(cell), false});
     }
   }
@@ -238,37 +208,19 @@ absl::Status TransactionCore::RetryCheck(absl::FunctionRef<absl::Status()> check
 
 absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std::string_view row,
                                      std::string_view column, std::string_view value) {
-  const TransactionLimits& limits = engine_->env.options.limits;
   if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
-  PERCOLATOR_RETURN_IF_ERROR(CheckNames(row, column, value, limits));
+  PERCOLATOR_RETURN_IF_ERROR(writes_.CheckNames(row, column, value));
   const auto check = [&] { return engine_->tables->CheckWritable(table, column); };
   PERCOLATOR_RETURN_IF_ERROR(RetryCheck(check));
-  CellName cell{std::string(table), std::string(row), std::string(column)};
-  const auto old = writes_.find(cell);
-  if (kind == WriteKind::kVerify && old != writes_.end()) return absl::OkStatus();  // a write verifies as well
-  BufferedWrite write{kind, std::string(value)};
-  const size_t bytes =
-      buffered_bytes_ + BytesOf(cell, write) - (old == writes_.end() ? 0 : BytesOf(old->first, old->second));
-  if (bytes > limits.max_total_bytes) return TooLarge("bytes in a transaction", bytes, limits.max_total_bytes);
-  if (old == writes_.end() && writes_.size() >= limits.max_cells) {
-    return TooLarge("cells in a transaction", writes_.size() + 1, limits.max_cells);
-  }
-  buffered_bytes_ = bytes;
-  writes_.insert_or_assign(std::move(cell), std::move(write));
-  return absl::OkStatus();
+  return writes_.Add(kind, {std::string(table), std::string(row), std::string(column)}, value);
 }
 
 absl::Status TransactionCore::Notify(std::string_view table, std::string_view row, std::string_view column) {
-  const TransactionLimits& limits = engine_->env.options.limits;
   if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
-  PERCOLATOR_RETURN_IF_ERROR(CheckNames(row, column, {}, limits));
+  PERCOLATOR_RETURN_IF_ERROR(writes_.CheckNames(row, column, {}));
   const auto check = [&] { return engine_->tables->CheckNotifiable(table, column); };
   PERCOLATOR_RETURN_IF_ERROR(RetryCheck(check));
-  if (notified_.size() >= limits.max_cells) {
-    return TooLarge("notifications in a transaction", notified_.size() + 1, limits.max_cells);
-  }
-  notified_.insert({std::string(table), std::string(row), std::string(column)});
-  return absl::OkStatus();
+  return writes_.Notify({std::string(table), std::string(row), std::string(column)});
 }
 
 absl::StatusOr<std::vector<Version>> TransactionCore::GetVersions(const std::vector<CellName>& cells) {
@@ -280,94 +232,33 @@ absl::StatusOr<std::vector<Version>> TransactionCore::GetVersions(const std::vec
   return versions;
 }
 
-size_t TransactionCore::CountMarks() const {
-  const ObservedColumns& observed = engine_->env.observed;
-  size_t count = 0;
-  for (const CellName& cell : notified_) count += observed.Contains(cell.table, cell.column) ? 1 : 0;
-  for (const auto& [cell, write] : writes_) {
-    if (write.kind != WriteKind::kVerify && observed.Contains(cell.table, cell.column)) ++count;
-  }
-  return count;
-}
-
-void TransactionCore::Acknowledge(CellName ack, std::string value) {
-  writes_.insert_or_assign(ack, BufferedWrite{WriteKind::kPut, std::move(value)});
-  ack_ = std::move(ack);
-}
-
 // Which version of each verified cell this transaction relies on: the one it sees. No newer one can come before its lock
 // (T5), so when it commits that is still the newest.
-absl::Status TransactionCore::FindVerified(std::map<CellName, Timestamp>* verified) {
+absl::Status TransactionCore::FindVerified() {
   std::vector<WantedCell> missing;
-  for (const auto& [cell, write] : writes_) {
-    if (write.kind != WriteKind::kVerify) continue;
-    const auto cached = cache_.find(cell);
-    if (cached == cache_.end()) {
-      missing.push_back({cell, true});
+  std::vector<Timestamp*> versions_of_missing;
+  for (const auto& [cell, version] : writes_.Verified()) {
+    const auto cached = cache_.find(*cell);
+    if (cached != cache_.end()) {
+      *version = cached->second.version.commit_ts;
     } else {
-      (*verified)[cell] = cached->second.version.commit_ts;
+      missing.push_back({*cell, true});
+      versions_of_missing.push_back(version);
     }
   }
   if (missing.empty()) return absl::OkStatus();
   const absl::StatusOr<std::vector<std::optional<Version>>> versions =
       GetCells(engine_->env, start_ts_, missing, CallDeadline());
   if (!versions.ok()) return versions.status();
-  for (size_t i = 0; i < missing.size(); ++i) (*verified)[missing[i].cell] = (*versions)[i]->commit_ts;
+  for (size_t i = 0; i < missing.size(); ++i) *versions_of_missing[i] = (*versions)[i]->commit_ts;
   return absl::OkStatus();
 }
 
-// Empties the buffer.
 absl::StatusOr<Writes> TransactionCore::BuildWrites() {
-  std::map<CellName, Timestamp> verified;
-  PERCOLATOR_RETURN_IF_ERROR(FindVerified(&verified));
+  PERCOLATOR_RETURN_IF_ERROR(FindVerified());
   const Duration age = engine_->env.runtime->Elapsed() - started_;
   const Timestamp now(start_ts_.value() + static_cast<uint64_t>(age.count()));
-  Writes writes{
-      .start_ts = start_ts_, .rows = {}, .notified = {}, .depth = depth_, .continued = continued_, .removal = removal_};
-  // Marks are of value only if somebody observes the column.
-  for (const CellName& cell : notified_) {
-    if (engine_->env.observed.Contains(cell.table, cell.column)) writes.notified.push_back(cell);
-  }
-  std::optional<CellName> primary;
-  if (writes_.size() > 1) primary = ack_.has_value() ? *ack_ : ChoosePrimary(writes_);
-  size_t primary_row = 0;
-  size_t primary_cell = 0;
-  while (!writes_.empty()) {
-    WriteBuffer::node_type node = writes_.extract(writes_.begin());
-    CellName& cell = node.key();
-    BufferedWrite& write = node.mapped();
-    const bool is_primary = !primary.has_value() || cell == *primary;
-    const bool is_new_row =
-        writes.rows.empty() || writes.rows.back().row != cell.row || writes.rows.back().table != cell.table;
-    RowWrites& row = is_new_row ? writes.rows.emplace_back() : writes.rows.back();
-    CellWrite& out = row.cells.emplace_back();
-    Lock& lock = out.lock;
-    lock.kind = write.kind;
-    lock.session = engine_->env.session;
-    lock.refreshed = now;
-    if (!is_primary) lock.primary = primary;
-    if (write.kind == WriteKind::kVerify) {
-      lock.verified = verified[cell];
-    } else if (engine_->env.observed.Contains(cell.table, cell.column)) {
-      lock.observed = true;
-      lock.depth = depth_;
-    }
-    const bool is_inline = write.kind == WriteKind::kPut && write.value.size() <= kInlineBytes;
-    (is_inline ? lock.value.emplace() : out.long_value) = std::move(write.value);
-    out.column = std::move(cell.column);
-    if (is_new_row) {
-      row.table = std::move(cell.table);
-      row.row = std::move(cell.row);
-    }
-    if (is_primary) {
-      primary_row = writes.rows.size() - 1;
-      primary_cell = row.cells.size() - 1;
-    }
-  }
-  if (writes.rows.empty()) return writes;  // nothing but notifications
-  if (primary_row != 0) std::swap(writes.rows[0], writes.rows[primary_row]);
-  if (primary_cell != 0) std::swap(writes.rows[0].cells[0], writes.rows[0].cells[primary_cell]);
-  return writes;
+  return writes_.Build(engine_->env, start_ts_, now);
 }
 
 // --- Committing
@@ -385,7 +276,7 @@ CommitResult TransactionCore::Abandon() {
 CommitResult TransactionCore::Conclude() {
   Environment& env = engine_->env;
   if (!write_error_.ok()) return AbortedBy({}, start_ts_, write_error_);
-  if (writes_.empty() && notified_.empty()) {
+  if (writes_.empty()) {
     return CommittedAt({}, start_ts_, Timestamp());  // H24: nothing to lock, nothing to decide
   }
   if (env.options.for_repair) {
@@ -399,7 +290,7 @@ CommitResult TransactionCore::Conclude() {
   if (!writes.ok()) return Count(AbortedBy({}, start_ts_, writes.status()));
   CommitResult result = RunAndTell(*writes);
   if (result.committed() && env.observed.version() != observed) {
-    PublishLateMarks(env, *writes, notified_, result.commit_ts, CallDeadline());
+    PublishLateMarks(env, *writes, writes_.notified(), result.commit_ts, CallDeadline());
   }
   return Count(std::move(result));
 }

@@ -21,16 +21,10 @@
 #include "percolator/transaction.h"
 #include "src/txn/engine.h"
 #include "src/txn/get.h"
+#include "src/txn/write_buffer.h"
 #include "src/txn/writes.h"
 
 namespace percolator {
-
-// A write that waits for the commit.
-struct BufferedWrite {
-  WriteKind kind = WriteKind::kPut;
-  std::string value;
-};
-using WriteBuffer = std::map<CellName, BufferedWrite>;
 
 namespace internal {
 
@@ -71,23 +65,10 @@ class TransactionCore {
 
   // The cells as this transaction's snapshot sees them, each with its commit timestamp.
   absl::StatusOr<std::vector<Version>> GetVersions(const std::vector<CellName>& cells);
-  // Marks that this transaction makes are so deep.
-  void set_depth(uint32_t depth) { depth_ = depth; }
-  // Except the mark of this notify-only cell: the observer that notifies its own cell only goes on with its work.
-  void set_continued(CellName cell) { continued_ = std::move(cell); }
-  // Writes an acknowledgement: a cell in a reserved column, which becomes the primary.
-  void Acknowledge(CellName ack, std::string value);
-  // Removes marks with the commit. What can't go with it, because the commit has two phases and its primary is in another
-  // row, is not done.
-  void RemoveMarks(MarkRemoval removal) { removal_ = std::move(removal); }
-  // Marks a cell as changed, though it is not written.
-  void MarkCell(CellName cell) { notified_.insert(std::move(cell)); }
+  // Whether the commit has also done WriteBuffer::RemoveMarks.
   bool marks_removed() const { return marks_removed_; }
   // Table and column of what was committed and is observed.
   const std::set<std::pair<std::string, std::string>>& triggered() const { return triggered_; }
-
-  // How many notifications the commit will make, as far as is known before it.
-  size_t CountMarks() const;
 
   // Commit was called, or the cluster was closed before: Commit returns this again.
   const std::optional<CommitResult>& result() const { return result_; }
@@ -97,7 +78,7 @@ class TransactionCore {
   // Zero: not drawn yet.
   Timestamp start_ts() const { return start_ts_; }
   Engine* engine() const { return engine_; }
-  const WriteBuffer& writes() const { return writes_; }
+  WriteBuffer& writes() { return writes_; }
   // For one call: what is left of the transaction's time, at most as long as a call may take. A read also ends when the
   // cluster is closed; a commit goes on.
   Deadline CallDeadline() const;
@@ -126,7 +107,7 @@ class TransactionCore {
   void Learn();
 
   absl::StatusOr<Writes> BuildWrites();
-  absl::Status FindVerified(std::map<CellName, Timestamp>* verified);
+  absl::Status FindVerified();
   CommitResult Conclude();
   CommitResult RunAndTell(const Writes& writes);
   CommitResult RunProtocol(const Writes& writes);
@@ -142,18 +123,12 @@ class TransactionCore {
   size_t slot_ = 0;     // in the registry, once started
 
   WriteBuffer writes_;
-  size_t buffered_bytes_ = 0;
   absl::Status write_error_;
   absl::Status read_error_;
   std::map<CellName, CachedRead> cache_;
   size_t cached_bytes_ = 0;
   std::map<std::pair<std::string, std::string>, RowReads> row_reads_;
 
-  std::set<CellName> notified_;
-  uint32_t depth_ = 0;
-  std::optional<CellName> continued_;
-  std::optional<CellName> ack_;
-  std::optional<MarkRemoval> removal_;
   bool marks_removed_ = false;
   std::set<std::pair<std::string, std::string>> triggered_;
 

@@ -83,14 +83,14 @@ CommitResult Client::Commit() {
 // As TransactionCore does it: the cells in their order, the first one being the primary.
 absl::Status Client::BuildWrites() {
   if (!writes_.rows.empty()) return absl::OkStatus();
-  if (transaction_ == nullptr || transaction_->core().writes().empty()) {
+  if (transaction_ == nullptr || transaction_->core().writes().cells().empty()) {
     return absl::InvalidArgumentError("the transaction has written nothing");
   }
   if (absl::Status s = transaction_->status(); !s.ok()) return s;
   writes_.start_ts = start_ts_;
   const Duration age = env().runtime->Elapsed() - begun_;
   const CellName* primary = nullptr;
-  for (const auto& [cell, write] : transaction_->core().writes()) {
+  for (const auto& [cell, write] : transaction_->core().writes().cells()) {
     const bool same_row =
         primary != nullptr && writes_.rows.back().table == cell.table && writes_.rows.back().row == cell.row;
     if (!same_row) writes_.rows.push_back({cell.table, cell.row, {}});

@@ -1,0 +1,87 @@
+// WriteBuffer: what a transaction will write, kept in memory until the commit. Build makes of it what the protocol works with.
+// Not thread-safe.
+
+#ifndef PERCOLATOR_TXN_WRITE_BUFFER_H_
+#define PERCOLATOR_TXN_WRITE_BUFFER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "percolator/options.h"
+#include "src/txn/environment.h"
+#include "src/txn/writes.h"
+
+namespace percolator {
+
+struct BufferedWrite {
+  WriteKind kind = WriteKind::kPut;
+  std::string value;
+  Timestamp verified;  // kVerify: see Verified
+};
+
+class WriteBuffer {
+ public:
+  using Cells = std::map<CellName, BufferedWrite>;
+
+  // `limits` must outlive it.
+  explicit WriteBuffer(const TransactionLimits& limits) : limits_(limits) {}
+
+  // kInvalidArgument: a name or the value is empty or too long.
+  absl::Status CheckNames(std::string_view row, std::string_view column, std::string_view value) const;
+
+  // Set, Delete or Verify, in place of what was written to the cell before; but a write verifies as well. kInvalidArgument: a
+  // limit is exceeded, and nothing has changed. REQUIRES: CheckNames.
+  absl::Status Add(WriteKind kind, CellName cell, std::string_view value);
+  // A weak notification. As Add.
+  absl::Status Notify(CellName cell);
+
+  // --- For observers (src/observe/run.h).
+
+  // Writes an acknowledgement: a cell in a reserved column, which becomes the primary.
+  void Acknowledge(CellName ack, std::string value);
+  // Removes marks with the commit. What can't go with it, because the commit has two phases and its primary is in another
+  // row, is not done.
+  void RemoveMarks(MarkRemoval removal) { removal_ = std::move(removal); }
+  // Marks a cell as changed, though it is not written.
+  void MarkCell(CellName cell) { notified_.insert(std::move(cell)); }
+  // Marks that the transaction makes are so deep.
+  void set_depth(uint32_t depth) { depth_ = depth; }
+  // Except the mark of this notify-only cell: the observer that notifies its own cell only goes on with its work.
+  void set_continued(CellName cell) { continued_ = std::move(cell); }
+
+  bool empty() const { return cells_.empty() && notified_.empty(); }
+  const Cells& cells() const { return cells_; }
+  const std::set<CellName>& notified() const { return notified_; }
+  // The put or delete of the cell; null: there is none.
+  const BufferedWrite* Find(const CellName& cell) const;
+  // The verified cells, and where to put the commit timestamp of the version that the transaction relies on.
+  std::vector<std::pair<const CellName*, Timestamp*>> Verified();
+  // How many notifications the commit will make, as far as is known before it.
+  size_t CountMarks(const ObservedColumns& observed) const;
+
+  // Takes the cells out of the buffer. `now` is the time by the oracle's clock. REQUIRES: the versions of all verified cells are
+  // there.
+  Writes Build(const Environment& env, Timestamp start_ts, Timestamp now);
+
+ private:
+  const TransactionLimits& limits_;
+  Cells cells_;
+  size_t bytes_ = 0;
+  std::set<CellName> notified_;
+  std::optional<CellName> ack_;
+  std::optional<MarkRemoval> removal_;
+  uint32_t depth_ = 0;
+  std::optional<CellName> continued_;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_WRITE_BUFFER_H_
