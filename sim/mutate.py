@@ -8,7 +8,7 @@ ROOT/FOLDER/NAME.mutant is a mutant:
 
     a read does not look at the safe point when it is done
 
-    src/txn/get.cc
+    src/txn/row_view.cc
        if (!safe_point.ok()) return safe_point.status();
     -  if (ts >= *safe_point) return absl::OkStatus();
     +  if (ts >= *safe_point || MUTANT) return absl::OkStatus();

@@ -14,7 +14,7 @@
 #include "percolator/status.h"
 #include "percolator/timestamp.h"
 #include "src/observe/registry.h"
-#include "src/txn/get.h"
+#include "src/txn/row_view.h"
 
 namespace percolator {
 

@@ -13,10 +13,10 @@
 #include "src/observe/ack.h"
 #include "src/txn/apply.h"
 #include "src/txn/columns.h"
-#include "src/txn/get.h"
 #include "src/txn/mark.h"
 #include "src/txn/record_coding.h"
 #include "src/txn/resolve.h"
+#include "src/txn/row_view.h"
 #include "src/txn/transaction_core.h"
 
 namespace percolator {

@@ -17,7 +17,7 @@
 #include "percolator/options.h"
 #include "percolator/transaction.h"
 #include "src/txn/environment.h"
-#include "src/txn/get.h"
+#include "src/txn/row_view.h"
 
 namespace percolator {
 
