@@ -120,4 +120,32 @@ absl::StatusOr<std::vector<std::optional<Version>>> GetCells(Environment& env, T
   return versions;
 }
 
+std::vector<WantedCell> WithoutRepeats(absl::Span<const CellName> cells) {
+  std::vector<WantedCell> wanted;
+  wanted.reserve(cells.size());
+  for (const CellName& cell : cells) wanted.push_back({cell, true});
+  if (wanted.size() > 1) {
+    std::sort(wanted.begin(), wanted.end(), [](const WantedCell& a, const WantedCell& b) { return a.cell < b.cell; });
+    wanted.erase(std::unique(wanted.begin(), wanted.end(),
+                             [](const WantedCell& a, const WantedCell& b) { return a.cell == b.cell; }),
+                 wanted.end());
+  }
+  return wanted;
+}
+
+absl::StatusOr<std::vector<std::optional<std::string>>> GetValues(Environment& env, Timestamp ts,
+                                                                  absl::Span<const CellName> cells,
+                                                                  const Deadline& deadline) {
+  const std::vector<WantedCell> wanted = WithoutRepeats(cells);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<Version>> versions, GetCells(env, ts, wanted, deadline));
+  std::vector<std::optional<std::string>> values;
+  values.reserve(cells.size());
+  for (const CellName& cell : cells) {
+    const auto found = std::lower_bound(wanted.begin(), wanted.end(), cell,
+                                        [](const WantedCell& want, const CellName& c) { return want.cell < c; });
+    values.push_back(versions[static_cast<size_t>(found - wanted.begin())]->value);
+  }
+  return values;
+}
+
 }  // namespace percolator

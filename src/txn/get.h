@@ -11,10 +11,12 @@
 #define PERCOLATOR_TXN_GET_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "src/txn/environment.h"
 #include "src/txn/row_view.h"
 
@@ -31,6 +33,14 @@ struct WantedCell {
 absl::StatusOr<std::vector<std::optional<Version>>> GetCells(Environment& env, Timestamp ts,
                                                              const std::vector<WantedCell>& cells,
                                                              const Deadline& deadline);
+
+// The cells in their order, each once, as GetCells wants them.
+std::vector<WantedCell> WithoutRepeats(absl::Span<const CellName> cells);
+
+// The values of cells, of which some may come twice.
+absl::StatusOr<std::vector<std::optional<std::string>>> GetValues(Environment& env, Timestamp ts,
+                                                                  absl::Span<const CellName> cells,
+                                                                  const Deadline& deadline);
 
 // The usual case of it, in the shortest way: one cell, nothing in the way, a short value. Absent: it is another case.
 absl::StatusOr<std::optional<Version>> GetPlainCell(Environment& env, Timestamp ts, std::string_view table,

@@ -1,9 +1,7 @@
 #include "src/txn/transaction_core.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "percolator/status_macros.h"
 #include "src/base/strings.h"
 #include "src/txn/one_step.h"
@@ -12,48 +10,28 @@
 #include "src/txn/two_phase.h"
 
 namespace percolator::internal {
-namespace {
-
-// What a transaction keeps of its reads; beyond it, cells are read again.
-constexpr size_t kCacheBytes = 16 << 20;
-
-// In their order, each once.
-std::vector<WantedCell> WithoutRepeats(absl::Span<const CellName> cells) {
-  std::vector<WantedCell> wanted;
-  wanted.reserve(cells.size());
-  for (const CellName& cell : cells) wanted.push_back({cell, true});
-  if (wanted.size() > 1) {
-    std::sort(wanted.begin(), wanted.end(), [](const WantedCell& a, const WantedCell& b) { return a.cell < b.cell; });
-    wanted.erase(std::unique(wanted.begin(), wanted.end(),
-                             [](const WantedCell& a, const WantedCell& b) { return a.cell == b.cell; }),
-                 wanted.end());
-  }
-  return wanted;
-}
-
-}  // namespace
-
 TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, const TransactionOptions& options)
     : owner_(std::move(engine)),
       engine_(owner_.get()),
       is_snapshot_(false),
-      profile_(options.prefetch_profile),
       deadline_(Deadline(engine_->env.runtime, options.timeout)),
-      writes_(engine_->env.options.limits) {}
+      writes_(engine_->env.options.limits),
+      reads_(options.prefetch_profile) {}
 
 TransactionCore::TransactionCore(Engine* engine, const TransactionOptions& options)
     : engine_(engine),
       is_snapshot_(false),
-      profile_(options.prefetch_profile),
       deadline_(Deadline(engine->env.runtime, options.timeout)),
-      writes_(engine->env.options.limits) {}
+      writes_(engine->env.options.limits),
+      reads_(options.prefetch_profile) {}
 
 TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, Timestamp ts)
     : owner_(std::move(engine)),
       engine_(owner_.get()),
       is_snapshot_(true),
       start_ts_(ts),
-      writes_(engine_->env.options.limits) {
+      writes_(engine_->env.options.limits),
+      reads_({}) {
   slot_ = engine_->snapshots.Add(ts);
 }
 
@@ -61,7 +39,7 @@ TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, Timestamp ts)
 TransactionCore::~TransactionCore() {
   if (engine_->forked()) return;
   if (start_ts_ != Timestamp()) engine_->snapshots.Remove(slot_, start_ts_);
-  Learn();
+  reads_.Learn(&engine_->predictor);
 }
 
 Deadline TransactionCore::CallDeadline() const {
@@ -86,15 +64,17 @@ absl::Status TransactionCore::MayRead() {
   return write_error_.ok() ? EnsureStarted() : write_error_;
 }
 
+absl::Status TransactionCore::Fetch(const std::vector<CellName>& cells) {
+  return reads_.Fetch(engine_->env, engine_->predictor, writes_, start_ts_, cells, ReadDeadline());
+}
+
+// A snapshot may live long, and be used by many threads: it keeps nothing of what it read.
 absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(absl::Span<const CellName> cells) {
-  if (is_snapshot_) return GetOfSnapshot(cells);
+  if (is_snapshot_) return GetValues(engine_->env, start_ts_, cells, ReadDeadline());
   PERCOLATOR_RETURN_IF_ERROR(MayRead());
   std::vector<CellName> missing;
   for (const CellName& cell : cells) {
-    const bool own = writes_.Find(cell) != nullptr;
-    const auto cached = cache_.find(cell);
-    const bool known = cached != cache_.end() && cached->second.version.data_ts == Timestamp();
-    if (!own && !known) missing.push_back(cell);
+    if (writes_.Find(cell) == nullptr && !reads_.HasValue(cell)) missing.push_back(cell);
   }
   if (!missing.empty()) {
     PERCOLATOR_RETURN_IF_ERROR(Fetch(missing));
@@ -102,37 +82,14 @@ absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(abs
   std::vector<std::optional<std::string>> values;
   values.reserve(cells.size());
   for (const CellName& cell : cells) {
-    NoteRead(cell);
+    reads_.NoteRead(cell);
     if (const BufferedWrite* own = writes_.Find(cell); own != nullptr) {  // T9
       values.push_back(own->kind == WriteKind::kPut ? std::optional(own->value) : std::nullopt);
-      continue;
+    } else {
+      values.push_back(reads_.Value(cell, &engine_->env.counters));
     }
-    CachedRead& read = cache_.at(cell);
-    Counters::Add(&engine_->env.counters.prefetched_cells_used, read.prefetched ? 1 : 0);
-    read.prefetched = false;
-    values.push_back(read.version.value);
   }
-  if (cached_bytes_ > kCacheBytes) {
-    cache_.clear();
-    cached_bytes_ = 0;
-  }
-  return values;
-}
-
-// A snapshot may live long, and be used by many threads: it keeps nothing of what it read.
-absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::GetOfSnapshot(
-    absl::Span<const CellName> cells) const {
-  const std::vector<WantedCell> wanted = WithoutRepeats(cells);
-  const absl::StatusOr<std::vector<std::optional<Version>>> versions =
-      GetCells(engine_->env, start_ts_, wanted, ReadDeadline());
-  if (!versions.ok()) return versions.status();
-  std::vector<std::optional<std::string>> values;
-  values.reserve(cells.size());
-  for (const CellName& cell : cells) {
-    const auto found = std::lower_bound(wanted.begin(), wanted.end(), cell,
-                                        [](const WantedCell& want, const CellName& c) { return want.cell < c; });
-    values.push_back((*versions)[static_cast<size_t>(found - wanted.begin())]->value);
-  }
+  reads_.Shrink();
   return values;
 }
 
@@ -149,50 +106,13 @@ absl::StatusOr<std::optional<std::string>> TransactionCore::Get(std::string_view
   return std::move(values->front());
 }
 
-// Puts the versions of the cells, and of those predicted to be read next, into the cache.
-absl::Status TransactionCore::Fetch(const std::vector<CellName>& cells) {
-  std::vector<WantedCell> wanted = WithoutRepeats(cells);
-  const size_t asked = wanted.size();
-  if (!profile_.empty()) AddPredicted(std::vector<WantedCell>(wanted), &wanted);
-  absl::StatusOr<std::vector<std::optional<Version>>> versions =
-      GetCells(engine_->env, start_ts_, wanted, ReadDeadline());
-  if (!versions.ok()) return versions.status();
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!(*versions)[i].has_value()) continue;
-    Counters::Add(&engine_->env.counters.cells_prefetched, i >= asked ? 1 : 0);
-    cached_bytes_ += sizeof(CachedRead) + wanted[i].cell.row.size() + wanted[i].cell.column.size() +
-                     ((*versions)[i]->value.has_value() ? (*versions)[i]->value->size() : 0);
-    cache_.insert_or_assign(std::move(wanted[i].cell), CachedRead{*std::move((*versions)[i]), i >= asked});
-  }
-  return absl::OkStatus();
-}
-
-void TransactionCore::AddPredicted(const std::vector<WantedCell>& asked, std::vector<WantedCell>* wanted) {
-  std::map<CellName, bool> chosen;
-  for (const WantedCell& want : asked) chosen[want.cell] = true;
-  for (const WantedCell& want : asked) {
-    if (row_reads_.contains({want.cell.table, want.cell.row})) continue;  // was predicted with the row's first read
-    for (std::string& column : engine_->predictor.After(profile_, want.cell.table, want.cell.column)) {
-      CellName cell{want.cell.table, want.cell.row, std::move(column)};
-      if (writes_.cells().contains(cell) || cache_.contains(cell) || !chosen.emplace(cell, true).second) continue;
-      wanted->push_back({std::move(cell), false});
-    }
-  }
-}
-
-void TransactionCore::NoteRead(const CellName& cell) {
-  if (profile_.empty()) return;
-  const auto [it, is_first] = row_reads_.try_emplace({cell.table, cell.row});
-  if (is_first) {
-    it->second.first = cell.column;
-  } else if (cell.column != it->second.first &&
-             std::find(it->second.others.begin(), it->second.others.end(), cell.column) == it->second.others.end()) {
-    it->second.others.push_back(cell.column);
-  }
-}
-
-void TransactionCore::Learn() {
-  for (const auto& [row, reads] : row_reads_) engine_->predictor.Learn(profile_, row.first, reads.first, reads.others);
+absl::StatusOr<std::vector<Version>> TransactionCore::GetVersions(const std::vector<CellName>& cells) {
+  PERCOLATOR_RETURN_IF_ERROR(MayRead());
+  PERCOLATOR_RETURN_IF_ERROR(Fetch(cells));
+  std::vector<Version> versions;
+  versions.reserve(cells.size());
+  for (const CellName& cell : cells) versions.push_back(*reads_.Find(cell));
+  return versions;
 }
 
 // --- Writing
@@ -223,24 +143,14 @@ absl::Status TransactionCore::Notify(std::string_view table, std::string_view ro
   return writes_.Notify({std::string(table), std::string(row), std::string(column)});
 }
 
-absl::StatusOr<std::vector<Version>> TransactionCore::GetVersions(const std::vector<CellName>& cells) {
-  PERCOLATOR_RETURN_IF_ERROR(MayRead());
-  PERCOLATOR_RETURN_IF_ERROR(Fetch(cells));
-  std::vector<Version> versions;
-  versions.reserve(cells.size());
-  for (const CellName& cell : cells) versions.push_back(cache_.at(cell).version);
-  return versions;
-}
-
 // Which version of each verified cell this transaction relies on: the one it sees. No newer one can come before its lock
 // (T5), so when it commits that is still the newest.
 absl::Status TransactionCore::FindVerified() {
   std::vector<WantedCell> missing;
   std::vector<Timestamp*> versions_of_missing;
   for (const auto& [cell, version] : writes_.Verified()) {
-    const auto cached = cache_.find(*cell);
-    if (cached != cache_.end()) {
-      *version = cached->second.version.commit_ts;
+    if (const Version* known = reads_.Find(*cell); known != nullptr) {
+      *version = known->commit_ts;
     } else {
       missing.push_back({*cell, true});
       versions_of_missing.push_back(version);

@@ -5,7 +5,6 @@
 #define PERCOLATOR_TXN_TRANSACTION_CORE_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,7 +19,8 @@
 #include "absl/types/span.h"
 #include "percolator/transaction.h"
 #include "src/txn/engine.h"
-#include "src/txn/get.h"
+#include "src/txn/read_cache.h"
+#include "src/txn/row_view.h"
 #include "src/txn/write_buffer.h"
 #include "src/txn/writes.h"
 
@@ -89,22 +89,8 @@ class TransactionCore {
  private:
   absl::Status EnsureStarted();
 
-  // A row of which the transaction has read something: for the predictor.
-  struct RowReads {
-    std::string first;
-    std::vector<std::string> others;
-  };
-  struct CachedRead {
-    Version version;
-    bool prefetched = false;  // and not used yet
-  };
-
-  absl::StatusOr<std::vector<std::optional<std::string>>> GetOfSnapshot(absl::Span<const CellName> cells) const;
   absl::Status Fetch(const std::vector<CellName>& cells);
-  void AddPredicted(const std::vector<WantedCell>& asked, std::vector<WantedCell>* wanted);
-  void NoteRead(const CellName& cell);
   absl::Status RetryCheck(absl::FunctionRef<absl::Status()> check);
-  void Learn();
 
   absl::StatusOr<Writes> BuildWrites();
   absl::Status FindVerified();
@@ -116,18 +102,15 @@ class TransactionCore {
   const std::shared_ptr<Engine> owner_;  // null: not a handle's
   Engine* const engine_;
   const bool is_snapshot_;
-  const std::string profile_;
   std::optional<Deadline> deadline_;
   Timestamp start_ts_;
   Duration started_{};  // when, by Runtime::Elapsed
   size_t slot_ = 0;     // in the registry, once started
 
   WriteBuffer writes_;
+  ReadCache reads_;
   absl::Status write_error_;
   absl::Status read_error_;
-  std::map<CellName, CachedRead> cache_;
-  size_t cached_bytes_ = 0;
-  std::map<std::pair<std::string, std::string>, RowReads> row_reads_;
 
   bool marks_removed_ = false;
   std::set<std::pair<std::string, std::string>> triggered_;

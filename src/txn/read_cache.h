@@ -1,0 +1,67 @@
+// ReadCache: what a transaction has read, so that it reads each cell once. With a prefetch profile it also fetches what
+// transactions of this profile are likely to read next (predictor.h), in the same request. Not thread-safe.
+
+#ifndef PERCOLATOR_TXN_READ_CACHE_H_
+#define PERCOLATOR_TXN_READ_CACHE_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "src/txn/environment.h"
+#include "src/txn/get.h"
+#include "src/txn/predictor.h"
+#include "src/txn/write_buffer.h"
+
+namespace percolator {
+
+class ReadCache {
+ public:
+  // `profile`: TransactionOptions::prefetch_profile.
+  explicit ReadCache(std::string profile) : profile_(std::move(profile)) {}
+
+  // The version of a cell; null: it was not read. A prefetched one may be without its value.
+  const Version* Find(const CellName& cell) const;
+  // Whether Value can be called.
+  bool HasValue(const CellName& cell) const;
+
+  // Reads the cells at `ts`, and those predicted that are not in `writes`.
+  absl::Status Fetch(Environment& env, const Predictor& predictor, const WriteBuffer& writes, Timestamp ts,
+                     const std::vector<CellName>& cells, const Deadline& deadline);
+
+  // The value of a cell, and that it was of use. REQUIRES: HasValue.
+  const std::optional<std::string>& Value(const CellName& cell, Counters* counters);
+
+  // The user has read the cell: for Learn.
+  void NoteRead(const CellName& cell);
+  // Forgets all that was fetched, if it has become too much.
+  void Shrink();
+  // Tells the predictor what was read together.
+  void Learn(Predictor* predictor) const;
+
+ private:
+  struct Entry {
+    Version version;
+    bool prefetched = false;  // and not used yet
+  };
+  // What the user has read of a row.
+  struct RowReads {
+    std::string first;
+    std::vector<std::string> others;
+  };
+
+  void AddPredicted(const Predictor& predictor, const WriteBuffer& writes, std::vector<WantedCell>* wanted) const;
+
+  const std::string profile_;
+  std::map<CellName, Entry> entries_;
+  size_t bytes_ = 0;
+  std::map<std::pair<std::string, std::string>, RowReads> row_reads_;  // by table and row
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_TXN_READ_CACHE_H_
