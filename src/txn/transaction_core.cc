@@ -4,6 +4,7 @@
 
 #include "percolator/status_macros.h"
 #include "src/base/strings.h"
+#include "src/txn/merged_rows.h"
 #include "src/txn/one_step.h"
 #include "src/txn/outcome.h"
 #include "src/txn/publish_marks.h"
@@ -113,6 +114,10 @@ absl::StatusOr<std::vector<Version>> TransactionCore::GetVersions(const std::vec
   versions.reserve(cells.size());
   for (const CellName& cell : cells) versions.push_back(*reads_.Find(cell));
   return versions;
+}
+
+RowScan TransactionCore::Scan(std::string_view table, ScanOptions options) {
+  return RowScan(MergeRows(this, nullptr, table, std::move(options)));
 }
 
 // --- Writing

@@ -1,4 +1,4 @@
-// Reverse scans, on whole clusters: ScanOptions::reverse in src/txn/scan.h and src/txn/transaction.cc.
+// Reverse scans, on whole clusters: ScanOptions::reverse in src/txn/scan.h and src/txn/merged_rows.cc.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Scans, on whole clusters: src/txn/scan.h, and the merging with own writes in src/txn/transaction.cc.
+// Scans, on whole clusters: src/txn/scan.h, and the merging with own writes in src/txn/merged_rows.cc.
 
 #include "src/txn/scan.h"
 
