@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "percolator/status_macros.h"
@@ -10,6 +11,8 @@
 
 namespace percolator {
 namespace {
+
+CellName NameOf(CellView cell) { return {std::string(cell.table), std::string(cell.row), std::string(cell.column)}; }
 
 // The cells of one row, as one RowRead.
 struct RowGroup {
@@ -50,27 +53,48 @@ ColumnState* FindColumn(std::vector<ColumnState>* columns, const std::string& co
   return it != columns->end() && it->column == column ? &*it : nullptr;
 }
 
+// The version that the newest record of the cell stands for.
+absl::StatusOr<Version> VersionOfNewest(Environment& env, Timestamp ts, CellView cell, Cell& newest,
+                                        absl::FunctionRef<Deadline()> make_deadline) {
+  absl::StatusOr<WriteRecord> record = TakeWriteRecord(std::move(newest.value));
+  if (!record.ok()) return AtCell(record.status(), cell.table, cell.row, newest);
+  Version version;
+  if (record->kind == WriteKind::kVerify) {
+    ColumnState state{.column = {}, .lock = {}, .record = *std::move(record), .commit_ts = newest.timestamp};
+    PERCOLATOR_RETURN_IF_ERROR(FollowVerified(env, ts, {{NameOf(cell), &state}}, make_deadline()));
+    version = VersionOf(&state);
+  } else {
+    version = VersionOf(*record, newest.timestamp);
+  }
+  if (version.data_ts != Timestamp()) {
+    PERCOLATOR_RETURN_IF_ERROR(LoadValues(env, ts, {{NameOf(cell), &version}}, make_deadline()));
+  }
+  return version;
+}
+
 }  // namespace
 
-absl::StatusOr<std::optional<Version>> GetPlainCell(Environment& env, Timestamp ts, std::string_view table,
-                                                    std::string_view row, std::string_view column) {
+absl::StatusOr<Version> GetCell(Environment& env, Timestamp ts, CellView cell,
+                                absl::FunctionRef<Deadline()> make_deadline) {
   std::vector<RowRead> reads;
-  RowRead& read = reads.emplace_back(RowRead{std::string(table), std::string(row), {}});
+  RowRead& read = reads.emplace_back(RowRead{std::string(cell.table), std::string(cell.row), {}});
   read.selectors.reserve(2);
-  AddSelectors(std::string(column), ts, &read.selectors);
-  Counters::Add(&env.counters.store_reads);
-  absl::StatusOr<std::vector<Row>> rows = env.store->Read(reads);
-  if (!rows.ok())
-    return IsTransient(rows.status()) ? absl::StatusOr<std::optional<Version>>(std::nullopt) : rows.status();
-  PERCOLATOR_RETURN_IF_ERROR(CheckAfterRead(env, ts));  // G3; no request of its own
-  std::vector<Cell>& cells = rows->front().cells;
-  if (cells.empty()) return Version();
-  if (cells.size() > 1 || cells[0].family != Family::kWrite) return std::nullopt;
-  absl::StatusOr<WriteRecord> record = TakeWriteRecord(std::move(cells[0].value));
-  if (!record.ok()) return AtCell(record.status(), table, row, cells[0]);
-  if (record->kind == WriteKind::kVerify) return std::nullopt;
-  if (record->kind == WriteKind::kPut && !record->value.has_value()) return std::nullopt;
-  return Version{.commit_ts = cells[0].timestamp, .value = std::move(record->value), .data_ts = {}};
+  AddSelectors(std::string(cell.column), ts, &read.selectors);
+  std::optional<Deadline> deadline;
+  const auto in_time = [&] {
+    if (!deadline.has_value()) deadline = make_deadline();
+    return *deadline;
+  };
+  for (Backoff backoff(env.runtime);;) {
+    PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, ReadAt(env, ts, reads, in_time));
+    std::vector<Cell>& found = rows.front().cells;  // the lock comes before the record
+    if (found.empty()) return Version();
+    if (found.front().family != Family::kLock) return VersionOfNewest(env, ts, cell, found.back(), in_time);
+    absl::StatusOr<Lock> lock = DecodeLock(found.front().value);
+    if (!lock.ok()) return AtCell(lock.status(), cell.table, cell.row, found.front());
+    const MetLock met{NameOf(cell), found.front().timestamp, *std::move(lock)};
+    PERCOLATOR_RETURN_IF_ERROR(ResolveOrWait(env, {met}, in_time(), &backoff));
+  }
 }
 
 absl::StatusOr<std::vector<std::optional<Version>>> GetCells(Environment& env, Timestamp ts,

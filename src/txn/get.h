@@ -12,15 +12,23 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "src/txn/environment.h"
 #include "src/txn/row_view.h"
 
 namespace percolator {
+
+// The version of one cell at `ts`: the Get of figure 6. `make_deadline` is called when something is in the way, and only then:
+// the usual read does not look at the clock.
+//
+// GetCells does the same for several cells, which share requests and wait together. To find out which cells share a row, which
+// are locked and which have to be read on costs it a dozen allocations, even for a single cell. So a single one is read here.
+absl::StatusOr<Version> GetCell(Environment& env, Timestamp ts, CellView cell,
+                                absl::FunctionRef<Deadline()> make_deadline);
 
 // A cell to be read. One that is only wanted is left out rather than waited for, and its long value is not loaded.
 struct WantedCell {
@@ -41,10 +49,6 @@ std::vector<WantedCell> WithoutRepeats(absl::Span<const CellName> cells);
 absl::StatusOr<std::vector<std::optional<std::string>>> GetValues(Environment& env, Timestamp ts,
                                                                   absl::Span<const CellName> cells,
                                                                   const Deadline& deadline);
-
-// The usual case of it, in the shortest way: one cell, nothing in the way, a short value. Absent: it is another case.
-absl::StatusOr<std::optional<Version>> GetPlainCell(Environment& env, Timestamp ts, std::string_view table,
-                                                    std::string_view row, std::string_view column);
 
 }  // namespace percolator
 

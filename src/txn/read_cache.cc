@@ -28,17 +28,25 @@ absl::Status ReadCache::Fetch(Environment& env, const Predictor& predictor, cons
   std::vector<WantedCell> wanted = WithoutRepeats(cells);
   const size_t asked = wanted.size();
   if (!profile_.empty()) AddPredicted(predictor, writes, &wanted);
+  if (wanted.size() == 1) {
+    CellName& cell = wanted[0].cell;
+    PERCOLATOR_ASSIGN_OR_RETURN(Version version, GetCell(env, ts, cell, [&] { return deadline; }));
+    Keep(std::move(cell), std::move(version), /*prefetched=*/false);
+    return absl::OkStatus();
+  }
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<std::optional<Version>> versions, GetCells(env, ts, wanted, deadline));
   for (size_t i = 0; i < wanted.size(); ++i) {
-    std::optional<Version>& version = versions[i];
-    if (!version.has_value()) continue;
+    if (!versions[i].has_value()) continue;
     Counters::Add(&env.counters.cells_prefetched, i >= asked ? 1 : 0);
-    CellName& cell = wanted[i].cell;
-    bytes_ += sizeof(Entry) + cell.row.size() + cell.column.size();
-    if (version->value.has_value()) bytes_ += version->value->size();
-    entries_.insert_or_assign(std::move(cell), Entry{*std::move(version), i >= asked});
+    Keep(std::move(wanted[i].cell), *std::move(versions[i]), /*prefetched=*/i >= asked);
   }
   return absl::OkStatus();
+}
+
+void ReadCache::Keep(CellName cell, Version version, bool prefetched) {
+  bytes_ += sizeof(Entry) + cell.row.size() + cell.column.size();
+  if (version.value.has_value()) bytes_ += version.value->size();
+  entries_.insert_or_assign(std::move(cell), Entry{std::move(version), prefetched});
 }
 
 void ReadCache::AddPredicted(const Predictor& predictor, const WriteBuffer& writes,

@@ -21,6 +21,7 @@ namespace percolator {
 
 class ReadCache {
  public:
+  ReadCache() = default;
   // `profile`: TransactionOptions::prefetch_profile.
   explicit ReadCache(std::string profile) : profile_(std::move(profile)) {}
 
@@ -54,6 +55,7 @@ class ReadCache {
     std::vector<std::string> others;
   };
 
+  void Keep(CellName cell, Version version, bool prefetched);
   void AddPredicted(const Predictor& predictor, const WriteBuffer& writes, std::vector<WantedCell>* wanted) const;
 
   const std::string profile_;

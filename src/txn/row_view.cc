@@ -45,13 +45,20 @@ absl::Status CheckSnapshot(Environment& env, Timestamp ts) { return CheckAgainst
 absl::Status CheckAfterRead(Environment& env, Timestamp ts) { return CheckAgainst(env.store->SafePointOfReads(), ts); }
 
 absl::StatusOr<std::vector<Row>> ReadAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads,
-                                        const Deadline& deadline) {
+                                        absl::FunctionRef<Deadline()> make_deadline) {
   Counters::Add(&env.counters.store_reads);
   absl::StatusOr<std::vector<Row>> rows = ReadOnceAt(env, ts, reads);
+  if (rows.ok()) return rows;
+  const Deadline deadline = make_deadline();
   for (Backoff backoff(env.runtime); !rows.ok() && WaitAndRetry(rows.status(), deadline, &backoff);) {
     rows = ReadOnceAt(env, ts, reads);
   }
   return rows;
+}
+
+absl::StatusOr<std::vector<Row>> ReadAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads,
+                                        const Deadline& deadline) {
+  return ReadAt(env, ts, reads, [&] { return deadline; });
 }
 
 void AddSelectors(std::optional<std::string> column, Timestamp ts, std::vector<Selector>* selectors) {
@@ -83,15 +90,18 @@ absl::StatusOr<std::vector<ColumnState>> ParseRow(const std::string& table, Row 
   return columns;
 }
 
-Version VersionOf(ColumnState* state) {
+Version VersionOf(WriteRecord& record, Timestamp commit_ts) {
   Version version;
-  if (!state->record.has_value()) return version;
-  version.commit_ts = state->commit_ts;
-  if (state->record->kind == WriteKind::kPut) {
-    version.value = std::move(state->record->value);
-    if (!version.value.has_value()) version.data_ts = state->record->start_ts;
+  version.commit_ts = commit_ts;
+  if (record.kind == WriteKind::kPut) {
+    version.value = std::move(record.value);
+    if (!version.value.has_value()) version.data_ts = record.start_ts;
   }
   return version;
+}
+
+Version VersionOf(ColumnState* state) {
+  return state->record.has_value() ? VersionOf(*state->record, state->commit_ts) : Version();
 }
 
 absl::Status FollowVerified(Environment& env, Timestamp ts,

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "percolator/spi/store.h"
@@ -37,7 +38,9 @@ struct ColumnState {
 // What to read of a column for a snapshot at ts: any lock that may hide something, and the newest record.
 void AddSelectors(std::optional<std::string> column, Timestamp ts, std::vector<Selector>* selectors);
 
-// Reads, trying again while the store can't be reached, and checks G3.
+// Reads, trying again while the store can't be reached, and checks G3. `make_deadline` is called if the first try fails.
+absl::StatusOr<std::vector<Row>> ReadAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads,
+                                        absl::FunctionRef<Deadline()> make_deadline);
 absl::StatusOr<std::vector<Row>> ReadAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads,
                                         const Deadline& deadline);
 // G3: kOutOfRange, if the snapshot at `ts` is older than the safe point is now, or was when something was last read.
@@ -51,7 +54,8 @@ absl::StatusOr<std::vector<ColumnState>> ParseRow(const std::string& table, Row 
 absl::Status FollowVerified(Environment& env, Timestamp ts,
                             const std::vector<std::pair<CellName, ColumnState*>>& verified, const Deadline& deadline);
 
-// The version that the record stands for; a verify record has to be followed with FollowVerified before.
+// The version that a record stands for, whose value it takes. A verify record has to be followed with FollowVerified before.
+Version VersionOf(WriteRecord& record, Timestamp commit_ts);
 Version VersionOf(ColumnState* state);
 
 // Loads the values that are in the family data.

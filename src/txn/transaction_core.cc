@@ -31,8 +31,7 @@ TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, Timestamp ts)
       engine_(owner_.get()),
       is_snapshot_(true),
       start_ts_(ts),
-      writes_(engine_->env.options.limits),
-      reads_({}) {
+      writes_(engine_->env.options.limits) {
   slot_ = engine_->snapshots.Add(ts);
 }
 
@@ -97,9 +96,9 @@ absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(abs
 absl::StatusOr<std::optional<std::string>> TransactionCore::Get(std::string_view table, std::string_view row,
                                                                 std::string_view column) {
   if (is_snapshot_) {
-    PERCOLATOR_ASSIGN_OR_RETURN(std::optional<Version> plain,
-                                GetPlainCell(engine_->env, start_ts_, table, row, column));
-    if (plain.has_value()) return std::move(plain->value);
+    const auto deadline = [this] { return ReadDeadline(); };
+    PERCOLATOR_ASSIGN_OR_RETURN(Version version, GetCell(engine_->env, start_ts_, {table, row, column}, deadline));
+    return std::move(version.value);
   }
   absl::StatusOr<std::vector<std::optional<std::string>>> values =
       Get({CellName{std::string(table), std::string(row), std::string(column)}});
