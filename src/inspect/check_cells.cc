@@ -9,6 +9,7 @@
 
 #include "absl/strings/escaping.h"
 #include "percolator/status_macros.h"
+#include "src/base/retry.h"
 #include "src/base/strings.h"
 #include "src/txn/apply.h"
 #include "src/txn/columns.h"
@@ -243,16 +244,12 @@ absl::Status CheckTable(Environment& env, const std::string& table, const std::f
   TableCheck check(env, table, found, counts);
   ScanRequest request{table, RowRange::All(), Everything()};
   for (;;) {
-    absl::StatusOr<ScanPage> page = env.store->Scan(request);
     const Deadline deadline(env.runtime, env.options.call_timeout);
-    for (Backoff backoff(env.runtime); !page.ok() && WaitAndRetry(page.status(), deadline, &backoff);) {
-      page = env.store->Scan(request);
-    }
-    if (!page.ok()) return page.status();
-    PERCOLATOR_RETURN_IF_ERROR(check.CheckPage(*page));
+    PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, RetryUntil(deadline, [&] { return env.store->Scan(request); }));
+    PERCOLATOR_RETURN_IF_ERROR(check.CheckPage(page));
     if (progress != nullptr) progress(*counts);
-    if (!page->resume.has_value()) return absl::OkStatus();
-    request.ContinueAt(*std::move(page->resume));
+    if (!page.resume.has_value()) return absl::OkStatus();
+    request.ContinueAt(*std::move(page.resume));
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/txn/environment.h"
+#include "src/base/retry.h"
 
 namespace percolator {
 namespace {

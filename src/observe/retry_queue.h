@@ -5,7 +5,6 @@
 #ifndef PERCOLATOR_OBSERVE_RETRY_QUEUE_H_
 #define PERCOLATOR_OBSERVE_RETRY_QUEUE_H_
 
-#include <cstdint>
 #include <map>
 #include <optional>
 
@@ -13,11 +12,6 @@
 #include "src/observe/job.h"
 
 namespace percolator {
-
-// Returns how long to wait after the given number of failures in a row: at most `first`, doubled after each but the first,
-// and never more than `max`. It is at least half of that; the rest is random, so that jobs that were in each other's way
-// do not meet again.
-Duration RetryDelay(Duration first, Duration max, int failures, uint64_t random);
 
 class RetryQueue {
  public:

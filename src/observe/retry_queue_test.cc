@@ -2,12 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <memory>
 
 #include "src/observe/queued_cell.h"
-#include "src/txn/environment.h"
 
 namespace percolator {
 namespace {
@@ -16,30 +13,6 @@ JobRef WaitingJob(Duration retry_at) {
   auto cell = std::make_shared<QueuedCell>();
   cell->jobs.push_back({.state = Job::State::kWaiting, .retry_at = retry_at});
   return {cell, 0};
-}
-
-TEST(RetryDelayTest, DoublesFromTheFirstToTheMax) {
-  const auto longest = [](int failures) {
-    Duration delay{0};
-    for (uint64_t random = 0; random < 1000; ++random) {
-      delay = std::max(delay, RetryDelay(Duration(10), Duration(80), failures, random));
-    }
-    return delay;
-  };
-  EXPECT_EQ(longest(1), Duration(10));
-  EXPECT_EQ(longest(2), Duration(20));
-  EXPECT_EQ(longest(4), Duration(80));
-  EXPECT_EQ(longest(1'000'000), Duration(80));
-}
-
-TEST(RetryDelayTest, IsAtLeastHalf) {
-  EXPECT_EQ(RetryDelay(Duration(10), Duration(80), 1, 0), Duration(5));
-  EXPECT_EQ(RetryDelay(Duration(10), Duration(80), 4, 0), Duration(40));
-}
-
-TEST(RetryDelayTest, IsNeverZeroAndNeverOverflows) {
-  EXPECT_EQ(RetryDelay(Duration(0), Duration(0), 1, 0), Duration(1));
-  EXPECT_LE(RetryDelay(Duration::max(), Duration::max(), 100, UINT64_MAX), kForever);
 }
 
 TEST(RetryQueueTest, JobsComeInTheOrderOfTheirTimesAndNotBefore) {

@@ -32,14 +32,10 @@ absl::Status ForEachPage(Environment& env, ScanRequest request, const std::funct
   for (;;) {
     if (stop()) return absl::CancelledError("garbage collection was stopped");
     const Deadline deadline(env.runtime, kPatience);
-    absl::StatusOr<ScanPage> page = env.store->Scan(request);
-    for (Backoff backoff(env.runtime); !page.ok() && WaitAndRetry(page.status(), deadline, &backoff);) {
-      page = env.store->Scan(request);
-    }
-    if (!page.ok()) return page.status();
-    PERCOLATOR_RETURN_IF_ERROR(handle(*page));
-    if (!page->resume.has_value()) return absl::OkStatus();
-    request.ContinueAt(*std::move(page->resume));
+    PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, RetryUntil(deadline, [&] { return env.store->Scan(request); }));
+    PERCOLATOR_RETURN_IF_ERROR(handle(page));
+    if (!page.resume.has_value()) return absl::OkStatus();
+    request.ContinueAt(*std::move(page.resume));
   }
 }
 
@@ -213,11 +209,7 @@ absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timesta
     }
     if (locks.empty()) return absl::OkStatus();
     const Deadline deadline(env.runtime, kPatience);
-    absl::StatusOr<bool> resolved = ResolveLocks(env, locks, Patience::kNone);
-    for (Backoff backoff(env.runtime); !resolved.ok() && WaitAndRetry(resolved.status(), deadline, &backoff);) {
-      resolved = ResolveLocks(env, locks, Patience::kNone);
-    }
-    return resolved.status();
+    return RetryUntil(deadline, [&] { return ResolveLocks(env, locks, Patience::kNone); }).status();
   });
 }
 

@@ -100,11 +100,7 @@ std::optional<CommitResult> GetUnknownCommit(const absl::Status& status) {
 
 absl::StatusOr<Verdict> DecideOwnInTime(Environment& env, const CellName& primary, Timestamp start_ts,
                                         const Deadline& deadline) {
-  absl::StatusOr<Verdict> verdict = DecideOwn(env, primary, start_ts);
-  for (Backoff backoff(env.runtime); !verdict.ok() && WaitAndRetry(verdict.status(), deadline, &backoff);) {
-    verdict = DecideOwn(env, primary, start_ts);
-  }
-  return verdict;
+  return RetryUntil(deadline, [&] { return DecideOwn(env, primary, start_ts); });
 }
 
 CommitResult ResolveOutcome(Environment& env, const CellName& primary, Timestamp start_ts, const Deadline& deadline) {

@@ -49,11 +49,7 @@ absl::StatusOr<std::vector<Row>> ReadAt(Environment& env, Timestamp ts, const st
   Counters::Add(&env.counters.store_reads);
   absl::StatusOr<std::vector<Row>> rows = ReadOnceAt(env, ts, reads);
   if (rows.ok()) return rows;
-  const Deadline deadline = make_deadline();
-  for (Backoff backoff(env.runtime); !rows.ok() && WaitAndRetry(rows.status(), deadline, &backoff);) {
-    rows = ReadOnceAt(env, ts, reads);
-  }
-  return rows;
+  return RetryAfter(std::move(rows), make_deadline(), [&] { return ReadOnceAt(env, ts, reads); });
 }
 
 absl::StatusOr<std::vector<Row>> ReadAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads,

@@ -49,14 +49,11 @@ absl::StatusOr<std::optional<ScannedRow>> SnapshotScan::Next(const Deadline& dea
 
 absl::StatusOr<ScanPage> SnapshotScan::ReadPage(const Deadline& deadline) {
   Counters::Add(&env_->counters.store_reads);
-  absl::StatusOr<ScanPage> page = env_->store->Scan(request_);
-  absl::Status status = page.ok() ? CheckAfterRead(*env_, ts_) : page.status();  // G3
-  for (Backoff backoff(env_->runtime); WaitAndRetry(status, deadline, &backoff);) {
-    page = env_->store->Scan(request_);
-    status = page.ok() ? CheckAfterRead(*env_, ts_) : page.status();
-  }
-  if (!status.ok()) return status;
-  return page;
+  return RetryUntil(deadline, [this]() -> absl::StatusOr<ScanPage> {
+    PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, env_->store->Scan(request_));
+    PERCOLATOR_RETURN_IF_ERROR(CheckAfterRead(*env_, ts_));  // G3
+    return page;
+  });
 }
 
 absl::Status SnapshotScan::FetchPage(const Deadline& deadline) {

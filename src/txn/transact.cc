@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/retry.h"
 #include "src/txn/transaction_core.h"
 
 namespace percolator {
@@ -38,17 +39,17 @@ absl::Status RunTransaction(const std::shared_ptr<Engine>& engine, absl::Functio
     return Uncommitted(absl::InvalidArgumentError("max_attempts must be at least 1"), result);
   }
   Runtime* const runtime = engine->env.runtime;
-  const Duration end = runtime->Elapsed() + std::min(options.timeout, kForever);
+  const Deadline deadline(runtime, options.timeout);
   Backoff backoff(runtime, kFirstRetry, kLastRetry);
   TransactionOptions once = options;
   for (int attempt = 1;; ++attempt) {
     if (engine->closed() || engine->forked()) return Uncommitted(engine->Closed(), result);
     if (marks != nullptr) *marks = 0;
-    once.timeout = std::max(end - runtime->Elapsed(), Duration(1));
+    once.timeout = std::max(deadline.left(), Duration(1));
     absl::Status status = Attempt(engine, fn, once, result, marks);
     // T12: the function is run again, on a new snapshot; what it wrote is forgotten.
     if (!absl::IsAborted(status)) return status;
-    if (attempt >= options.max_attempts || runtime->Elapsed() >= end) return status;
+    if (attempt >= options.max_attempts || deadline.passed()) return status;
     backoff.Wait();
   }
 }

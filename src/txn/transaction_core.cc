@@ -124,10 +124,8 @@ RowScan TransactionCore::Scan(std::string_view table, ScanOptions options) {
 // A check that reads the list of tables, tried for as long as a call may take: a failed write cannot be repeated.
 absl::Status TransactionCore::RetryCheck(absl::FunctionRef<absl::Status()> check) {
   absl::Status status = check();
-  if (!IsTransient(status)) return status;
-  const Deadline deadline = ReadDeadline();
-  for (Backoff backoff(engine_->env.runtime); WaitAndRetry(status, deadline, &backoff);) status = check();
-  return status;
+  if (status.ok()) return status;
+  return RetryAfter(std::move(status), ReadDeadline(), check);
 }
 
 absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std::string_view row,
