@@ -19,10 +19,10 @@
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
 #include "percolator/spi/mutex.h"
+#include "src/base/periodic.h"
 #include "src/observe/dispatch.h"
 #include "src/observe/registry.h"
 #include "src/observe/scanner.h"
-#include "src/txn/background.h"
 #include "src/txn/engine.h"
 
 namespace percolator {

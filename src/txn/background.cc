@@ -1,6 +1,5 @@
 #include "src/txn/background.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace percolator {
@@ -12,37 +11,6 @@ constexpr size_t kBatch = 256;
 constexpr Duration kSecondaryPatience = std::chrono::seconds(5);
 
 }  // namespace
-
-Periodic::Periodic(Runtime* runtime, Duration period, std::function<void()> run)
-    : runtime_(runtime), period_(std::min(period, kForever)), run_(std::move(run)), changed_(runtime->NewWaitQueue()) {
-  runtime_->Start([this] { Loop(); });
-}
-
-Periodic::~Periodic() {
-  MutexLock lock(&mutex_);
-  stopping_ = true;
-  changed_->WakeAll();
-  while (!ended_) changed_->Wait(&mutex_);
-}
-
-void Periodic::Loop() {
-  Duration next = runtime_->Elapsed() + period_;
-  mutex_.Lock();
-  while (!stopping_) {
-    const Duration now = runtime_->Elapsed();
-    if (now < next) {
-      changed_->WaitFor(&mutex_, next - now);
-      continue;
-    }
-    mutex_.Unlock();
-    run_();
-    next = runtime_->Elapsed() + period_;
-    mutex_.Lock();
-  }
-  ended_ = true;
-  changed_->WakeAll();
-  mutex_.Unlock();
-}
 
 SecondaryQueue::SecondaryQueue(Environment* env, size_t capacity)
     : env_(env), capacity_(capacity), changed_(env->runtime->NewWaitQueue()) {}

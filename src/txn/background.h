@@ -4,7 +4,6 @@
 #define PERCOLATOR_TXN_BACKGROUND_H_
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,29 +12,12 @@
 #include "percolator/spi/mutex.h"
 #include "percolator/spi/runtime.h"
 #include "percolator/spi/store.h"
+#include "src/base/periodic.h"
+#include "src/base/retry.h"
 #include "src/txn/environment.h"
 #include "src/txn/writes.h"
 
 namespace percolator {
-
-// Runs a function every so often, in a task of its own, until it is stopped.
-class Periodic {
- public:
-  Periodic(Runtime* runtime, Duration period, std::function<void()> run);
-  // Stops. A run that has begun is finished.
-  ~Periodic();
-
- private:
-  void Loop();
-
-  Runtime* const runtime_;
-  const Duration period_;
-  const std::function<void()> run_;
-  const std::unique_ptr<WaitQueue> changed_;
-  Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-};
 
 // Commits secondaries after Commit has returned, many transactions' in one batch. What it does not get done, for whatever
 // reason, readers will: the transaction is committed.

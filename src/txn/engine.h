@@ -26,6 +26,7 @@
 #include "percolator/spi/mutex.h"
 #include "src/base/call_gate.h"
 #include "src/base/fork.h"
+#include "src/base/periodic.h"
 #include "src/coord/hint_fan.h"
 #include "src/coord/row_claims.h"
 #include "src/txn/background.h"

@@ -1,0 +1,36 @@
+// Periodic: a function that runs every so often.
+
+#ifndef PERCOLATOR_BASE_PERIODIC_H_
+#define PERCOLATOR_BASE_PERIODIC_H_
+
+#include <functional>
+#include <memory>
+
+#include "percolator/spi/mutex.h"
+#include "percolator/spi/runtime.h"
+#include "percolator/types.h"
+
+namespace percolator {
+
+// Runs a function every so often, in a task of its own, until it is stopped.
+class Periodic {
+ public:
+  Periodic(Runtime* runtime, Duration period, std::function<void()> run);
+  // Stops. A run that has begun is finished.
+  ~Periodic();
+
+ private:
+  void Loop();
+
+  Runtime* const runtime_;
+  const Duration period_;
+  const std::function<void()> run_;
+  const std::unique_ptr<WaitQueue> changed_;
+  Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace percolator
+
+#endif  // PERCOLATOR_BASE_PERIODIC_H_
