@@ -4,23 +4,30 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "percolator/status.h"
+#include "src/base/retry.h"
 
 namespace percolator {
 
 absl::Status ApplyInTime(Environment& env, std::vector<RowMutation> mutations, const Deadline& deadline) {
+  absl::Status lasting;
   for (Backoff backoff(env.runtime); !mutations.empty();) {
     const std::vector<absl::StatusOr<MutateResult>> results = env.store->Mutate(mutations);
     std::vector<RowMutation> again;
-    absl::Status error;
+    absl::Status transient;
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i].ok()) continue;
-      error = results[i].status();
-      again.push_back(std::move(mutations[i]));
+      if (IsTransient(results[i].status())) {
+        transient.Update(results[i].status());
+        again.push_back(std::move(mutations[i]));
+      } else {
+        lasting.Update(results[i].status());
+      }
     }
     mutations = std::move(again);
-    if (!mutations.empty() && !WaitAndRetry(error, deadline, &backoff)) return error;
+    if (!mutations.empty() && !WaitAndRetry(transient, deadline, &backoff)) return lasting.ok() ? transient : lasting;
   }
-  return absl::OkStatus();
+  return lasting;
 }
 
 }  // namespace percolator

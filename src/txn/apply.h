@@ -1,5 +1,5 @@
-// Mutations that are harmless to repeat, applied in spite of passing trouble: erasing what nobody needs, setting
-// marks, rolling back.
+// Mutations that are harmless to repeat, applied in spite of transient errors: erasing what nobody needs, setting marks,
+// rolling back, committing secondaries.
 
 #ifndef PERCOLATOR_TXN_APPLY_H_
 #define PERCOLATOR_TXN_APPLY_H_
@@ -12,8 +12,9 @@
 
 namespace percolator {
 
-// Applies the mutations; those that fail for a passing reason again and again, until the deadline. A condition that does
-// not hold is no failure. An error: at least one is not applied, or it is not known whether it is.
+// Applies the mutations. Each that fails for a transient reason is tried again until the deadline, whatever becomes of the
+// others; one that fails for good is not. A condition that does not hold is no failure. An error: at least one is not
+// applied, or it is not known whether it is. Returns an error that lasts rather than a transient one.
 absl::Status ApplyInTime(Environment& env, std::vector<RowMutation> mutations, const Deadline& deadline);
 
 }  // namespace percolator

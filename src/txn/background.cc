@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "src/txn/apply.h"
+
 namespace percolator {
 namespace {
 
@@ -62,7 +64,7 @@ void SecondaryQueue::Loop() {
     const size_t count = batch.size();
     const Deadline deadline = drain_by_.value_or(Deadline(env_->runtime, kSecondaryPatience));
     mutex_.Unlock();
-    ApplyUntil(deadline, env_, std::move(batch));
+    ApplyInTime(*env_, std::move(batch), deadline).IgnoreError();
     mutex_.Lock();
     busy_ = false;
     done_ += count;
@@ -74,20 +76,7 @@ void SecondaryQueue::Loop() {
 }
 
 void SecondaryQueue::Apply(Environment* env, std::vector<RowMutation> mutations) {
-  ApplyUntil(Deadline(env->runtime, kSecondaryPatience), env, std::move(mutations));
-}
-
-void SecondaryQueue::ApplyUntil(const Deadline& deadline, Environment* env, std::vector<RowMutation> mutations) {
-  for (Backoff backoff(env->runtime); !mutations.empty(); backoff.Wait()) {
-    const std::vector<absl::StatusOr<MutateResult>> results = env->store->Mutate(mutations);
-    std::vector<RowMutation> again;
-    for (size_t i = 0; i < results.size(); ++i) {
-      // A condition that failed: somebody has rolled the row forward.
-      if (!results[i].ok() && IsTransient(results[i].status())) again.push_back(std::move(mutations[i]));
-    }
-    mutations = std::move(again);
-    if (mutations.empty() || deadline.passed()) return;
-  }
+  ApplyInTime(*env, std::move(mutations), Deadline(env->runtime, kSecondaryPatience)).IgnoreError();
 }
 
 LockKeeper::LockKeeper(Environment* env)

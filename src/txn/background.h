@@ -33,11 +33,10 @@ class SecondaryQueue {
   // Waits until all that was added before is done.
   void Drain();
 
-  // Applies the mutations; what fails for a passing reason is tried again for a while.
+  // Applies the mutations as the queue does.
   static void Apply(Environment* env, std::vector<RowMutation> mutations);
 
  private:
-  static void ApplyUntil(const Deadline& deadline, Environment* env, std::vector<RowMutation> mutations);
   void Loop();
 
   Environment* const env_;
