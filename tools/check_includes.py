@@ -33,7 +33,7 @@ EDGES = {
     "src/inspect": [API, SPI, "src/base", "src/store", "src/txn", "src/observe"],
     "src/recipes": [API, SPI, "src/base", "src/txn", "src/observe"],
     "src/wire": [API, SPI, "src/base"],
-    "src/etcd": [API, SPI, "src/wire"],
+    "src/etcd": [API, SPI, "src/base", "src/wire"],
     "src/store/remote": [API, SPI, "src/base", "src/store", "src/wire"],
     "src/store/bigtable": [API, SPI, "src/base", "src/store", "src/wire"],
     "src/oracle/remote": [API, SPI, "src/base", "src/wire"],

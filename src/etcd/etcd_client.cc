@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "percolator/status.h"
 #include "percolator/status_macros.h"
+#include "src/base/retry.h"
 #include "src/wire/channel.h"
 
 namespace percolator {
@@ -12,10 +14,6 @@ namespace {
 // Between two tries.
 constexpr Duration kRetryPause = std::chrono::milliseconds(10);
 constexpr Duration kWatchPause = std::chrono::milliseconds(100);
-
-bool MayHelpToRepeat(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
 
 int64_t WholeSeconds(Duration duration) {
   return std::max<int64_t>(1, std::chrono::ceil<std::chrono::seconds>(duration).count());
@@ -114,18 +112,17 @@ EtcdClient::Endpoint& EtcdClient::Current(size_t* which) {
 void EtcdClient::Leave(size_t which) { current_.compare_exchange_strong(which, (which + 1) % endpoints_.size()); }
 
 absl::Status EtcdClient::Repeat(Duration timeout, const Attempt& attempt) {
-  Runtime* const runtime = Runtime::Real();
-  const Duration end = runtime->Elapsed() + timeout;
+  const Deadline deadline(Runtime::Real(), timeout);
   const Duration share = timeout / endpoints_.size();
   for (size_t tries = 1;; ++tries) {
     size_t which = 0;
     Endpoint& endpoint = Current(&which);
-    absl::Status status = attempt(endpoint, std::min(end - runtime->Elapsed(), share));
-    if (!MayHelpToRepeat(status)) return status;
+    absl::Status status = attempt(endpoint, std::min(deadline.left(), share));
+    if (!IsTransient(status)) return status;
     Leave(which);
-    if (end - runtime->Elapsed() <= 2 * kRetryPause) return status;
+    if (deadline.left() <= 2 * kRetryPause) return status;
     const bool is_connected = WaitForConnection(*Current(&which).channel, kRetryPause);
-    if (is_connected && tries % endpoints_.size() == 0) runtime->Sleep(kRetryPause);  // it is etcd that can't do it now
+    if (is_connected && tries % endpoints_.size() == 0) deadline.runtime()->Sleep(kRetryPause);  // etcd can't do it now
   }
 }
 

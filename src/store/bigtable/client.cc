@@ -12,7 +12,9 @@
 
 #include "absl/strings/ascii.h"
 #include "percolator/spi/runtime.h"
+#include "percolator/status.h"
 #include "percolator/status_macros.h"
+#include "src/base/retry.h"
 #include "src/base/strings.h"
 #include "src/wire/channel.h"
 #include "src/wire/status.h"
@@ -30,7 +32,8 @@ constexpr char kCloudAdmin[] = "bigtableadmin.googleapis.com";
 constexpr Duration kAdminTimeout = std::chrono::minutes(1);
 
 constexpr int kMostAttempts = 5;  // in a row without progress
-constexpr Duration kFirstBackoff = std::chrono::milliseconds(10);
+constexpr Duration kFirstWait = std::chrono::milliseconds(20);
+constexpr Duration kLongestWait = std::chrono::milliseconds(160);
 
 // A google.bigtable.v2.FeatureFlags with `bool reverse_scans = 1` set, in base64. Cloud Bigtable refuses `reversed`
 // without it.
@@ -58,8 +61,6 @@ absl::Status ExplainFailedPrecondition(const absl::Status& status) {
              " (the app profile has to route to a single cluster and allow single-row transactions; name such a "
              "profile in the address, or change the default one)"));
 }
-
-bool IsPassing(const absl::Status& status) { return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status); }
 
 size_t BytesOf(const std::string& key, const std::vector<Cell>& cells) {
   size_t bytes = key.size();
@@ -104,35 +105,31 @@ absl::Status StoreStatusOf(const grpc::Status& status) {
 class BigtableClient::Attempts {
  public:
   Attempts(grpc::Channel* channel, Duration timeout)
-      : channel_(channel), runtime_(Runtime::Real()), end_(runtime_->Elapsed() + timeout) {}
+      : channel_(channel), deadline_(Runtime::Real(), timeout), backoff_(Runtime::Real(), kFirstWait, kLongestWait) {}
 
   bool first() const { return sent_ == 0; }
 
   // What is left of the time, for the next request.
-  gpr_timespec Deadline() const {
-    const Duration left = std::max(end_ - runtime_->Elapsed(), Duration(0));
-    return gpr_time_from_micros(left.count(), GPR_TIMESPAN);
-  }
+  gpr_timespec TimeLeft() const { return gpr_time_from_micros(deadline_.left().count(), GPR_TIMESPAN); }
 
   // After a request that ended like this: whether to send another. If so, waits a moment before.
   bool Again(const absl::Status& status, bool progress) {
     ++sent_;
     in_vain_ = progress ? 0 : in_vain_ + 1;
-    if (!IsPassing(status) || in_vain_ >= kMostAttempts) return false;
-    const Duration longest = kFirstBackoff * (1 << in_vain_);
-    const auto wait =
-        Duration(static_cast<int64_t>(runtime_->Random() % static_cast<uint64_t>(longest.count()))) + kFirstBackoff / 2;
-    if (runtime_->Elapsed() + wait >= end_) return false;
-    const Duration until = runtime_->Elapsed() + wait;
+    if (progress) backoff_.Reset();
+    if (!IsTransient(status) || in_vain_ >= kMostAttempts) return false;
+    const Duration wait = backoff_.Next();
+    if (wait >= deadline_.left()) return false;
+    const Deadline until = deadline_.AtMost(wait);
     WaitForConnection(*channel_, wait);
-    runtime_->Sleep(std::max(until - runtime_->Elapsed(), Duration(0)));
+    deadline_.runtime()->Sleep(until.left());
     return true;
   }
 
  private:
   grpc::Channel* const channel_;
-  Runtime* const runtime_;
-  const Duration end_;
+  const Deadline deadline_;
+  Backoff backoff_;
   int sent_ = 0;
   int in_vain_ = 0;
 };
@@ -188,7 +185,7 @@ void BigtableClient::PrepareData(Rpc rpc, const std::string& table, const Attemp
                                  grpc::ClientContext* context) {
   sent_[static_cast<int>(rpc)].fetch_add(1, std::memory_order_relaxed);
   if (!attempts.first()) repeated_.fetch_add(1, std::memory_order_relaxed);
-  context->set_deadline(attempts.Deadline());
+  context->set_deadline(attempts.TimeLeft());
   std::string route = StrCat("table_name=", UrlEncoded(TableName(table)));
   if (!app_profile_.empty()) route += StrCat("&app_profile_id=", UrlEncoded(app_profile_));
   context->AddMetadata("x-goog-request-params", route);
@@ -198,7 +195,7 @@ void BigtableClient::PrepareAdmin(std::string_view field, std::string_view resou
                                   grpc::ClientContext* context) {
   sent_[static_cast<int>(Rpc::kAdmin)].fetch_add(1, std::memory_order_relaxed);
   if (!attempts.first()) repeated_.fetch_add(1, std::memory_order_relaxed);
-  context->set_deadline(attempts.Deadline());
+  context->set_deadline(attempts.TimeLeft());
   context->AddMetadata("x-goog-request-params", StrCat(field, "=", UrlEncoded(resource)));
 }
 
@@ -253,7 +250,7 @@ absl::StatusOr<BigtableClient::Rows> BigtableClient::Read(const std::string& tab
         &parser);
     if (status.ok()) return rows;
     keys.erase(keys.begin(), std::upper_bound(keys.begin(), keys.end(), parser.done()));
-    if (keys.empty() && IsPassing(status)) return rows;
+    if (keys.empty() && IsTransient(status)) return rows;
     if (!attempts.Again(status, /*progress=*/!parser.done().empty())) return status;
   }
 }
@@ -290,7 +287,7 @@ absl::StatusOr<ScanPage> BigtableClient::Scan(const std::string& table, const Sc
     // A page that broke off is short. What the parser calls done may be beyond the last row that was taken.
     const std::string done = page.rows.empty() ? parser.done() : page.rows.back().key;
     const bool in_order = !scan.reverse || status.ok() || parser.order_known();
-    if (in_order && (full() || (IsPassing(status) && !done.empty()))) {
+    if (in_order && (full() || (IsTransient(status) && !done.empty()))) {
       page.resume = scan.reverse ? done : RowRange::All().After(done).start;
       return page;
     }
@@ -351,7 +348,7 @@ std::vector<absl::Status> BigtableClient::Mutate(const std::string& table,
   for (Attempts attempts(data_channel_.get(), timeout_);;) {
     MutateMany(table, mutations, pending, attempts, &results);
     const size_t before = pending.size();
-    std::erase_if(pending, [&results](size_t i) { return !IsPassing(results[i]); });
+    std::erase_if(pending, [&results](size_t i) { return !IsTransient(results[i]); });
     if (pending.empty() || !attempts.Again(results[pending[0]], /*progress=*/pending.size() < before)) return results;
   }
 }
