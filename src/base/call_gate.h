@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "percolator/spi/runtime.h"
+#include "src/base/check.h"
 
 namespace percolator {
 
@@ -47,6 +48,7 @@ class CallGate {
 
   // Returns when no call is in progress any more. REQUIRES: Close was called, and not within a Call.
   void WaitForCalls(Runtime* runtime) const {
+    PERCOLATOR_DCHECK(closed_.load());
     Duration pause = std::chrono::microseconds(20);
     for (const Counter& counter : counters_) {
       while (counter.calls.load() != 0) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "percolator/options.h"
+#include "src/base/check.h"
 
 namespace percolator {
 
@@ -40,6 +41,7 @@ class Histogram {
   // The upper bound of the bucket that a `part` of all durations does not exceed; zero if there are none.
   // REQUIRES: 0 < part <= 1.
   static Duration Percentile(const std::vector<Bucket>& buckets, double part) {
+    PERCOLATOR_DCHECK(0 < part && part <= 1);
     int64_t total = 0;
     for (const Bucket& bucket : buckets) total += bucket.count;
     int64_t below = 0;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
 
@@ -127,6 +128,7 @@ absl::StatusOr<std::unique_ptr<BoundFile>> BoundFile::Create(const std::string& 
 }
 
 absl::Status BoundFile::Raise(uint64_t bound) {
+  PERCOLATOR_DCHECK(bound >= bound_);
   if (failed_) return absl::FailedPreconditionError(StrCat("writing the oracle's file ", path_, " has failed before"));
   absl::Status status = WriteCopies(bound);
   failed_ = !status.ok();

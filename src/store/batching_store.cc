@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "percolator/spi/mutex.h"
+#include "src/base/check.h"
 
 namespace percolator {
 namespace {
@@ -169,7 +170,9 @@ BatchingStore::BatchingStore(Store* store, Runtime* runtime, const BatchingStore
       mutations_(std::make_unique<Lane<RowMutation, absl::StatusOr<MutateResult>>>(
           [store](const auto& mutations) { return store->Mutate(mutations); }, runtime, options)),
       drawing_(std::make_unique<Lane<RowMutation, DrawnResult>>(
-          [store](const auto& mutations) { return store->MutateThenDraw(mutations); }, runtime, options)) {}
+          [store](const auto& mutations) { return store->MutateThenDraw(mutations); }, runtime, options)) {
+  PERCOLATOR_DCHECK(options.in_flight >= 1);
+}
 
 BatchingStore::~BatchingStore() = default;
 

@@ -3,16 +3,23 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/txn/record_coding.h"
 
 namespace percolator {
 namespace {
 
 CellName NameOf(CellView cell) { return {std::string(cell.table), std::string(cell.row), std::string(cell.column)}; }
+
+[[maybe_unused]] bool AreDistinct(const std::vector<WantedCell>& cells) {
+  std::set<CellName> seen;
+  return std::all_of(cells.begin(), cells.end(), [&seen](const WantedCell& w) { return seen.insert(w.cell).second; });
+}
 
 // The cells of one row, as one RowRead.
 struct RowGroup {
@@ -100,6 +107,7 @@ absl::StatusOr<Version> GetCell(Environment& env, Timestamp ts, CellView cell,
 absl::StatusOr<std::vector<std::optional<Version>>> GetCells(Environment& env, Timestamp ts,
                                                              const std::vector<WantedCell>& cells,
                                                              const Deadline& deadline) {
+  PERCOLATOR_DCHECK(AreDistinct(cells));
   std::vector<std::optional<Version>> versions(cells.size());
   std::vector<size_t> pending(cells.size());
   for (size_t i = 0; i < cells.size(); ++i) pending[i] = i;

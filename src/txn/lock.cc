@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "src/base/check.h"
 #include "src/base/coding.h"
 #include "src/txn/record_coding.h"
 
@@ -20,6 +21,7 @@ bool ConsumePrimary(std::string_view* in, CellName* primary) {
 }  // namespace
 
 std::string EncodeLock(const Lock& lock) {
+  PERCOLATOR_DCHECK(lock.kind != WriteKind::kRollback);
   std::string out;
   out.reserve(64 + (lock.value.has_value() ? lock.value->size() : 0));
   out.push_back(static_cast<char>(kRecordVersion));

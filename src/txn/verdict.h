@@ -10,6 +10,7 @@
 
 #include "percolator/spi/mutex.h"
 #include "percolator/timestamp.h"
+#include "src/base/check.h"
 
 namespace percolator {
 
@@ -37,6 +38,7 @@ class VerdictCache {
 
   // REQUIRES: the verdict is definite.
   void Remember(Timestamp start_ts, const Verdict& verdict) {
+    PERCOLATOR_DCHECK(verdict.kind != Verdict::Kind::kPending);
     MutexLock lock(&mutex_);
     entries_[IndexOf(start_ts)] = {start_ts, verdict};
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -70,6 +71,8 @@ absl::StatusOr<RowRange> ToRange(const bt::RowRange& range) {
 
 // REQUIRES: sorted by their starts.
 std::vector<RowRange> Merge(std::vector<RowRange> ranges) {
+  PERCOLATOR_DCHECK(std::is_sorted(ranges.begin(), ranges.end(),
+                                   [](const RowRange& a, const RowRange& b) { return a.start < b.start; }));
   std::vector<RowRange> merged;
   for (RowRange& range : ranges) {
     if (range.limit.has_value() && *range.limit <= range.start) continue;
@@ -230,6 +233,7 @@ absl::StatusOr<ReadPlan> PlanRead(const BigtableTable& table, const bt::RowFilte
 // --- RowChunker
 
 void RowChunker::Add(std::string_view key, const BigtableCells& cells) {
+  PERCOLATOR_DCHECK(!cells.empty());
   constexpr size_t kOverhead = 32;  // of a cell, about
   size_t bytes = key.size();
   for (const BigtableCell& cell : cells) bytes += cell.qualifier.size() + cell.value.size() + kOverhead;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/strings.h"
 #include "src/store/foreign.h"
 #include "src/store/validate.h"
@@ -166,6 +167,7 @@ absl::Status BigtableTable::CheckFamily(std::string_view family) const {
 }
 
 BigtableTable::Place BigtableTable::PlaceOf(std::string_view family, std::string_view qualifier) const {
+  PERCOLATOR_DCHECK(HasFamily(family));
   if (native_) return {*NativeFamily(family), std::string(qualifier)};
   std::string column(family);
   column.push_back('\0');

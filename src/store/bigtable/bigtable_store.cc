@@ -5,10 +5,13 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/store/bigtable/catalog.h"
 #include "src/store/bigtable/client.h"
 #include "src/store/bigtable/filters.h"
@@ -172,6 +175,7 @@ class BigtableStore final : public Store {
   // Evaluates those of the batch that `which` names.
   void MutateOnce(const std::vector<RowMutation>& mutations, const std::vector<size_t>& which, Results* results);
   absl::StatusOr<Change> Prepare(const RowMutation& mutation, size_t index);
+  static bool OfDistinctRows(const std::vector<Change*>& wave);
   // REQUIRES: no two are of the same row.
   void SendTogether(const std::vector<Change*>& wave, Results* results);
   absl::StatusOr<MutateResult> SendIf(const Change& change);
@@ -305,7 +309,15 @@ void BigtableStore::MutateOnce(const std::vector<RowMutation>& mutations, const 
   for (const std::vector<Change*>& wave : waves) SendTogether(wave, results);
 }
 
+bool BigtableStore::OfDistinctRows(const std::vector<Change*>& wave) {
+  std::set<std::pair<std::string_view, std::string_view>> rows;
+  return std::all_of(wave.begin(), wave.end(), [&rows](const Change* change) {
+    return rows.emplace(change->table, change->mutation->row).second;
+  });
+}
+
 void BigtableStore::SendTogether(const std::vector<Change*>& wave, Results* results) {
+  PERCOLATOR_DCHECK(OfDistinctRows(wave));
   struct Group {
     std::vector<const Change*> changes;
     size_t mutations = 0;
@@ -402,6 +414,9 @@ absl::StatusOr<std::unique_ptr<Store>> OpenBigtableStore(const BigtableStoreOpti
   return std::make_unique<BigtableStore>(std::move(client), options);
 }
 
-BigtableRpcs RpcsOf(const Store& store) { return static_cast<const BigtableStore&>(store).rpcs(); }
+BigtableRpcs RpcsOf(const Store& store) {
+  PERCOLATOR_DCHECK(dynamic_cast<const BigtableStore*>(&store) != nullptr);
+  return static_cast<const BigtableStore&>(store).rpcs();
+}
 
 }  // namespace percolator

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/stable_hash.h"
 #include "src/base/strings.h"
 #include "src/store/validate.h"
@@ -124,6 +125,7 @@ absl::Status BigtableCatalog::CleanUp(const std::string& name, const Entry& entr
 }
 
 absl::Status BigtableCatalog::Create(const TableInfo& info) {
+  PERCOLATOR_DCHECK(ValidateTableName(info.name).ok());
   for (;;) {
     PERCOLATOR_ASSIGN_OR_RETURN(const Entry entry, ReadEntry(info.name));
     if (entry.generation.has_value()) return TableExists(info.name);
@@ -149,6 +151,7 @@ absl::Status BigtableCatalog::Create(const TableInfo& info) {
 }
 
 absl::Status BigtableCatalog::Drop(const std::string& name) {
+  PERCOLATOR_DCHECK(ValidateTableName(name).ok());
   PERCOLATOR_ASSIGN_OR_RETURN(const Entry entry, ReadEntry(name));
   PERCOLATOR_RETURN_IF_ERROR(CleanUp(name, entry));
   if (!entry.generation.has_value()) return UnknownTable(name);

@@ -7,13 +7,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "percolator/spi/runtime.h"
 #include "percolator/status.h"
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/retry.h"
 #include "src/base/strings.h"
 #include "src/wire/channel.h"
@@ -73,6 +77,14 @@ bool ConsumeSuccessor(std::string* key) {
   if (key->size() < 2 || key->back() != '\0') return false;
   key->pop_back();
   return true;
+}
+
+// Whether each has an effect, and no two are of the same row.
+[[maybe_unused]] bool EachHasEffectOnItsRow(const std::vector<const RowMutation*>& mutations) {
+  std::set<std::string_view> rows;
+  return std::all_of(mutations.begin(), mutations.end(), [&rows](const RowMutation* mutation) {
+    return HasEffect(*mutation) && rows.insert(mutation->row).second;
+  });
 }
 
 // A border may be no longer than a key, and the first key behind the longest is: that one is named by the one before.
@@ -232,6 +244,7 @@ absl::Status BigtableClient::Stream(const pb::ReadRowsRequest& request, const st
 
 absl::StatusOr<BigtableClient::Rows> BigtableClient::Read(const std::string& table, std::vector<std::string> keys,
                                                           const pb::RowFilter& filter) {
+  PERCOLATOR_DCHECK(std::adjacent_find(keys.begin(), keys.end(), std::greater_equal<>()) == keys.end());
   Rows rows;
   pb::ReadRowsRequest request;
   request.set_table_name(TableName(table));
@@ -257,6 +270,7 @@ absl::StatusOr<BigtableClient::Rows> BigtableClient::Read(const std::string& tab
 
 absl::StatusOr<ScanPage> BigtableClient::Scan(const std::string& table, const ScanRequest& scan,
                                               const pb::RowFilter& filter, size_t bytes) {
+  PERCOLATOR_DCHECK(!scan.rows.limit.has_value() || scan.rows.start < *scan.rows.limit);
   // A server that does not know `reversed` sends rows in ascending order, and only the second one shows it.
   const size_t least = scan.reverse ? 2 : 1;
   pb::ReadRowsRequest request;
@@ -341,6 +355,7 @@ void BigtableClient::MutateMany(const std::string& table, const std::vector<cons
 
 std::vector<absl::Status> BigtableClient::Mutate(const std::string& table,
                                                  const std::vector<const RowMutation*>& mutations) {
+  PERCOLATOR_DCHECK(EachHasEffectOnItsRow(mutations));
   if (mutations.size() == 1) return {MutateOne(table, *mutations[0])};
   std::vector<absl::Status> results(mutations.size());
   std::vector<size_t> pending(mutations.size());
@@ -355,6 +370,9 @@ std::vector<absl::Status> BigtableClient::Mutate(const std::string& table,
 
 absl::StatusOr<MutateResult> BigtableClient::MutateIf(const std::string& table, const RowMutation& mutation,
                                                       const Predicate& predicate) {
+  PERCOLATOR_DCHECK(predicate.holds == Predicate::Holds::kIfMatched ||
+                    predicate.holds == Predicate::Holds::kUnlessMatched);
+  PERCOLATOR_DCHECK(HasEffect(mutation));
   const bool if_matched = predicate.holds == Predicate::Holds::kIfMatched;
   pb::CheckAndMutateRowRequest request;
   request.set_table_name(TableName(table));

@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -51,6 +52,7 @@ int64_t Micros(Timestamp ts) { return static_cast<int64_t>(ts.value()) * kMicros
 
 // REQUIRES: CanHold(range).
 pb::TimestampRange WireRange(const TimestampRange& range) {
+  PERCOLATOR_DCHECK(CanHold(range));
   pb::TimestampRange wire;
   wire.set_start_timestamp_micros(Micros(range.from));
   if (range.until <= kLastWireTimestamp) wire.set_end_timestamp_micros(Micros(range.until));  // else without end
@@ -199,6 +201,7 @@ bool IsAscii(const std::string& column) {
 // A pattern that matches exactly this text. REQUIRES: it is ASCII. A zero byte stands for itself, since a pattern is no
 // C string.
 void AppendPattern(const std::string& text, std::string* pattern) {
+  PERCOLATOR_DCHECK(IsAscii(text));
   for (const char c : text) {
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '\0') pattern->push_back('\\');
     pattern->push_back(c);
@@ -395,6 +398,7 @@ bool HasEffect(const RowMutation& mutation) {
 void AppendMutations(const std::vector<Mutation>& mutations, google::protobuf::RepeatedPtrField<pb::Mutation>* out) {
   for (const Mutation& m : mutations) {
     if (m.kind == Mutation::Kind::kSet) {
+      PERCOLATOR_DCHECK(m.range.from <= kLastWireTimestamp);
       pb::Mutation::SetCell* set = out->Add()->mutable_set_cell();
       set->set_family_name(std::string(FamilyName(m.family)));
       set->set_column_qualifier(m.column);

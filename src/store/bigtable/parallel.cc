@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/check.h"
+
 namespace percolator {
 
 Parallel::Parallel(size_t threads)
@@ -12,6 +14,7 @@ Parallel::~Parallel() {
   std::vector<std::thread> threads;
   {
     MutexLock lock(&mutex_);
+    PERCOLATOR_DCHECK(batches_.empty());
     ending_ = true;
     more_->WakeAll();
     threads.swap(threads_);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/strings.h"
 #include "src/store/validate.h"
 #include "src/wire/convert.h"
@@ -29,7 +30,9 @@ absl::StatusOr<MutateResult> ResultOf(const v1::MutateResponse::Result& result) 
 }  // namespace
 
 RemoteStore::RemoteStore(std::shared_ptr<grpc::Channel> channel, Duration timeout, const RequestLimits& limits)
-    : channel_(std::move(channel)), stub_(v1::Store::NewStub(channel_)), timeout_(timeout), limits_(limits) {}
+    : channel_(std::move(channel)), stub_(v1::Store::NewStub(channel_)), timeout_(timeout), limits_(limits) {
+  PERCOLATOR_DCHECK(limits.entries >= 1 && limits.scans >= 1);
+}
 
 template <typename Request, typename Response>
 absl::Status RemoteStore::Send(grpc::Status (StoreStub::*method)(grpc::ClientContext*, const Request&, Response*),

@@ -1,5 +1,6 @@
 #include "src/store/rocks/cell_key.h"
 
+#include "src/base/check.h"
 #include "src/base/coding.h"
 
 namespace percolator {
@@ -60,6 +61,7 @@ std::string_view RowKeys::At(Timestamp ts) {
 }
 
 std::string SeekKeyBelow(std::string_view cell_prefix, Timestamp until) {
+  PERCOLATOR_DCHECK(until > Timestamp());
   return CellKey(cell_prefix, Timestamp(until.value() - 1));
 }
 

@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "percolator/file.h"
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -61,6 +62,7 @@ absl::Status WriteSynced(const std::string& path, const std::string& text) {
 // Makes the folder and those above it that are missing, each of them for good before the next.
 // REQUIRES: `dir` is absolute.
 absl::Status MakeFolders(const fs::path& dir) {
+  PERCOLATOR_DCHECK(dir.is_absolute());
   std::error_code error;
   if (fs::exists(dir, error) || !dir.has_relative_path()) return absl::OkStatus();
   const fs::path parent = dir.parent_path();

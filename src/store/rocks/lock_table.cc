@@ -3,9 +3,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/check.h"
+#include "src/base/coding.h"
+
 namespace percolator {
 
 static_assert(sizeof(size_t) == 8, "ShardOf takes the top six bits of a 64-bit hash");
+
+namespace {
+
+[[maybe_unused]] bool IsOfColumn(std::string_view cell_prefix, std::string_view column) {
+  std::string encoded;
+  AppendOrderedString(&encoded, column);
+  return cell_prefix.ends_with(encoded);
+}
+
+}  // namespace
 
 void LockTable::Set(const HashedPrefix& cell, Timestamp ts, std::string_view value) {
   Shard& shard = shards_[ShardOf(cell)];
@@ -61,6 +74,7 @@ std::vector<Timestamp> LockTable::Timestamps(const HashedPrefix& cell, const Tim
 }
 
 void LockTable::Select(const HashedPrefix& cell, const Selector& selector, std::vector<Cell>* out) const {
+  PERCOLATOR_DCHECK(selector.column.has_value() && IsOfColumn(cell.prefix, *selector.column));
   const Shard& shard = shards_[ShardOf(cell)];
   if (shard.IsEmpty()) return;
   MutexLock lock(&shard.mutex);

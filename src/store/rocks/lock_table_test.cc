@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "src/store/rocks/cell_key.h"
+
 namespace percolator {
 namespace {
 
@@ -17,20 +22,23 @@ TEST(LockTableTest, KeepsVersionsNewestFirst) {
   EXPECT_THAT(locks.Timestamps("other", TimestampRange::All()), IsEmpty());
 }
 
+// The prefix of a cell in column c.
+std::string CellOfC() { return CellPrefix(RowPrefix(1, "row"), "c"); }
+
 TEST(LockTableTest, SetAtTheSameTimestampReplaces) {
   LockTable locks;
-  locks.Set("cell", Timestamp(5), "old");
-  locks.Set("cell", Timestamp(5), "new");
+  locks.Set(CellOfC(), Timestamp(5), "old");
+  locks.Set(CellOfC(), Timestamp(5), "new");
   std::vector<Cell> cells;
-  locks.Select("cell", Selector{Family::kLock, "c"}, &cells);
+  locks.Select(CellOfC(), Selector{Family::kLock, "c"}, &cells);
   EXPECT_THAT(cells, ElementsAre(Cell{Family::kLock, "c", Timestamp(5), "new"}));
 }
 
 TEST(LockTableTest, SelectTakesTheNewestOfTheRange) {
   LockTable locks;
-  for (uint64_t ts : {5, 7, 9}) locks.Set("cell", Timestamp(ts), std::to_string(ts));
+  for (uint64_t ts : {5, 7, 9}) locks.Set(CellOfC(), Timestamp(ts), std::to_string(ts));
   std::vector<Cell> cells;
-  locks.Select("cell", Selector{Family::kLock, "c", TimestampRange::UpTo(Timestamp(8)), 1}, &cells);
+  locks.Select(CellOfC(), Selector{Family::kLock, "c", TimestampRange::UpTo(Timestamp(8)), 1}, &cells);
   EXPECT_THAT(cells, ElementsAre(Cell{Family::kLock, "c", Timestamp(7), "7"}));
 }
 

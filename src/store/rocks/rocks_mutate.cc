@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/store/rocks/rocks_store.h"
 #include "src/store/validate.h"
 
@@ -196,6 +197,7 @@ absl::StatusOr<std::vector<Timestamp>> RocksStore::VersionsInRange(const Mutatio
 }
 
 void RocksStore::UpdateMemory(Entry* entry, Timestamp at_commit) {
+  PERCOLATOR_DCHECK(!LatchTable::IsQuiet(latches_.Count(entry->stripe)));
   for (const Mutation& m : entry->mutation->mutations) {
     const HashedPrefix cell = entry->keys.GoTo(m.column);
     if (m.family == Family::kWrite) sketch_->CountChange(m.family, cell);

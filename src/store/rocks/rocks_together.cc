@@ -29,6 +29,7 @@
 #include "absl/container/inlined_vector.h"
 #include "percolator/spi/oracle.h"
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/strings.h"
 #include "src/store/rocks/rocks_store.h"
 #include "src/store/validate.h"
@@ -117,6 +118,9 @@ void RocksStore::ApplyTogether(const JointQueue::Group& group) {
 // Whether there is something to write. Else the results say why not.
 // REQUIRES: the rows are closed.
 bool RocksStore::DrawAndStage(const Joints& joints) {
+  for (const Joint* joint : joints) {
+    for (const Entry& row : joint->rows) PERCOLATOR_DCHECK(LatchTable::IsClosed(latches_.Count(row.stripe)));
+  }
   const absl::StatusOr<Timestamp> first = joints[0]->oracle->GetTimestamps(static_cast<uint32_t>(joints.size()));
   PointReader reader(&pools_);
   for (size_t i = 0; i < joints.size(); ++i) {

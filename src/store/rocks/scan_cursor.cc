@@ -1,6 +1,7 @@
 #include "src/store/rocks/scan_cursor.h"
 
 #include "absl/strings/escaping.h"
+#include "src/base/check.h"
 #include "src/base/strings.h"
 #include "src/store/rocks/rocks_status.h"
 
@@ -45,6 +46,7 @@ ScanCursor::ScanCursor(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, con
 }
 
 void ScanCursor::TakeRow(std::vector<Cell>* out) {
+  PERCOLATOR_DCHECK(!at_end() && !stopped());
   const std::string row_prefix = row_prefix_;
   while (state_ == State::kOnVersion && row_prefix_ == row_prefix) {
     out->push_back(Cell{selector_.family, key_.column, TimestampOf(View(it_->key())), it_->value().ToString()});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/check.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -27,6 +28,7 @@ SpaceGuard::SpaceGuard(std::shared_ptr<rocksdb::FileSystem> files, std::string f
     : files_(std::move(files)), folder_(std::move(folder)), reserve_(ReserveOn(folder_, reserve_bytes)) {}
 
 void SpaceGuard::CountUnflushed(std::function<uint64_t()> unflushed_bytes, std::function<void()> flush) {
+  PERCOLATOR_DCHECK(until_look_.load() == 0);
   unflushed_bytes_ = std::move(unflushed_bytes);
   flush_ = std::move(flush);
 }
