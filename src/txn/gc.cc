@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/store/foreign.h"
 #include "src/txn/apply.h"
 #include "src/txn/columns.h"
@@ -131,6 +132,7 @@ absl::StatusOr<std::deque<Mutation>> GarbageOf(const std::string& table, const R
 
 // Moves the first erases of a row, as many as one mutation may have, out of `erases`.
 std::vector<Mutation> TakeStep(std::deque<Mutation>* erases) {
+  PERCOLATOR_DCHECK(!erases->empty());
   std::vector<Mutation> step;
   for (size_t bytes = 0; !erases->empty() && step.size() < kErasesAtOnce && bytes < kEraseBytesAtOnce;) {
     bytes += erases->front().column.size();
@@ -191,7 +193,9 @@ absl::StatusOr<Timestamp> ChooseSafePoint(Environment& env) {
   const Timestamp by_age(now.value() > retention ? now.value() - retention : 0);
   // Below the oldest, not at it: what starts at the safe point may read but not write any more.
   const Timestamp below_oldest(oldest.value() > 0 ? oldest.value() - 1 : 0);
-  return std::max(last, std::min(by_age, below_oldest));
+  const Timestamp chosen = std::max(last, std::min(by_age, below_oldest));
+  PERCOLATOR_DCHECK(chosen == last || chosen < oldest);  // G2
+  return chosen;
 }
 
 absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timestamp ts,

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "src/base/check.h"
 #include "src/base/strings.h"
 #include "src/txn/mark.h"
 #include "src/txn/outcome.h"
@@ -39,6 +40,8 @@ absl::Status CheckAge(Environment& env, Timestamp start_ts, Duration age) {
 }
 
 CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadline& deadline) {
+  PERCOLATOR_DCHECK(env.store->CanMutateTogether());
+  PERCOLATOR_DCHECK(writes.has_primary());
   JointMutation mutation{writes.start_ts, {}};
   mutation.rows.reserve(writes.rows.size());
   for (const RowWrites& row : writes.rows) mutation.rows.push_back(BuildOneStepRow(row, writes.start_ts));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "src/base/check.h"
 #include "src/base/coding.h"
 #include "src/base/errors.h"
 #include "src/base/strings.h"
@@ -44,6 +45,7 @@ bool IsFinalAbort(Environment& env, Timestamp start_ts, const absl::Status& why)
 }  // namespace
 
 CommitResult FromVerdict(const Verdict& verdict, const CellName& primary, Timestamp start_ts) {
+  PERCOLATOR_DCHECK(verdict.kind != Verdict::Kind::kPending);
   return verdict.kind == Verdict::Kind::kCommitted
              ? CommittedAt(primary, start_ts, verdict.commit_ts)
              : AbortedBy(primary, start_ts, RolledBackByOthers(primary, start_ts));
@@ -58,6 +60,7 @@ CommitResult CommittedAt(CellName primary, Timestamp start_ts, Timestamp commit_
 }
 
 CommitResult AbortedBy(CellName primary, Timestamp start_ts, absl::Status why) {
+  PERCOLATOR_DCHECK(!why.ok());
   return {.outcome = CommitResult::Outcome::kAborted,
           .start_ts = start_ts,
           .commit_ts = {},
@@ -66,6 +69,7 @@ CommitResult AbortedBy(CellName primary, Timestamp start_ts, absl::Status why) {
 }
 
 CommitResult UnknownBecause(CellName primary, Timestamp start_ts, const absl::Status& why) {
+  PERCOLATOR_DCHECK(!why.ok());
   absl::Status status =
       absl::UnknownError(StrCat("whether the transaction that started at ", start_ts.ToString(),
                                 " committed is not known, ask with Cluster::Resolve: ", why.message()));

@@ -7,6 +7,7 @@
 
 #include "percolator/status.h"
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/errors.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
@@ -88,6 +89,7 @@ absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Ti
 }
 
 absl::StatusOr<std::optional<Timestamp>> Prewrite(Environment& env, const Writes& writes, const Deadline& deadline) {
+  PERCOLATOR_DCHECK(writes.consistent());
   std::vector<const RowWrites*> pending;
   for (const RowWrites& row : writes.rows) pending.push_back(&row);
   for (Backoff backoff(env.runtime);; backoff.Wait()) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
 #include "src/txn/record_coding.h"
@@ -110,6 +111,7 @@ absl::StatusOr<bool> MarkMissingPrimary(Environment& env, const CellName& primar
 // The mutations that carry verdicts out in one row, for the locks that a transaction holds there.
 absl::StatusOr<std::optional<RowMutation>> SettleRow(Environment& env, const CellName& cell, Timestamp start_ts,
                                                      const Verdict& verdict) {
+  PERCOLATOR_DCHECK(verdict.kind != Verdict::Kind::kPending);  // T13
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<HeldLock> locks, ReadLocks(env, cell.table, cell.row, start_ts));
   if (locks.empty()) return std::nullopt;  // somebody else was here
   if (verdict.kind == Verdict::Kind::kRolledBack) {
@@ -123,6 +125,7 @@ absl::StatusOr<std::optional<RowMutation>> SettleRow(Environment& env, const Cel
 // True: the primary is rolled back now. False: it has changed since `state` was read, look again.
 absl::StatusOr<bool> RollBackPrimary(Environment& env, const CellName& primary, Timestamp start_ts,
                                      const PrimaryState& state) {
+  PERCOLATOR_DCHECK(!state.verdict.has_value());  // T1
   return state.lock.has_value() ? RollBackLockedPrimary(env, primary, start_ts)
                                 : MarkMissingPrimary(env, primary, start_ts, state.newest_record);
 }
@@ -166,6 +169,7 @@ absl::StatusOr<Verdict> Decide(Environment& env, const MetLock& met, Patience pa
   if (const std::optional<Verdict> known = env.verdicts.Find(met.start_ts)) return *known;
   bool remember = false;
   PERCOLATOR_ASSIGN_OR_RETURN(const Verdict verdict, DecideAtPrimary(env, met, patience, &remember));
+  PERCOLATOR_DCHECK(patience == Patience::kWhileAlive || verdict.kind != Verdict::Kind::kPending);
   if (remember && verdict.kind != Verdict::Kind::kPending) env.verdicts.Remember(met.start_ts, verdict);
   return verdict;
 }

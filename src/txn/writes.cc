@@ -1,8 +1,11 @@
 #include "src/txn/writes.h"
 
 #include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
+#include "src/base/check.h"
 #include "src/txn/columns.h"
 #include "src/txn/mark.h"
 
@@ -54,6 +57,7 @@ Condition AllLocked(const Cells& cells, Timestamp start_ts) {
 template <typename Cells>
 RowMutation BuildCommit(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
                         const Cells& cells) {
+  PERCOLATOR_DCHECK(!cells.empty());  // T13: a condition without cells always holds
   RowMutation mutation{table, row, AllLocked(cells, start_ts), {}};
   mutation.mutations.reserve(2 * cells.size());
   for (const auto& cell : cells) {
@@ -85,7 +89,24 @@ RowMutation BuildRollback(const std::string& table, const std::string& row, Time
 
 }  // namespace
 
+bool Writes::consistent() const {
+  if (rows.empty()) return false;
+  std::set<CellName> cells;
+  std::set<CellName> primaries;
+  std::set<std::pair<std::string_view, std::string_view>> row_names;
+  for (const RowWrites& row : rows) {
+    if (row.cells.empty() || !row_names.emplace(row.table, row.row).second) return false;
+    for (const CellWrite& cell : row.cells) {
+      const CellName name{row.table, row.row, cell.column};
+      if (!cells.insert(name).second) return false;
+      primaries.insert(cell.lock.primary.value_or(name));
+    }
+  }
+  return primaries.size() == 1;
+}
+
 Condition MayWrite(const RowWrites& row, Timestamp start_ts) {
+  PERCOLATOR_DCHECK(!row.cells.empty());
   Condition condition{Condition::Quantifier::kNone, {}};
   condition.cells.reserve(2 * row.cells.size() + 1);
   // The marker first: then a row with one cell ends with the column that its mutations begin with, and the store need not
@@ -113,6 +134,7 @@ RowMutation BuildPrewriteRow(const RowWrites& row, Timestamp start_ts) {
 }
 
 RowMutation BuildCommitRow(const RowWrites& row, Timestamp start_ts, Timestamp commit_ts) {
+  PERCOLATOR_DCHECK(start_ts < commit_ts);  // T6
   return BuildCommit(row.table, row.row, start_ts, commit_ts, row.cells);
 }
 
@@ -127,6 +149,7 @@ bool RemovesWithPrimary(const Writes& writes) {
 }
 
 RowMutation BuildPrimaryCommitRow(const Writes& writes, Timestamp commit_ts) {
+  PERCOLATOR_DCHECK(writes.has_primary());
   const RowWrites& row = writes.rows[0];
   RowMutation mutation = BuildCommitRow(row, writes.start_ts, commit_ts);
   if (RemovesWithPrimary(writes)) mutation.mutations.push_back(EraseMarks(*writes.removal));
@@ -156,6 +179,7 @@ void AddRemoval(const Writes& writes, std::vector<RowMutation>* rows) {
 }
 
 RowMutation BuildRollbackRow(const RowWrites& row, Timestamp start_ts) {
+  PERCOLATOR_DCHECK(!row.cells.empty());
   return BuildRollback(row.table, row.row, start_ts, row.cells);
 }
 

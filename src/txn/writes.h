@@ -52,6 +52,11 @@ struct Writes {
   std::optional<CellName> continued;  // one of them whose own observer goes on later: its mark is no deeper than before
   std::optional<MarkRemoval> removal;  // N4
 
+  // Whether all locks name the same primary (T1), and no cell comes twice (T4). Also true of a part of a transaction's rows.
+  bool consistent() const;
+  // Whether that is the first cell of the first row, too.
+  bool has_primary() const { return consistent() && !rows[0].cells[0].lock.primary.has_value(); }
+
   CellName primary() const { return {rows[0].table, rows[0].row, rows[0].cells[0].column}; }
 };
 
