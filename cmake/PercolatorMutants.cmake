@@ -15,10 +15,14 @@ function(percolator_mutants name)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name}.mutated)
   list(TRANSFORM mutated PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE originals)
   list(TRANSFORM mutated PREPEND ${folder}/ OUTPUT_VARIABLE copies)
-  set_source_files_properties(${originals} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set(here ${originals})
+  list(FILTER here INCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/")  # elsewhere, each file is compiled by itself anyway
+  set_source_files_properties(${here} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   list(APPEND copies ${folder}/list.cc)
   add_custom_command(OUTPUT ${copies} COMMAND ${mutate} ${folder}
     DEPENDS ${script} ${mutants} ${originals} VERBATIM COMMENT "Writing mutants into copies of the sources")
   add_executable(${name} ${copies} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  # The tests must catch a mutant. A failed assertion would end the process first.
+  target_compile_options(${name} PRIVATE -UPERCOLATOR_DCHECKS)
 endfunction()
