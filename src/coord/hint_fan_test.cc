@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/spi/forwarding.h"
+
 namespace percolator {
 namespace {
 
@@ -15,18 +17,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // Keeps the listener that was set, for the test to call.
-class ListeningCoordinator final : public Coordinator {
+class ListeningCoordinator final : public ForwardingCoordinator {
  public:
-  absl::StatusOr<std::unique_ptr<Session>> OpenSession() override { return absl::UnimplementedError(""); }
-  absl::StatusOr<bool> IsAlive(SessionId /*session*/) override { return true; }
-  absl::StatusOr<Timestamp> OldestSnapshot() override { return Timestamp::Infinity(); }
-  absl::StatusOr<bool> Campaign(std::string_view /*role*/, const Session& /*session*/) override { return true; }
-  absl::StatusOr<bool> Claim(std::string_view /*table*/, std::string_view /*row*/, const Session& /*s*/) override {
-    return true;
-  }
-  absl::Status Release(std::string_view /*table*/, std::string_view /*row*/, const Session& /*s*/) override {
-    return absl::OkStatus();
-  }
+  ListeningCoordinator() : ForwardingCoordinator(nullptr) {}  // nothing else is asked of it
+
   void SendHint(const CellName& cell) override { sent.push_back(cell.row); }
   void SetHintListener(HintListener to) override { listener = std::move(to); }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "percolator/spi/forwarding.h"
 #include "src/base/strings.h"
 
 namespace percolator {
@@ -23,12 +24,10 @@ class NamedSession final : public Session {
 };
 
 // Writes down what it is asked, and answers as it is told to.
-class ScriptedCoordinator final : public Coordinator {
+class ScriptedCoordinator final : public ForwardingCoordinator {
  public:
-  absl::StatusOr<std::unique_ptr<Session>> OpenSession() override { return absl::UnimplementedError(""); }
-  absl::StatusOr<bool> IsAlive(SessionId /*session*/) override { return true; }
-  absl::StatusOr<Timestamp> OldestSnapshot() override { return Timestamp::Infinity(); }
-  absl::StatusOr<bool> Campaign(std::string_view /*role*/, const Session& /*session*/) override { return true; }
+  ScriptedCoordinator() : ForwardingCoordinator(nullptr) {}  // nothing else is asked of it
+
   absl::StatusOr<bool> Claim(std::string_view table, std::string_view row, const Session& session) override {
     calls.push_back(StrCat("claim ", table, " ", row, " ", session.id()));
     return answer;
@@ -37,8 +36,6 @@ class ScriptedCoordinator final : public Coordinator {
     calls.push_back(StrCat("release ", table, " ", row, " ", session.id()));
     return absl::OkStatus();
   }
-  void SendHint(const CellName& /*cell*/) override {}
-  void SetHintListener(HintListener /*listener*/) override {}
 
   absl::StatusOr<bool> answer = true;
   std::vector<std::string> calls;

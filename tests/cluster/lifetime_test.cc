@@ -34,6 +34,7 @@
 #include "percolator/spi/assemble.h"
 #include "src/base/strings.h"
 #include "src/txn/lock.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -696,23 +697,6 @@ TEST(CloseTest, EndsAReadThatWaitsForALock) {
   }
 }
 
-class BrokenOracle final : public Oracle {
- public:
-  explicit BrokenOracle(std::shared_ptr<Oracle> oracle) : oracle_(std::move(oracle)) {}
-
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
-    if (!broken) return oracle_->GetTimestamps(count);
-    asked = true;
-    return absl::UnavailableError("broken");
-  }
-
-  std::atomic<bool> broken{false};
-  std::atomic<bool> asked{false};  // since it is broken
-
- private:
-  const std::shared_ptr<Oracle> oracle_;
-};
-
 TEST(CloseTest, EndsAReadThatWaitsForItsTimestamp) {
   ClusterOptions options;
   options.call_timeout = std::chrono::hours(1);
@@ -720,13 +704,14 @@ TEST(CloseTest, EndsAReadThatWaitsForItsTimestamp) {
   for (const auto& [name, read] : Reads()) {
     SCOPED_TRACE(name);
     Parts parts = OpenParts("memory:", options).value();
-    const auto oracle = std::make_shared<BrokenOracle>(parts.oracle);
+    const auto oracle = std::make_shared<TestOracle>();
     parts.oracle = oracle;
     const Cluster cluster = Assemble(parts, options).value();
     const Transaction t(cluster, {.timeout = std::chrono::hours(1)});
-    oracle->broken = true;
+    constexpr int kAlways = std::numeric_limits<int>::max();
+    oracle->FailNext(kAlways);
     std::thread reader([&] { EXPECT_THAT(read(t), SaysClosed()); });
-    while (!oracle->asked) std::this_thread::yield();
+    while (oracle->failures_left() == kAlways) std::this_thread::yield();
     EXPECT_THAT(cluster.Close(), IsOk());
     reader.join();
   }

@@ -12,6 +12,7 @@
 
 #include "percolator/cluster.h"
 #include "percolator/spi/assemble.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -111,13 +112,7 @@ TEST_F(MemoryClusterTest, ThreadsCountTogether) {
 
 // The parts of a cluster may be the caller's own.
 TEST(AssembleTest, TwoClustersShareOneStore) {
-  class Counter final : public Oracle {
-   public:
-    absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return Timestamp(next_.fetch_add(count)); }
-
-   private:
-    std::atomic<uint64_t> next_{1};
-  } oracle;
+  TestOracle oracle;
   const std::unique_ptr<Coordinator> coordinator = NewLocalCoordinator(&oracle);
   const Parts parts{.store = NewMemoryStore(), .oracle = Borrow(&oracle), .coordinator = Borrow(coordinator.get())};
   const Cluster one = Assemble(parts).value();

@@ -21,6 +21,7 @@
 
 #include "src/base/strings.h"
 #include "src/etcd/etcd_client.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/processes/child_process.h"
 #include "tests/processes/etcd_process.h"
 #include "tests/testing/status_matchers.h"
@@ -34,15 +35,6 @@ constexpr std::chrono::seconds kPatience(60);  // what takes longer never comes
 constexpr char kPrefix[] = "coordinator test/";
 constexpr std::chrono::seconds kTtl(3);  // a process that gets no time for so long counts as dead
 
-class CountingOracle final : public Oracle {
- public:
-  explicit CountingOracle(uint64_t next) : next_(next) {}
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return Timestamp(next_.fetch_add(count)); }
-
- private:
-  std::atomic<uint64_t> next_;
-};
-
 EtcdOptions OptionsFor(const std::vector<std::string>& endpoints) {
   EtcdOptions options;
   options.endpoints = endpoints;
@@ -53,7 +45,7 @@ EtcdOptions OptionsFor(const std::vector<std::string>& endpoints) {
 }
 
 int HoldSession(const std::string& endpoint, uint64_t id) {
-  CountingOracle oracle(id);
+  TestOracle oracle(id);
   const std::unique_ptr<Coordinator> coordinator = OpenEtcdCoordinator(OptionsFor({endpoint}), &oracle).value();
   const std::unique_ptr<Session> session = coordinator->OpenSession().value();
   std::cout << (coordinator->Campaign("role", *session).value() ? "leads" : "does not lead") << std::endl;
@@ -87,12 +79,12 @@ class EtcdCoordinatorTest : public ::testing::Test {
   bool IsGone(SessionId session) { return !coordinator_->IsAlive(session).value_or(true); }
   bool OldestIs(uint64_t ts) { return coordinator_->OldestSnapshot().value_or(Timestamp()) == Timestamp(ts); }
 
-  static CountingOracle oracle_;  // ids are not used again by the next test
+  static TestOracle oracle_;  // ids are not used again by the next test
   std::unique_ptr<Coordinator> coordinator_;
   std::unique_ptr<Session> session_;
 };
 
-CountingOracle EtcdCoordinatorTest::oracle_(1000);
+TestOracle EtcdCoordinatorTest::oracle_(1000);
 
 TEST_F(EtcdCoordinatorTest, ASessionOutlivesARestartOfEtcd) {
   ASSERT_THAT(session_->ReportOldestSnapshot(Timestamp(77)), IsOk());

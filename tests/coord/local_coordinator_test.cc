@@ -10,25 +10,13 @@
 #include <vector>
 
 #include "src/coord/session_book.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
 namespace {
 
 using ::testing::ElementsAre;
-
-class CountingOracle final : public Oracle {
- public:
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
-    if (failing) return absl::UnavailableError("nobody there");
-    const Timestamp first(next);
-    next += count;
-    return first;
-  }
-
-  uint64_t next = 7;
-  bool failing = false;
-};
 
 TEST(SessionBookTest, ClaimsTooManyAreGrantedAndForgotten) {
   SessionBook book;
@@ -72,26 +60,25 @@ TEST(SessionBookTest, ASessionHasAFewRoles) {
 }
 
 TEST(LocalCoordinatorTest, TheIdOfASessionIsATimestamp) {
-  CountingOracle oracle;
+  TestOracle oracle(7);
   LocalCoordinator coordinator(&oracle);
   const std::unique_ptr<Session> first = coordinator.OpenSession().value();
   const std::unique_ptr<Session> second = coordinator.OpenSession().value();
   EXPECT_EQ(first->id(), 7);
   EXPECT_EQ(second->id(), 8);
-  EXPECT_EQ(oracle.next, 9);
+  EXPECT_EQ(oracle.next(), Timestamp(9));
 }
 
 TEST(LocalCoordinatorTest, WithoutATimestampThereIsNoSession) {
-  CountingOracle oracle;
-  oracle.failing = true;
+  TestOracle oracle(7);
+  oracle.FailNext(1);
   LocalCoordinator coordinator(&oracle);
   EXPECT_THAT(coordinator.OpenSession(), StatusIs(absl::StatusCode::kUnavailable));
-  oracle.failing = false;
   EXPECT_THAT(coordinator.OpenSession(), IsOk());
 }
 
 TEST(LocalCoordinatorTest, AHintIsHeardBeforeSendHintReturns) {
-  CountingOracle oracle;
+  TestOracle oracle(7);
   LocalCoordinator coordinator(&oracle);
   std::vector<CellName> heard;
   coordinator.SetHintListener([&](const CellName& cell) { heard.push_back(cell); });

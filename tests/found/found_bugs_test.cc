@@ -14,11 +14,14 @@
 #include "src/txn/background.h"
 #include "src/txn/tables.h"
 #include "src/txn/writes.h"
-#include "tests/found/hooked_store.h"
+#include "tests/harness/hooked_store.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
 namespace {
+
+constexpr uint64_t kHour = uint64_t{3600} * 1'000'000;
 
 class FoundBugsTest : public ::testing::Test {
  protected:
@@ -44,8 +47,8 @@ class FoundBugsTest : public ::testing::Test {
   }
 
   const std::unique_ptr<Store> memory_ = NewMemoryStore();
-  HookedStore store_{memory_.get()};
-  StepOracle oracle_;
+  HookedStore store_{Borrow(memory_.get())};
+  TestOracle oracle_{10 * kHour};
   const std::unique_ptr<Coordinator> coordinator_ = NewLocalCoordinator(&oracle_);
   ClusterOptions options_{.gc_period = Duration(0)};
   const Cluster cluster_ = NewCluster(options_);
@@ -80,7 +83,7 @@ TEST_F(FoundBugsTest, LateDuplicateOfACommitThatGotNoTimestamp) {
   JointMutation sent;
   store_.together = [&](const JointMutation& mutation, Oracle* oracle) {
     sent = mutation;
-    oracle_.failures = 1;
+    oracle_.FailNext(1);
     return memory_->MutateTogether(mutation, oracle);
   };
   Transaction t(cluster_);
@@ -97,7 +100,7 @@ TEST_F(FoundBugsTest, TransactGoesOnAfterAMissingTimestamp) {
   int runs = 0;
   const absl::Status done = cluster_.Transact([&](ReadWrite& t) {
     if (absl::Status s = t.Get({"t", "r", "c"}).status(); !s.ok()) return s;
-    oracle_.failures = runs++ == 0 ? 1 : 0;
+    oracle_.FailNext(runs++ == 0 ? 1 : 0);
     t.Set({"t", "r", "c"}, "v");
     return absl::OkStatus();
   });
@@ -138,7 +141,7 @@ TEST_F(FoundBugsTest, SlowResolverDoesNotMarkACollectedCommit) {
   store_.before_mutate = nullptr;
   store_.down = false;
   ASSERT_THAT(Put(cluster_, "a", "2"), IsOk());
-  oracle_.next += 2 * kHour;
+  oracle_.Advance(2 * kHour);
   // What the slow resolver knew of: the lock of b. Garbage collection comes first.
   const absl::StatusOr<Timestamp> safe_point = cluster_.CollectGarbage();
   ASSERT_THAT(safe_point, IsOk());
@@ -169,7 +172,7 @@ TEST_F(FoundBugsTest, GarbageCollectionWhileAnotherTableIsDropped) {
   ASSERT_TRUE(committed.Commit().committed());
   store_.before_mutate = nullptr;
   store_.down = false;
-  oracle_.next += 2 * kHour;
+  oracle_.Advance(2 * kHour);
   // When garbage collection is about to leave a marker in a, that table is gone.
   store_.before_mutate = [&](const std::vector<RowMutation>& mutations) {
     if (mutations[0].table == "a") memory_->DropTable("a").IgnoreError();
@@ -185,7 +188,7 @@ TEST_F(FoundBugsTest, GarbageOfAHotRowIsErasedInSteps) {
   constexpr int kVersions = 25'000;
   for (int i = 0; i < kVersions; ++i) ASSERT_THAT(Put(cluster_, "hot", std::to_string(i)), IsOk());
   ASSERT_THAT(cluster_.Transact([](ReadWrite& t) { t.Delete({"t", "hot", "c"}); }), IsOk());
-  oracle_.next += 2 * kHour;
+  oracle_.Advance(2 * kHour);
   EXPECT_THAT(cluster_.CollectGarbage(), IsOk());
   EXPECT_EQ(cluster_.metrics().versions_collected, kVersions + 1u);
   EXPECT_THAT(memory_->Scan({"t", RowRange::All(), {{Family::kWrite}}})->rows, ::testing::IsEmpty());
@@ -195,7 +198,7 @@ TEST_F(FoundBugsTest, GarbageOfAHotRowIsErasedInSteps) {
 TEST_F(FoundBugsTest, LongTransactionCanCommit) {
   Transaction t(cluster_);
   ASSERT_THAT(t.Get({"t", "r", "c"}), IsOk());
-  oracle_.next += 2 * kHour;
+  oracle_.Advance(2 * kHour);
   ASSERT_THAT(cluster_.CollectGarbage(), IsOk());
   t.Set({"t", "r", "c"}, "late");
   ASSERT_THAT(t.status(), IsOk());
@@ -230,7 +233,7 @@ TEST_F(FoundBugsTest, ClosedClusterRefusesEverything) {
 
 TEST_F(FoundBugsTest, CloseWaitsForGarbageCollection) {
   for (int i = 0; i < 2000; ++i) ASSERT_THAT(Put(cluster_, "r" + std::to_string(i % 50), "v"), IsOk());
-  oracle_.next += 2 * kHour;
+  oracle_.Advance(2 * kHour);
   std::atomic<bool> began{false};
   store_.before_mutate = [&](const std::vector<RowMutation>& /*mutations*/) { began = true; };
   std::thread collector([&] { cluster_.CollectGarbage().IgnoreError(); });

@@ -23,8 +23,9 @@
 #include "percolator/loader.h"
 #include "percolator/observer.h"
 #include "percolator/spi/assemble.h"
-#include "tests/found/hooked_store.h"
 #include "tests/harness/eventually.h"
+#include "tests/harness/hooked_store.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -75,8 +76,8 @@ class ObserverBugsTest : public ::testing::Test {
   }
 
   const std::unique_ptr<Store> memory_ = NewMemoryStore();
-  HookedStore store_{memory_.get()};
-  StepOracle oracle_;
+  HookedStore store_{Borrow(memory_.get())};
+  TestOracle oracle_{36'000'000'000};
   const std::unique_ptr<Coordinator> coordinator_ = NewLocalCoordinator(&oracle_);
   const Cluster cluster_ =
       Assemble({Borrow(&store_), Borrow(&oracle_), Borrow(coordinator_.get())}, {.gc_period = Duration(0)}).value();
@@ -272,7 +273,7 @@ TEST_F(ObserverBugsTest, CallbackThatThrowsEndsNothing) {
 TEST_F(ObserverBugsTest, LoaderWithTheLargestBacklogStillKnowsTheAge) {
   LeaveMark();
   std::this_thread::sleep_for(milliseconds(1));
-  oracle_.next += 1'000'000;
+  oracle_.Advance(1'000'000);
   Loader loader(cluster_, {.max_backlog = SIZE_MAX, .max_backlog_age = milliseconds(100), .max_stuck_cells = 0});
   loader.Add([](ReadWrite& t) { t.Set({"t", "r", "d"}, "v"); });
   EXPECT_TRUE(Eventually([&] { return loader.progress().throttled; }));

@@ -10,6 +10,7 @@
 #include "percolator/spi/store.h"
 #include "src/wire/convert.h"
 #include "tests/fuzz/check.h"
+#include "tests/harness/test_oracle.h"
 
 namespace percolator {
 namespace {
@@ -17,17 +18,6 @@ namespace {
 constexpr const char* kTables[] = {"t", "u"};
 constexpr const char* kNames[] = {"a", "b", "c", "\xff"};
 constexpr int kSteps = 40;
-
-class CountingOracle : public Oracle {
- public:
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
-    next_ += count;
-    return Timestamp(next_ - count);
-  }
-
- private:
-  uint64_t next_ = 100;
-};
 
 class Requests {
  public:
@@ -133,8 +123,8 @@ class World {
  private:
   const std::unique_ptr<Store> near_ = NewMemoryStore();
   const std::unique_ptr<Store> far_ = NewMemoryStore();
-  CountingOracle near_oracle_;
-  CountingOracle far_oracle_;
+  TestOracle near_oracle_{100};
+  TestOracle far_oracle_{100};
 };
 
 }  // namespace

@@ -22,7 +22,7 @@
 #include "src/txn/lock.h"
 #include "src/txn/transaction_core.h"
 #include "src/txn/writes.h"
-#include "tests/histories/parts.h"
+#include "tests/histories/client_store.h"
 
 namespace percolator {
 

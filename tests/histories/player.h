@@ -24,10 +24,12 @@
 #include "src/observe/quarantine.h"
 #include "src/observe/registry.h"
 #include "src/observe/run.h"
+#include "tests/harness/test_coordinator.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/harness/virtual_runtime.h"
 #include "tests/histories/client.h"
+#include "tests/histories/client_store.h"
 #include "tests/histories/names.h"
-#include "tests/histories/parts.h"
 #include "tests/histories/script.h"
 #include "tests/histories/variant.h"
 #include "tests/store/store_kinds.h"
@@ -188,8 +190,8 @@ class Player {
   Stamps stamps_;
 
   VirtualRuntime runtime_{0};
-  VirtualOracle oracle_{&runtime_};
-  MortalCoordinator coordinator_{&oracle_, &runtime_};
+  TestOracle oracle_{1, &runtime_};
+  TestCoordinator coordinator_{&oracle_, &runtime_};
   Network network_;
   std::optional<TempDir> folder_;
   std::unique_ptr<StorePlace> place_;  // of a store elsewhere

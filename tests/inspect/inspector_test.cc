@@ -12,6 +12,7 @@
 #include "percolator/spi/coordinator.h"
 #include "percolator/spi/oracle.h"
 #include "percolator/spi/store.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/observe/worker_fixture.h"
 
 namespace percolator {
@@ -127,37 +128,20 @@ TEST_P(InspectorTest, OfAClosedCluster) {
   EXPECT_THAT(inspector.Drop({}), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-// Fails now and then, as oracles do while another one takes over.
-class FalteringOracle final : public Oracle {
- public:
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
-    if (failures > 0) {
-      --failures;
-      return absl::UnavailableError("away");
-    }
-    return Timestamp(next_.fetch_add(count));
-  }
-
-  std::atomic<int> failures{0};
-
- private:
-  std::atomic<uint64_t> next_{1};
-};
-
 TEST(InspectorOracleTest, AnOracleThatIsAwayForAMomentIsAskedAgain) {
-  FalteringOracle oracle;
+  TestOracle oracle;
   ClusterOptions options;
   options.gc_period = Duration(0);
   options.lock_lease = std::chrono::minutes(10);  // nothing but this test draws timestamps
   const Cluster cluster = Assemble({NewMemoryStore(), Borrow(&oracle), NewLocalCoordinator(&oracle)}, options).value();
   ASSERT_THAT(cluster.CreateTable("t"), IsOk());
   Inspector inspector(cluster);
-  oracle.failures = 2;
+  oracle.FailNext(2);
   EXPECT_THAT(inspector.ListLocks(), IsOk());
-  EXPECT_EQ(oracle.failures, 0);
-  oracle.failures = 2;
+  EXPECT_EQ(oracle.failures_left(), 0);
+  oracle.FailNext(2);
   EXPECT_THAT(inspector.ListNotifications(), IsOk());
-  EXPECT_EQ(oracle.failures, 0);
+  EXPECT_EQ(oracle.failures_left(), 0);
 }
 
 }  // namespace

@@ -21,10 +21,10 @@
 #include "absl/status/statusor.h"
 #include "percolator/cluster.h"
 #include "percolator/spi/assemble.h"
-#include "percolator/spi/forwarding.h"
 #include "percolator/spi/store.h"
 #include "src/recipes/journal.h"
 #include "tests/harness/eventually.h"
+#include "tests/harness/hooked_store.h"
 #include "tests/recipes/queue_fixture.h"
 #include "tests/testing/status_matchers.h"
 
@@ -84,35 +84,6 @@ class Outside {
   int forget_every_ = 0;
   std::map<uint32_t, uint64_t> largest_;
   std::vector<Export> received_;
-};
-
-// Holds the first commit that numbers entries until LetGo is called. Its transaction has read the entries by then.
-class HoldingStore final : public ForwardingStore {
- public:
-  using ForwardingStore::ForwardingStore;
-
-  bool holds() const { return holds_; }
-  void LetGo() { let_go_ = true; }
-
-  std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override {
-    MaybeHold(mutations);
-    return ForwardingStore::MutateThenDraw(mutations);
-  }
-  absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override {
-    MaybeHold(mutation.rows);
-    return ForwardingStore::MutateTogether(mutation, oracle);
-  }
-
- private:
-  void MaybeHold(const std::vector<RowMutation>& rows) {
-    const bool numbers =
-        std::any_of(rows.begin(), rows.end(), [](const RowMutation& row) { return row.row.starts_with("s/"); });
-    if (!numbers || holds_.exchange(true)) return;
-    EXPECT_TRUE(Eventually([this] { return let_go_.load(); }));
-  }
-
-  std::atomic<bool> holds_ = false;
-  std::atomic<bool> let_go_ = false;
 };
 
 class ExportQueueTest : public QueueTest {
@@ -243,19 +214,28 @@ TEST(JournalTest, NumbersInRowKeysHaveAllTheirDigits) {
 TEST_P(ExportQueueTest, TwoThatNumberTheSame) {
   absl::StatusOr<Parts> parts = OpenParts("memory:");
   ASSERT_THAT(parts, IsOk());
-  const auto store = std::make_shared<HoldingStore>(parts->store);
+  const auto store = std::make_shared<HookedStore>(parts->store);
   parts->store = store;
+  // The first commit that numbers entries is held up. Its transaction has read the entries by then.
+  std::atomic<bool> holds = false;
+  std::atomic<bool> let_go = false;
+  store->before_mutate = [&](const std::vector<RowMutation>& rows) {
+    const bool numbers =
+        std::any_of(rows.begin(), rows.end(), [](const RowMutation& row) { return row.row.starts_with("s/"); });
+    if (!numbers || holds.exchange(true)) return;
+    EXPECT_TRUE(Eventually([&] { return let_go.load(); }));
+  };
   cluster_ = Assemble(*parts, Options()).value();
   const ExportQueue queue("exports", {.shards = 1});
   ASSERT_THAT(queue.EnsureTable(cluster_), IsOk());
   const auto one = NewWorker(queue, WithoutClaims());
   Add(queue, "a", "1");
-  ASSERT_TRUE(Eventually([&] { return store->holds(); }));
+  ASSERT_TRUE(Eventually([&] { return holds.load(); }));
   one->Pause();  // takes up nothing after this run
   const auto two = NewWorker(queue, WithoutClaims());
   ASSERT_TRUE(Eventually([&] { return outside_.size() == 1; }));
   EXPECT_EQ(ProgressOf(queue, 0)->numbered, 1U);
-  store->LetGo();
+  let_go = true;
   ASSERT_TRUE(Eventually([&] { return MetricsOf(*one, "number-exports").conflicts == 1; }));
   one->Resume();
   ASSERT_THAT(one->WaitUntilIdle(kLong), IsOk());

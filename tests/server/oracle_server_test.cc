@@ -13,6 +13,7 @@
 #include "src/server/executor.h"
 #include "src/server/listen.h"
 #include "src/server/oracle_service.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/processes/etcd_process.h"
 #include "tests/processes/raw_connection.h"
 #include "tests/testing/status_matchers.h"
@@ -100,16 +101,8 @@ TEST_F(OracleServerTest, AnAddressThatIsTakenIsSaid) {
   EXPECT_THAT(OracleServer::Start(options_), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// One whose bound was lost.
-class SettableOracle final : public Oracle {
- public:
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return Timestamp(next.fetch_add(count)); }
-
-  std::atomic<uint64_t> next{1000};
-};
-
 TEST(RemoteOracleTest, AnOracleThatWentBackIsNotBelieved) {
-  SettableOracle behind;
+  TestOracle behind(1000);  // its bound was lost
   Executor executor(1, 10);
   OracleService service(&behind, &executor);
   const Listening listening = Listen({.address = "127.0.0.1:0"}, {&service}).value();
@@ -117,7 +110,7 @@ TEST(RemoteOracleTest, AnOracleThatWentBackIsNotBelieved) {
       RemoteOracle::Open({"127.0.0.1:" + std::to_string(listening.port)}, TlsFiles(), std::chrono::seconds(60)).value();
   EXPECT_EQ(Timestamp(1000), Get(oracle.get(), 10));
   EXPECT_EQ(Timestamp(1010), Get(oracle.get()));
-  behind.next = 1010;
+  behind.SetNext(1010);
   EXPECT_THAT(oracle->GetTimestamp(), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_EQ(Timestamp(1011), Get(oracle.get())) << "above what was seen";
   listening.server->Shutdown();

@@ -30,7 +30,8 @@
 #include "src/wire/channel.h"
 #include "src/wire/convert.h"
 #include "src/wire/proto/percolator.grpc.pb.h"
-#include "tests/found/hooked_store.h"
+#include "tests/harness/hooked_store.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -402,9 +403,8 @@ TEST(ExecutorTest, WhatIsTooMuchIsRefusedButNotWhatWasBegun) {
 }
 
 TEST(StoreServiceTest, NothingIsDoneForAClientThatIsGone) {
-  const std::unique_ptr<Store> memory = NewMemoryStore();
-  HookedStore store(memory.get());
-  StepOracle oracle;
+  HookedStore store(NewMemoryStore());
+  TestOracle oracle;
   Executor executor(/*threads=*/1, /*most_waiting=*/100);
   StoreService service(&store, &oracle, &executor);
   const absl::StatusOr<Listening> listening = Listen({.address = "127.0.0.1:0"}, {&service});

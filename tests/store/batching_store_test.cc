@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/spi/forwarding.h"
 #include "percolator/spi/mutex.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
@@ -41,9 +42,9 @@ std::vector<RowMutation> SetsOf(const std::vector<std::string>& rows, const std:
 }
 
 // A store at a distance: remembers the rows of each request, and may take its time, hold requests back, or fail.
-class DistantStore final : public Store {
+class DistantStore final : public ForwardingStore {
  public:
-  DistantStore() { EXPECT_THAT(near_->CreateTable({kTable, ""}), IsOk()); }
+  DistantStore() : ForwardingStore(NewMemoryStore()) { EXPECT_THAT(CreateTable({kTable, ""}), IsOk()); }
 
   // To every row read, a cell is added whose timestamp is the event at which its request was sent.
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override {
@@ -52,7 +53,7 @@ class DistantStore final : public Store {
     for (const RowRead& read : reads) {
       if (read.row == "bad") return failure;
     }
-    absl::StatusOr<std::vector<Row>> rows = near_->Read(reads);
+    absl::StatusOr<std::vector<Row>> rows = store()->Read(reads);
     if (!rows.ok()) return rows;
     for (Row& row : *rows) row.cells.push_back({Family::kNotify, "sent", Timestamp(sent), ""});
     return rows;
@@ -60,7 +61,7 @@ class DistantStore final : public Store {
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override {
     Travel(mutations, &mutate_requests_);
     if (!failure.ok()) return std::vector<absl::StatusOr<MutateResult>>(mutations.size(), failure);
-    return near_->Mutate(mutations);
+    return store()->Mutate(mutations);
   }
   // Timestamps are 1, 2, and so on.
   std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override {
@@ -68,16 +69,7 @@ class DistantStore final : public Store {
     for (DrawnResult& result : results) result.drawn = Timestamp(++drawn_);
     return results;
   }
-  absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override { return near_->Scan(request); }
-  absl::Status RaiseSafePoint(Timestamp ts) override { return near_->RaiseSafePoint(ts); }
-  absl::StatusOr<Timestamp> SafePoint() override { return near_->SafePoint(); }
-  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override {
-    return near_->SampleRowKeys(name);
-  }
-  absl::Status CreateTable(const TableInfo& info) override { return near_->CreateTable(info); }
-  absl::Status DropTable(const std::string& name) override { return near_->DropTable(name); }
-  absl::StatusOr<std::vector<TableInfo>> ListTables() override { return near_->ListTables(); }
-  absl::Status Close() override { return near_->Close(); }
+  bool CanMutateTogether() const override { return false; }
 
   using Requests = std::vector<std::vector<std::string>>;
   Requests read_requests() {
@@ -128,7 +120,6 @@ class DistantStore final : public Store {
     --in_flight_;
   }
 
-  const std::unique_ptr<Store> near_ = NewMemoryStore();
   std::atomic<uint64_t> drawn_{0};
   Mutex mutex_;
   CondVar let_through_changed_;

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/harness/test_oracle.h"
 #include "tests/store/conformance.h"
-#include "tests/store/test_oracles.h"
 
 namespace percolator {
 namespace {
@@ -50,7 +50,7 @@ class TogetherTest : public StoreTest {
     return result->timestamp.value();
   }
 
-  CountingOracle oracle_;
+  TestOracle oracle_{1001};
 };
 
 class TogetherReopenTest : public TogetherTest {};
@@ -143,7 +143,8 @@ TEST_P(TogetherTest, TheSameRowOfTwoTablesIsNotTheSameRow) {
 
 TEST_P(TogetherTest, WithoutATimestampNothingChanges) {
   Apply("r", {Set("c", 1, "old")});
-  FailingOracle failing;
+  TestOracle failing;
+  failing.AnswerWith(absl::UnavailableError("no oracle answers"));
   const JointMutation mutation{oracle_.GetTimestamp().value(), {Change("r", {Set("c", kAtCommit, "new")})}};
   const absl::StatusOr<JointResult> result = store_->MutateTogether(mutation, &failing);
   EXPECT_THAT(result, StatusIs(absl::StatusCode::kUnavailable));
@@ -177,7 +178,8 @@ TEST_P(TogetherTest, WhoeverComesWhileTheTimestampIsDrawnWaitsAndSeesTheMutation
   SlowOracle slow(&oracle_);
   const JointMutation mutation{oracle_.GetTimestamp().value(),
                                {Change("a", {Set("c", kAtCommit, "new")}), Change("b", {Set("c", kAtCommit, "new")})}};
-  FailingOracle failing;
+  TestOracle failing;
+  failing.AnswerWith(absl::UnavailableError("no oracle answers"));
   EXPECT_FALSE(store_->MutateTogether(mutation, &failing).ok()) << "a try before, of which nothing is left";
   std::thread writer([&] { EXPECT_THAT(store_->MutateTogether(mutation, &slow), IsOk()); });
   slow.WaitUntilAsked();

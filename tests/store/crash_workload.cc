@@ -6,6 +6,7 @@
 
 #include "percolator/spi/oracle.h"
 #include "src/base/strings.h"
+#include "tests/harness/test_oracle.h"
 
 namespace percolator {
 namespace {
@@ -112,17 +113,9 @@ absl::Status RunCounterStep(Store* store, const CrashStep& step, CrashReport* re
   return results[0].status();
 }
 
-// One for all writers, so that their joint mutations can go together. What it draws is not written.
-class CountingOracle : public Oracle {
- public:
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return Timestamp(next_.fetch_add(count)); }
-
- private:
-  std::atomic<uint64_t> next_ = 1;
-};
-
 absl::Status RunJointStep(Store* store, const CrashStep& step, CrashReport* report) {
-  static CountingOracle oracle;
+  // One for all writers, so that their joint mutations can go together. What it draws is not written.
+  static TestOracle oracle;
   const absl::StatusOr<JointResult> result = store->MutateTogether({Timestamp(report->step), step.mutations}, &oracle);
   report->count = static_cast<uint8_t>(step.mutations.size());
   const bool failed = result.ok() && !result->applied;

@@ -20,7 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "percolator/spi/store.h"
-#include "tests/store/test_oracles.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/testing/amount.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
@@ -318,8 +318,8 @@ class Pair {
   std::unique_ptr<Store> memory_;
   std::unique_ptr<Store> rocks_;
   // Timestamps among those that requests are made of.
-  CountingOracle memory_oracle_{200};
-  CountingOracle rocks_oracle_{200};
+  TestOracle memory_oracle_{201};
+  TestOracle rocks_oracle_{201};
 };
 
 void RunOperation(Generator* random, Pair* stores) {

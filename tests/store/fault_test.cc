@@ -27,11 +27,11 @@
 #include "rocksdb/env.h"
 #include "src/base/strings.h"
 #include "src/store/rocks/rocks_store.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/store/crash_ledger.h"
 #include "tests/store/crash_settings.h"
 #include "tests/store/crash_workload.h"
 #include "tests/store/fault_fs.h"
-#include "tests/store/test_oracles.h"
 #include "tests/testing/amount.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -493,7 +493,7 @@ class ReserveTest : public FaultTest {
     EXPECT_THAT(Message(status), HasSubstr("make space"));
   }
 
-  CountingOracle oracle_;
+  TestOracle oracle_{1001};
   std::unique_ptr<Store> store_;
 };
 
@@ -614,7 +614,7 @@ class JointFaultTest : public FaultTest {
   }
 
   const RocksOptions options_ = Options(Durability::kSync, kLargeBuffer);
-  CountingOracle oracle_;
+  TestOracle oracle_{1001};
   std::unique_ptr<Store> store_;
 };
 

@@ -11,6 +11,7 @@
 #include "src/server/store_service.h"
 #include "src/store/remote/remote_store.h"
 #include "src/wire/channel.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/store/store_kinds.h"
 #include "tests/testing/temp_dir.h"
 
@@ -30,15 +31,6 @@ class BroughtOracle final : public Oracle {
 
  private:
   std::atomic<Oracle*> oracle_{nullptr};
-};
-
-// One that has passed all timestamps of the suite.
-class LateOracle final : public Oracle {
- public:
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override { return Timestamp(next_.fetch_add(count)); }
-
- private:
-  std::atomic<uint64_t> next_{uint64_t{1} << 62};
 };
 
 // A server with the store in it, and the way there.
@@ -66,7 +58,7 @@ class ServedStore final : public RemoteStore {
     return RemoteStore::MutateTogether(mutation, oracle);
   }
   absl::Status RaiseSafePoint(Timestamp ts) override {
-    LateOracle late;
+    TestOracle late(uint64_t{1} << 62);  // past all timestamps of the suite
     Oracle* const before = served_->oracle.Bring(&late);
     absl::Status status = RemoteStore::RaiseSafePoint(ts);
     served_->oracle.Bring(before);

@@ -21,7 +21,7 @@
 #include "absl/strings/escaping.h"
 #include "percolator/spi/store.h"
 #include "rocksdb/db.h"
-#include "tests/store/test_oracles.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
 #include "tests/testing/temp_dir.h"
@@ -126,7 +126,7 @@ TEST_F(RocksStoreTest, ReadsSeeWritesAfterAFlushReplacedTheirFiles) {
 
 // Only the rows of a joint mutation are closed. (Two rows may share a latch, but hardly all.)
 TEST_F(RocksStoreTest, WhileATimestampIsDrawnOtherRowsAreReadAndWritten) {
-  CountingOracle oracle;
+  TestOracle oracle(1001);
   SlowOracle slow(&oracle);
   const JointMutation mutation{Timestamp(1),
                                {{"t", "r", {}, {Mutation::Set(Family::kData, "c", JointMutation::AtCommit(), "new")}}}};
@@ -151,7 +151,7 @@ TEST_F(RocksStoreTest, WhileATimestampIsDrawnOtherRowsAreReadAndWritten) {
 }
 
 TEST_F(RocksStoreTest, JointMutationsOfAllSizesFollowEachOther) {
-  CountingOracle oracle;
+  TestOracle oracle(1001);
   for (const size_t bytes : {10, 3 << 20, 10}) {
     JointMutation mutation{oracle.GetTimestamp().value(), {}};
     for (const std::string row : {"r", "s"}) {
@@ -165,7 +165,7 @@ TEST_F(RocksStoreTest, JointMutationsOfAllSizesFollowEachOther) {
     for (const Row& row : *rows) {
       ASSERT_THAT(row.cells, SizeIs(1));
       EXPECT_EQ(row.cells[0].value.size(), bytes);
-      EXPECT_EQ(row.cells[0].timestamp, oracle.last());
+      EXPECT_EQ(row.cells[0].timestamp.Next(), oracle.next());
     }
   }
 }

@@ -66,7 +66,7 @@ class CrashPoint : public StepsTest, public ::testing::WithParamInterface<Death>
   // Others may judge it dead, but it goes on.
   void Stall() {
     if (GetParam() == Death::kSessionEnds) {
-      world_.coordinator.DeclareDead(me_.session());
+      world_.coordinator.EndSession(me_.session());
     } else {
       PassLease();
     }

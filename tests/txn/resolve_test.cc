@@ -105,7 +105,7 @@ TEST_F(ResolveTest, AMissingPrimaryUnderANewerWriteIsMarked) {
 TEST_F(ResolveTest, APrimaryThatComesWhileItIsMarkedWins) {
   const Writes t = Transfer(7);
   ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
-  world_.coordinator.DeclareDead(me_.session());
+  world_.coordinator.EndSession(me_.session());
   other_.wire().After(1, [&] {
     ASSERT_TRUE(ArrivePrewrite(t, "Bob"));
     ASSERT_TRUE(ArriveCommit(t, "Bob", 8));
@@ -118,7 +118,7 @@ TEST_F(ResolveTest, APrimaryThatComesWhileItIsMarkedWins) {
 TEST_F(ResolveTest, APrimaryThatIsLockedWhileItIsMarkedIsRolledBack) {
   const Writes t = Transfer(7);
   ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
-  world_.coordinator.DeclareDead(me_.session());
+  world_.coordinator.EndSession(me_.session());
   other_.wire().After(1, [&] { ASSERT_TRUE(ArrivePrewrite(t, "Bob")); });
   EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::RolledBack());
   EXPECT_EQ(Cells("Bob"), "rollback@7");
@@ -128,7 +128,7 @@ TEST_F(ResolveTest, APrimaryThatIsLockedWhileItIsMarkedIsRolledBack) {
 TEST_F(ResolveTest, AnOwnerThatCommitsWhileItIsRolledBackWins) {
   const Writes t = Transfer(7);
   MustPrewrite(t);
-  world_.coordinator.DeclareDead(me_.session());
+  world_.coordinator.EndSession(me_.session());
   for (const size_t call : {1u, 2u}) {  // after the look at the primary, after the look at its row
     SCOPED_TRACE(call);
     const Writes again = call == 1 ? t : Transfer(17);
@@ -266,7 +266,7 @@ TEST_F(ResolveTest, WhatWasReadBeforeAFailureIsSettled) {
 
 TEST_F(ResolveTest, ASessionThatEndedIsDeadAtOnce) {
   MustPrewrite(Transfer(7));
-  world_.coordinator.DeclareDead(me_.session());
+  world_.coordinator.EndSession(me_.session());
   EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::RolledBack());
 }
 

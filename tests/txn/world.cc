@@ -81,7 +81,7 @@ bool Arrive(Store* store, const RowMutation& mutation) {
 
 }  // namespace
 
-World::World(const StoreLimits& limits) : store(NewMemoryStore(limits)), oracle(&runtime) {
+World::World(const StoreLimits& limits) : store(NewMemoryStore(limits)), oracle(1, &runtime) {
   EXPECT_THAT(store->CreateTable({kTable, EncodeSchema({})}), IsOk());
 }
 
@@ -100,13 +100,13 @@ Client::Client(World* world, const ClusterOptions& options)
 
 void Client::Die(bool session_ends) {
   wire_.Die();
-  if (session_ends) world_->coordinator.DeclareDead(session());
+  if (session_ends) world_->coordinator.EndSession(session());
 }
 
 namespace {
 
 // The id of the session that the coordinator opens next.
-SessionId NextSession(HandCoordinator* coordinator) { return coordinator->OpenSession().value()->id() + 1; }
+SessionId NextSession(TestCoordinator* coordinator) { return coordinator->OpenSession().value()->id() + 1; }
 
 }  // namespace
 
@@ -127,7 +127,7 @@ void Process::Die(bool session_ends) {
   if (session_ends) LoseSession();
 }
 
-void Process::LoseSession() { world_->coordinator.DeclareDead(session_); }
+void Process::LoseSession() { world_->coordinator.EndSession(session_); }
 
 PlannedWrite PlannedWrite::In(std::string other_table) const {
   PlannedWrite planned = *this;

@@ -1,4 +1,4 @@
-// The world of these tests: a store in memory, an oracle and a coordinator that are cranked by hand, time that is not
+// The world of these tests: a store in memory, an oracle and a coordinator that do what they are told, time that is not
 // real; and the vocabulary in which tests of the protocol's steps are written, after figure 4 of the paper:
 //
 //     const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
@@ -28,10 +28,11 @@
 #include "src/txn/lock.h"
 #include "src/txn/resolve.h"
 #include "src/txn/writes.h"
+#include "tests/harness/test_coordinator.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/harness/virtual_runtime.h"
+#include "tests/harness/wire.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/txn/hand_cranked.h"
-#include "tests/txn/wire.h"
 
 namespace percolator {
 
@@ -50,8 +51,9 @@ struct World {
 
   VirtualRuntime runtime;
   const std::unique_ptr<Store> store;
-  HandOracle oracle;
-  HandCoordinator coordinator;
+  TestOracle oracle;
+  TestOracle session_ids;  // so that timestamps are those of the test alone
+  TestCoordinator coordinator{&session_ids, &runtime};
 };
 
 // A process that calls the steps of the protocol itself.

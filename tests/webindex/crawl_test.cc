@@ -24,7 +24,8 @@
 #include "percolator/spi/assemble.h"
 #include "percolator/spi/coordinator.h"
 #include "percolator/spi/store.h"
-#include "tests/found/hooked_store.h"
+#include "tests/harness/hooked_store.h"
+#include "tests/harness/test_oracle.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/webindex/folder.h"
@@ -281,8 +282,8 @@ TEST_F(CrawlTest, AFileThatIsDeletedBetweenReadingAndCommitIsNotLoaded) {
   for (const auto& [deleted, noticed] : {std::pair("x/a.html", "x/a.html"), std::pair("x", "x"), std::pair("x", "")}) {
     SCOPED_TRACE(noticed);
     const auto memory = percolator::NewMemoryStore();
-    percolator::HookedStore store(memory.get());
-    percolator::StepOracle oracle;
+    percolator::HookedStore store(percolator::Borrow(memory.get()));
+    percolator::TestOracle oracle;
     cluster_ = percolator::Assemble(
                    {percolator::Borrow(&store), percolator::Borrow(&oracle), percolator::NewLocalCoordinator(&oracle)})
                    .value();

@@ -1,6 +1,6 @@
 // A test that can't fail proves nothing: the wire does to its calls what it says.
 
-#include "tests/txn/wire.h"
+#include "tests/harness/wire.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/harness/test_oracle.h"
 #include "tests/harness/virtual_runtime.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
-#include "tests/txn/hand_cranked.h"
 
 namespace percolator {
 namespace {
@@ -38,7 +38,7 @@ class WireTest : public ::testing::Test {
 
   VirtualRuntime runtime_;
   const std::unique_ptr<Store> store_ = NewMemoryStore();
-  HandOracle oracle_{&runtime_};
+  TestOracle oracle_;
   Wire wire_{store_.get(), &oracle_};
 };
 

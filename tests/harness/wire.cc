@@ -1,4 +1,4 @@
-#include "tests/txn/wire.h"
+#include "tests/harness/wire.h"
 
 #include <utility>
 
@@ -184,23 +184,19 @@ Answer Wire::Send(const Call& call, const std::function<Answer(uint64_t rows)>& 
 
 absl::StatusOr<std::vector<Row>> Wire::WiredStore::Read(const std::vector<RowRead>& reads) {
   using Answer = absl::StatusOr<std::vector<Row>>;
-  return wire_->Send<Answer>(
-      {"read"}, [store = store_, reads](uint64_t /*rows*/) { return store->Read(reads); },
-      [](const absl::Status& error) { return error; });
+  return wire_->Send<Answer>({"read"}, [store = store(), reads](uint64_t /*rows*/) { return store->Read(reads); });
 }
 
 absl::StatusOr<ScanPage> Wire::WiredStore::Scan(const ScanRequest& request) {
   using Answer = absl::StatusOr<ScanPage>;
-  return wire_->Send<Answer>(
-      {"scan"}, [store = store_, request](uint64_t /*rows*/) { return store->Scan(request); },
-      [](const absl::Status& error) { return error; });
+  return wire_->Send<Answer>({"scan"}, [store = store(), request](uint64_t /*rows*/) { return store->Scan(request); });
 }
 
 std::vector<absl::StatusOr<MutateResult>> Wire::WiredStore::Mutate(const std::vector<RowMutation>& mutations) {
   using Answer = std::vector<absl::StatusOr<MutateResult>>;
   return wire_->Send<Answer>(
       {"mutate", mutations.size()},
-      [store = store_, mutations](uint64_t rows) { return store->Mutate(Part(mutations, rows)); },
+      [store = store(), mutations](uint64_t rows) { return store->Mutate(Part(mutations, rows)); },
       [n = mutations.size()](const absl::Status& error) { return Answer(n, error); });
 }
 
@@ -209,7 +205,7 @@ std::vector<DrawnResult> Wire::WiredStore::MutateThenDraw(const std::vector<RowM
   if (!wire_->draws_) return Store::MutateThenDraw(mutations);
   return wire_->Send<Answer>(
       {"mutate", mutations.size()},
-      [store = store_, oracle = oracle_, mutations](uint64_t rows) {
+      [store = store(), oracle = oracle_, mutations](uint64_t rows) {
         Answer results = store->MutateThenDraw(Part(mutations, rows));
         for (DrawnResult& row : results) {
           const bool applied = row.result.ok() && *row.result == MutateResult::kApplied;
@@ -224,58 +220,47 @@ std::vector<DrawnResult> Wire::WiredStore::MutateThenDraw(const std::vector<RowM
 
 absl::StatusOr<JointResult> Wire::WiredStore::MutateTogether(const JointMutation& mutation, Oracle* /*oracle*/) {
   using Answer = absl::StatusOr<JointResult>;
-  return wire_->Send<Answer>(
-      {"together", mutation.rows.size()},
-      [store = store_, oracle = oracle_, mutation](uint64_t /*rows*/) {
-        return store->MutateTogether(mutation, oracle);
-      },
-      [](const absl::Status& error) { return error; });
+  return wire_->Send<Answer>({"together", mutation.rows.size()},
+                             [store = store(), oracle = oracle_, mutation](uint64_t /*rows*/) {
+                               return store->MutateTogether(mutation, oracle);
+                             });
 }
 
 absl::Status Wire::WiredStore::RaiseSafePoint(Timestamp ts) {
-  return wire_->Send<absl::Status>(
-      {"safe point"}, [store = store_, ts](uint64_t /*rows*/) { return store->RaiseSafePoint(ts); },
-      [](const absl::Status& error) { return error; });
+  return wire_->Send<absl::Status>({"safe point"},
+                                   [store = store(), ts](uint64_t /*rows*/) { return store->RaiseSafePoint(ts); });
 }
 
 absl::StatusOr<Timestamp> Wire::WiredStore::SafePoint() {
   using Answer = absl::StatusOr<Timestamp>;
-  return wire_->Send<Answer>(
-      {"safe point"}, [store = store_](uint64_t /*rows*/) { return store->SafePoint(); },
-      [](const absl::Status& error) { return error; });
+  return wire_->Send<Answer>({"safe point"}, [store = store()](uint64_t /*rows*/) { return store->SafePoint(); });
 }
 
 absl::StatusOr<std::vector<std::string>> Wire::WiredStore::SampleRowKeys(const std::string& name) {
   using Answer = absl::StatusOr<std::vector<std::string>>;
-  return wire_->Send<Answer>(
-      {"sample"}, [store = store_, name](uint64_t /*rows*/) { return store->SampleRowKeys(name); },
-      [](const absl::Status& error) { return error; });
+  return wire_->Send<Answer>({"sample"},
+                             [store = store(), name](uint64_t /*rows*/) { return store->SampleRowKeys(name); });
 }
 
 absl::Status Wire::WiredStore::CreateTable(const TableInfo& info) {
-  return wire_->Send<absl::Status>(
-      {"tables"}, [store = store_, info](uint64_t /*rows*/) { return store->CreateTable(info); },
-      [](const absl::Status& error) { return error; });
+  return wire_->Send<absl::Status>({"tables"},
+                                   [store = store(), info](uint64_t /*rows*/) { return store->CreateTable(info); });
 }
 
 absl::Status Wire::WiredStore::DropTable(const std::string& name) {
-  return wire_->Send<absl::Status>(
-      {"tables"}, [store = store_, name](uint64_t /*rows*/) { return store->DropTable(name); },
-      [](const absl::Status& error) { return error; });
+  return wire_->Send<absl::Status>({"tables"},
+                                   [store = store(), name](uint64_t /*rows*/) { return store->DropTable(name); });
 }
 
 absl::StatusOr<std::vector<TableInfo>> Wire::WiredStore::ListTables() {
   using Answer = absl::StatusOr<std::vector<TableInfo>>;
-  return wire_->Send<Answer>(
-      {"tables"}, [store = store_](uint64_t /*rows*/) { return store->ListTables(); },
-      [](const absl::Status& error) { return error; });
+  return wire_->Send<Answer>({"tables"}, [store = store()](uint64_t /*rows*/) { return store->ListTables(); });
 }
 
 absl::StatusOr<Timestamp> Wire::WiredOracle::GetTimestamps(uint32_t count) {
   using Answer = absl::StatusOr<Timestamp>;
-  return wire_->Send<Answer>(
-      {"timestamp"}, [oracle = oracle_, count](uint64_t /*rows*/) { return oracle->GetTimestamps(count); },
-      [](const absl::Status& error) { return error; });
+  return wire_->Send<Answer>({"timestamp"},
+                             [oracle = oracle_, count](uint64_t /*rows*/) { return oracle->GetTimestamps(count); });
 }
 
 std::vector<Fault> FaultsOf(const Wire::Call& call) {

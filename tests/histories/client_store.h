@@ -1,12 +1,11 @@
-// The parts of a cluster, as scripts need them: an oracle on virtual time, sessions that can be taken away, and a store that
-// remembers what was sent to it and can lose a message.
+// ClientStore: the store as one client of a script reaches it. It remembers what was sent to it, can lose a message, and can stop
+// the client.
 
-#ifndef PERCOLATOR_TESTS_HISTORIES_PARTS_H_
-#define PERCOLATOR_TESTS_HISTORIES_PARTS_H_
+#ifndef PERCOLATOR_TESTS_HISTORIES_CLIENT_STORE_H_
+#define PERCOLATOR_TESTS_HISTORIES_CLIENT_STORE_H_
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,44 +15,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/forwarding.h"
 #include "percolator/spi/mutex.h"
-#include "percolator/spi/oracle.h"
 #include "percolator/spi/runtime.h"
 #include "percolator/spi/store.h"
-#include "src/coord/local_coordinator.h"
 #include "src/txn/verdict.h"
 
 namespace percolator {
-
-// Hands out 1, 2, 3, and never less than the microseconds that have passed, as the real one does.
-class VirtualOracle final : public Oracle {
- public:
-  explicit VirtualOracle(Runtime* runtime) : runtime_(runtime) {}
-
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
-
-  // Goes on above all that it may have handed out by a bound of which a part was not used yet (O3).
-  void Restart() { last_ += 1'000'000; }
-
- private:
-  Runtime* const runtime_;
-  uint64_t last_ = 0;
-};
-
-// A local coordinator of which sessions can be taken away while their owner goes on.
-class MortalCoordinator final : public LocalCoordinator {
- public:
-  using LocalCoordinator::LocalCoordinator;
-
-  absl::StatusOr<std::unique_ptr<Session>> OpenSession() override;
-  // Ends the session, unless it has ended.
-  void TakeAway(SessionId id);
-
- private:
-  class MortalSession;
-
-  std::map<SessionId, MortalSession*> mortals_;  // all that have an owner
-};
 
 // The way between the clients and the store.
 struct Network {
@@ -75,11 +44,11 @@ struct Deed {
 };
 
 // The store as one client reaches it. The client may be stopped at one of its mutations, and may be cut off for good.
-class ClientStore final : public Store {
+class ClientStore final : public ForwardingStore {
  public:
   // All must outlive this.
   ClientStore(Store* store, Network* network, Runtime* runtime)
-      : store_(store), network_(network), go_on_(runtime->NewWaitQueue()) {}
+      : ForwardingStore(Borrow(store)), network_(network), go_on_(runtime->NewWaitQueue()) {}
 
   // What was done to transactions of others since the last call of this.
   std::vector<Deed> TakeDeeds();
@@ -101,14 +70,13 @@ class ClientStore final : public Store {
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
-  bool CanMutateTogether() const override { return store_->CanMutateTogether(); }
+  std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override {
+    return Store::MutateThenDraw(mutations);  // which calls Mutate
+  }
   absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
   absl::Status RaiseSafePoint(Timestamp ts) override;
   absl::StatusOr<Timestamp> SafePoint() override;
-  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
-  absl::Status CreateTable(const TableInfo& info) override { return store_->CreateTable(info); }
-  absl::Status DropTable(const std::string& name) override { return store_->DropTable(name); }
-  absl::StatusOr<std::vector<TableInfo>> ListTables() override { return store_->ListTables(); }
+  absl::StatusOr<Timestamp> SafePointOfReads() override { return SafePoint(); }
   absl::Status Close() override { return absl::OkStatus(); }
 
  private:
@@ -130,7 +98,6 @@ class ClientStore final : public Store {
   template <typename Answer>
   Answer SendCopies(const std::function<Answer()>& send);
 
-  Store* const store_;
   Network* const network_;
   std::vector<Request> sent_;
   std::set<Timestamp> own_;  // the starts of the client's own transactions
@@ -145,4 +112,4 @@ class ClientStore final : public Store {
 
 }  // namespace percolator
 
-#endif  // PERCOLATOR_TESTS_HISTORIES_PARTS_H_
+#endif  // PERCOLATOR_TESTS_HISTORIES_CLIENT_STORE_H_

@@ -1,44 +1,29 @@
-// What the tests of found bugs put a cluster on: an oracle that counts, a store that can be interfered with.
+// HookedStore: a store in whose way a test gets, by what is asked of it. wire.h does so by counting the calls.
 
-#ifndef PERCOLATOR_TESTS_FOUND_HOOKED_STORE_H_
-#define PERCOLATOR_TESTS_FOUND_HOOKED_STORE_H_
+#ifndef PERCOLATOR_TESTS_HARNESS_HOOKED_STORE_H_
+#define PERCOLATOR_TESTS_HARNESS_HOOKED_STORE_H_
 
 #include <atomic>
-#include <cstdint>
 #include <functional>
 #include <utility>
 #include <vector>
 
-#include "percolator/spi/assemble.h"
 #include "percolator/spi/forwarding.h"
 #include "percolator/spi/oracle.h"
 #include "percolator/spi/store.h"
 
 namespace percolator {
 
-inline constexpr uint64_t kHour = uint64_t{3600} * 1'000'000;
-
-class StepOracle : public Oracle {
- public:
-  absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
-    if (failures > 0 && failures-- > 0) return absl::UnavailableError("no oracle");
-    return Timestamp(next.fetch_add(count));
-  }
-  std::atomic<uint64_t> next{10 * kHour};
-  std::atomic<int> failures{0};
-};
-
 // Forwards every call, except what a test wants to be different.
 class HookedStore : public ForwardingStore {
  public:
-  // `store` must outlive this.
-  explicit HookedStore(Store* store) : ForwardingStore(Borrow(store)) {}
+  using ForwardingStore::ForwardingStore;
 
-  std::function<absl::StatusOr<JointResult>(const JointMutation&, Oracle*)> together;
-  std::function<void(const std::vector<RowMutation>&)> before_mutate;
-  std::function<void()> after_list;
-  std::atomic<bool> down{false};
-  std::atomic<int> failing_lists{0};  // calls of ListTables
+  std::function<absl::StatusOr<JointResult>(const JointMutation&, Oracle*)> together;  // instead of MutateTogether
+  std::function<void(const std::vector<RowMutation>&)> before_mutate;                  // of all kinds
+  std::function<void()> after_list;                                                    // the first call of ListTables
+  std::atomic<bool> down{false};                                                       // Mutate fails
+  std::atomic<int> failing_lists{0};  // so many calls of ListTables fail
   std::atomic<int> asked_for_safe_point{0};
 
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override {
@@ -51,6 +36,7 @@ class HookedStore : public ForwardingStore {
   }
   bool CanMutateTogether() const override { return true; }
   absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override {
+    if (before_mutate) before_mutate(mutation.rows);
     const auto hook = together;  // which may be replaced by itself
     return hook ? hook(mutation, oracle) : ForwardingStore::MutateTogether(mutation, oracle);
   }
@@ -68,4 +54,4 @@ class HookedStore : public ForwardingStore {
 
 }  // namespace percolator
 
-#endif  // PERCOLATOR_TESTS_FOUND_HOOKED_STORE_H_
+#endif  // PERCOLATOR_TESTS_HARNESS_HOOKED_STORE_H_

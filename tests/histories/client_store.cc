@@ -1,4 +1,4 @@
-#include "tests/histories/parts.h"
+#include "tests/histories/client_store.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,48 +12,6 @@ namespace {
 absl::Status NoAnswer() { return absl::UnavailableError("the store does not answer"); }
 
 }  // namespace
-
-absl::StatusOr<Timestamp> VirtualOracle::GetTimestamps(uint32_t count) {
-  const Timestamp first(std::max(last_ + 1, static_cast<uint64_t>(runtime_->Elapsed().count())));
-  last_ = first.value() + count - 1;
-  return first;
-}
-
-// Holds a real session as long as it may live.
-class MortalCoordinator::MortalSession final : public Session {
- public:
-  MortalSession(MortalCoordinator* coordinator, std::unique_ptr<Session> session)
-      : coordinator_(coordinator), session_(std::move(session)), id_(session_->id()) {
-    coordinator_->mortals_[id_] = this;
-  }
-  ~MortalSession() override { coordinator_->mortals_.erase(id_); }
-  MortalSession(const MortalSession&) = delete;
-  MortalSession& operator=(const MortalSession&) = delete;
-
-  SessionId id() const override { return id_; }
-  bool alive() const override { return session_ != nullptr; }
-  absl::Status ReportOldestSnapshot(Timestamp oldest) override {
-    if (session_ == nullptr) return absl::FailedPreconditionError("the session has ended");
-    return session_->ReportOldestSnapshot(oldest);
-  }
-  void End() { session_.reset(); }
-
- private:
-  MortalCoordinator* const coordinator_;
-  std::unique_ptr<Session> session_;
-  const SessionId id_;
-};
-
-absl::StatusOr<std::unique_ptr<Session>> MortalCoordinator::OpenSession() {
-  absl::StatusOr<std::unique_ptr<Session>> session = LocalCoordinator::OpenSession();
-  if (!session.ok()) return session;
-  return std::make_unique<MortalSession>(this, *std::move(session));
-}
-
-void MortalCoordinator::TakeAway(SessionId id) {
-  const auto it = mortals_.find(id);
-  if (it != mortals_.end()) it->second->End();
-}
 
 std::vector<Deed> ClientStore::TakeDeeds() {
   std::erase_if(deeds_, [this](const Deed& deed) { return own_.contains(deed.start_ts); });
@@ -99,9 +57,9 @@ void ClientStore::NoteOwn(const RowMutation& sent) {
 void ClientStore::SendAllAgain(Oracle* oracle) {
   for (const Request& request : sent_) {
     if (const auto* const rows = std::get_if<std::vector<RowMutation>>(&request)) {
-      store_->Mutate(*rows);
+      store()->Mutate(*rows);
     } else {
-      store_->MutateTogether(std::get<JointMutation>(request), oracle).IgnoreError();
+      store()->MutateTogether(std::get<JointMutation>(request), oracle).IgnoreError();
     }
   }
 }
@@ -139,12 +97,12 @@ Answer ClientStore::SendCopies(const std::function<Answer()>& send) {
 
 absl::StatusOr<std::vector<Row>> ClientStore::Read(const std::vector<RowRead>& reads) {
   if (!Reachable()) return NoAnswer();
-  return store_->Read(reads);
+  return store()->Read(reads);
 }
 
 absl::StatusOr<ScanPage> ClientStore::Scan(const ScanRequest& request) {
   if (!Reachable()) return NoAnswer();
-  return store_->Scan(request);
+  return store()->Scan(request);
 }
 
 std::vector<absl::StatusOr<MutateResult>> ClientStore::Mutate(const std::vector<RowMutation>& mutations) {
@@ -155,7 +113,7 @@ std::vector<absl::StatusOr<MutateResult>> ClientStore::Mutate(const std::vector<
   sent_.emplace_back(mutations);
   using Results = std::vector<absl::StatusOr<MutateResult>>;
   const Results results = SendCopies<Results>([&] {
-    Results applied = store_->Mutate(mutations);
+    Results applied = store()->Mutate(mutations);
     for (size_t i = 0; i < applied.size(); ++i) {
       if (applied[i].ok() && *applied[i] == MutateResult::kApplied) NoteDeeds(mutations[i]);
     }
@@ -169,23 +127,20 @@ absl::StatusOr<JointResult> ClientStore::MutateTogether(const JointMutation& mut
   MaybeStop(Moment::kBefore);
   if (LosesRequest()) return NoAnswer();
   sent_.emplace_back(mutation);
-  const auto result = SendCopies<absl::StatusOr<JointResult>>([&] { return store_->MutateTogether(mutation, oracle); });
+  const auto result =
+      SendCopies<absl::StatusOr<JointResult>>([&] { return store()->MutateTogether(mutation, oracle); });
   if (LosesAnswer()) return NoAnswer();
   return result;
 }
 
 absl::Status ClientStore::RaiseSafePoint(Timestamp ts) {
   if (!Reachable()) return NoAnswer();
-  return store_->RaiseSafePoint(ts);
+  return store()->RaiseSafePoint(ts);
 }
 
 absl::StatusOr<Timestamp> ClientStore::SafePoint() {
   if (!Reachable()) return NoAnswer();
-  return store_->SafePoint();
-}
-
-absl::StatusOr<std::vector<std::string>> ClientStore::SampleRowKeys(const std::string& name) {
-  return store_->SampleRowKeys(name);
+  return store()->SafePoint();
 }
 
 }  // namespace percolator

@@ -11,8 +11,8 @@
 // A batch of row mutations that is lost or cut off by death may have been applied in part (percolator/spi/store.h); `rows`
 // says which rows.
 
-#ifndef PERCOLATOR_TESTS_TXN_WIRE_H_
-#define PERCOLATOR_TESTS_TXN_WIRE_H_
+#ifndef PERCOLATOR_TESTS_HARNESS_WIRE_H_
+#define PERCOLATOR_TESTS_HARNESS_WIRE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/forwarding.h"
 #include "percolator/spi/mutex.h"
 #include "percolator/spi/oracle.h"
 #include "percolator/spi/store.h"
@@ -96,26 +98,27 @@ class Wire {
   size_t CountOf(const std::string& what) const;
 
  private:
-  class WiredStore final : public Store {
+  class WiredStore final : public ForwardingStore {
    public:
-    WiredStore(Wire* wire, Store* store, Oracle* oracle) : wire_(wire), store_(store), oracle_(oracle) {}
+    WiredStore(Wire* wire, Store* store, Oracle* oracle)
+        : ForwardingStore(Borrow(store)), wire_(wire), oracle_(oracle) {}
     absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
     absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
     std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
     std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override;
-    bool CanMutateTogether() const override { return store_->CanMutateTogether(); }
     absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
     absl::Status RaiseSafePoint(Timestamp ts) override;
     absl::StatusOr<Timestamp> SafePoint() override;
+    absl::StatusOr<Timestamp> SafePointOfReads() override { return SafePoint(); }
     absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
     absl::Status CreateTable(const TableInfo& info) override;
     absl::Status DropTable(const std::string& name) override;
     absl::StatusOr<std::vector<TableInfo>> ListTables() override;
+    absl::StatusOr<TableInfo> GetTable(const std::string& name) override { return Store::GetTable(name); }
     absl::Status Close() override { return absl::OkStatus(); }
 
    private:
     Wire* const wire_;
-    Store* const store_;
     Oracle* const oracle_;  // of the store, not of the client
   };
   class WiredOracle final : public Oracle {
@@ -130,8 +133,11 @@ class Wire {
 
   // One call: `run` carries it out, at the store or the oracle, for the rows that it is given.
   template <typename Answer>
-  Answer Send(const Call& call, const std::function<Answer(uint64_t rows)>& run,
-              const std::function<Answer(const absl::Status&)>& failed);
+  Answer Send(
+      const Call& call, const std::function<Answer(uint64_t rows)>& run,
+      const std::function<Answer(const absl::Status&)>& failed = [](const absl::Status& error) {
+        return Answer(error);
+      });
   // Counts the call; tells by which two names its place goes, and the fault there.
   std::vector<Place> Enter(const Call& call, std::optional<Fault>* fault);
   void RunHook(std::map<Place, std::function<void()>>* hooks, const std::vector<Place>& places);
@@ -154,4 +160,4 @@ std::vector<Fault> FaultsOf(const Wire::Call& call);
 
 }  // namespace percolator
 
-#endif  // PERCOLATOR_TESTS_TXN_WIRE_H_
+#endif  // PERCOLATOR_TESTS_HARNESS_WIRE_H_
