@@ -623,6 +623,23 @@ TEST(CloseTest, WaitsForLoadFunctionsThatRunAndDropsTheOthers) {
   EXPECT_EQ(loader.progress().failed, 99U);
 }
 
+TEST(CloseTest, AClosedClusterRefusesEverything) {
+  const Cluster cluster = Cluster::Open("memory:").value();
+  ASSERT_THAT(cluster.CreateTable("t"), IsOk());
+  EXPECT_THAT(cluster.Close(), IsOk());
+  EXPECT_THAT(cluster.Close(), IsOk());
+  EXPECT_TRUE(IsClosed(cluster.Transact([](ReadWrite& t) { t.Set({"t", "r", "c"}, "v"); })));
+  EXPECT_TRUE(IsClosed(cluster.GetSnapshot().status()));
+  EXPECT_TRUE(IsClosed(cluster.CollectGarbage().status()));
+  EXPECT_TRUE(IsClosed(cluster.CreateTable("u")));
+  EXPECT_EQ(cluster.metrics().commits, 0U);
+  Transaction t(cluster);
+  EXPECT_TRUE(IsClosed(t.Get({"t", "r", "c"}).status()));
+  t.Set({"t", "r", "c"}, "v");
+  EXPECT_TRUE(IsClosed(t.status()));
+  EXPECT_EQ(t.Commit().outcome, CommitResult::Outcome::kAborted);
+}
+
 TEST(CloseTest, ATransactFunctionMayCloseItsCluster) {
   Handles h("memory:");
   int runs = 0;

@@ -109,7 +109,6 @@ class Wire {
     absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
     absl::Status RaiseSafePoint(Timestamp ts) override;
     absl::StatusOr<Timestamp> SafePoint() override;
-    absl::StatusOr<Timestamp> SafePointOfReads() override { return SafePoint(); }
     absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
     absl::Status CreateTable(const TableInfo& info) override;
     absl::Status DropTable(const std::string& name) override;

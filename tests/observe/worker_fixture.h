@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -78,6 +79,10 @@ class WorkerFixture : public ::testing::TestWithParam<ClusterKind> {
       return absl::OkStatus();
     };
   }
+  static ObserverFunction Count(std::atomic<int>* runs) {
+    return [runs](ReadWrite& /*t*/, const Notification& /*n*/) { ++*runs; };
+  }
+  static absl::Status Fail(ReadWrite& /*t*/, const Notification& /*n*/) { return absl::InternalError("broken"); }
   static void Nothing(ReadWrite& /*t*/, const Notification& /*n*/) {}
 
   void Set(const std::string& row, const std::string& column, const std::string& value) {

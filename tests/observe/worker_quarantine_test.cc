@@ -189,5 +189,85 @@ TEST_P(WorkerQuarantineTest, GoingOnIsNoCycle) {
   EXPECT_EQ(MetricsOf(worker, "weak").cycles, 0);
 }
 
+// The entry of a cell with a long name did not fit into the name of a column: it was never put away, and failed forever.
+TEST_P(WorkerQuarantineTest, CellsWithLongNamesCanBeSetAside) {
+  const std::string row(4096, '\0');
+  const std::string column = "c" + std::string(4000, '\0');
+  Worker worker(*cluster_, Options());
+  ObserverSpec spec = Spec("o", column, [this](ReadWrite& /*t*/, const Notification& /*n*/) {
+    return broken_ ? absl::InternalError("broken") : absl::OkStatus();
+  });
+  spec.max_attempts = 1;
+  worker.Observe(spec);
+  ASSERT_THAT(worker.Start(), IsOk());
+  Set(row, column, "v");
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
+  const auto entries = worker.ListQuarantine();
+  ASSERT_THAT(entries, IsOkAndHolds(SizeIs(1)));
+  EXPECT_EQ(entries->front().cell, (CellName{"docs", row, column}));
+  broken_ = false;
+  EXPECT_THAT(worker.Replay(entries->front()), IsOk());
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
+  EXPECT_THAT(worker.ListQuarantine(), IsOkAndHolds(SizeIs(0)));
+}
+
+// An entry whose column nobody observes any more was taken out of quarantine, and nobody ever ran.
+TEST_P(WorkerQuarantineTest, AReplayWithoutAnObserverKeepsTheEntry) {
+  Worker former(*cluster_, Options());
+  ObserverSpec spec = Spec("former", "c", Fail);
+  spec.max_attempts = 1;
+  former.Observe(spec);
+  ASSERT_THAT(former.Start(), IsOk());
+  Set("r", "c", "v");
+  ASSERT_THAT(former.WaitUntilIdle(kLong), IsOk());
+  const auto entries = former.ListQuarantine();
+  ASSERT_THAT(entries, IsOkAndHolds(SizeIs(1)));
+  Worker other(*cluster_, Options());
+  other.Observe(Spec("other", "d", Fail));
+  ASSERT_THAT(other.Start(), IsOk());
+  EXPECT_THAT(former.Replay(entries->front()), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(former.ListQuarantine(), IsOkAndHolds(SizeIs(1)));
+}
+
+// N1: what changed while the last attempt ran was acknowledged with it, though nobody had tried it.
+TEST_P(WorkerQuarantineTest, AChangeDuringTheLastAttemptIsNotSetAside) {
+  std::atomic<bool> interfered = false;
+  Worker worker(*cluster_, Options());
+  ObserverSpec spec = Spec("parse", "in", [&](ReadWrite& t, const Notification& n) -> absl::Status {
+    const auto value = t.Get(n.cell);
+    if (!value.ok()) return value.status();
+    if (!interfered.exchange(true)) Set("r", "in", "good");
+    if (*value == "bad") return absl::InternalError("does not parse");
+    t.Set({"docs", n.cell.row, "out"}, value->value_or("-"));
+    return absl::OkStatus();
+  });
+  spec.max_attempts = 1;
+  worker.Observe(std::move(spec));
+  ASSERT_THAT(worker.Start(), IsOk());
+  Set("r", "in", "bad");
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(Get("r", "out"), "good");
+  EXPECT_THAT(worker.ListQuarantine(), IsOkAndHolds(SizeIs(0)));
+}
+
+TEST_P(WorkerQuarantineTest, ANotificationDuringTheLastAttemptIsNotSetAside) {
+  std::atomic<int> runs = 0;
+  WorkerOptions options = Options();
+  options.hints = false;  // which may be lost
+  Worker worker(*cluster_, options);
+  ObserverSpec spec = Spec("work", "touched", [&](ReadWrite& /*t*/, const Notification& /*n*/) -> absl::Status {
+    if (runs++ > 0) return absl::OkStatus();
+    Notify("r");
+    return absl::InternalError("does not work");
+  });
+  spec.kind = NotificationKind::kWeak;
+  spec.max_attempts = 1;
+  worker.Observe(spec);
+  ASSERT_THAT(worker.Start(), IsOk());
+  Notify("r");
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
+  EXPECT_EQ(runs, 2);
+}
+
 }  // namespace
 }  // namespace percolator

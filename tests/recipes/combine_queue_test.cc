@@ -354,6 +354,17 @@ TEST_P(CombineQueueTest, ADeltaOfAnotherType) {
   EXPECT_EQ(Get(queue, "a"), 1);
 }
 
+// The first delta of a key was not shown to the function, became the value, and spoiled all that came after it.
+TEST_P(CombineQueueTest, AFirstDeltaOfAnotherTypeIsNoValue) {
+  const CombineQueue<int64_t> queue = Queue();
+  const CombineQueue<std::string> strings("counts", nullptr, {.buckets = 1});
+  const auto worker = NewWorker(queue);
+  Add(strings, "a", "many");
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_THAT(worker->ListQuarantine(), IsOkAndHolds(::testing::SizeIs(1)));
+  EXPECT_EQ(queue.Get(*cluster_.GetSnapshot(), "a").value(), std::nullopt);
+}
+
 // A minimum has no neutral value: zero would be one that no other value is below.
 TEST_P(CombineQueueTest, WithoutANeutralValue) {
   const auto minimum = [](int64_t a, int64_t b) -> absl::StatusOr<int64_t> { return std::min(a, b); };

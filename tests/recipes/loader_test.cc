@@ -118,6 +118,13 @@ TEST_F(LoaderTest, WhatIsThrownIsAnError) {
   }
 }
 
+TEST_F(LoaderTest, WhatIsThrownByOnProgressIsAnError) {
+  Loader loader(cluster_, {.on_progress = [](const LoadProgress&) { throw std::runtime_error("on_progress"); }});
+  loader.Add(Put(0));
+  std::this_thread::sleep_for(milliseconds(1100));  // so that the loader's own thread calls it, too
+  EXPECT_THAT(loader.Finish(), StatusIs(absl::StatusCode::kInternal, HasSubstr("on_progress")));
+}
+
 TEST_F(LoaderTest, TheDestructorFinishes) {
   {
     Loader loader(cluster_, {.threads = 2});
@@ -181,16 +188,18 @@ TEST_F(LoaderTest, AnOldNotificationHoldsItBack) {
   worker.Observe(
       {.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const Notification&) {}});
   ASSERT_THAT(worker.Start(), IsOk());
-  worker.Pause();
-  ASSERT_THAT(cluster_.Transact(Put(0)), IsOk());
-  std::this_thread::sleep_for(milliseconds(30));
-  Loader loader(cluster_, {.max_backlog = 0, .max_backlog_age = milliseconds(20), .max_stuck_cells = 0});
-  loader.Add(Put(1));
-  ASSERT_TRUE(Eventually([&] { return loader.progress().throttled; }));
-  EXPECT_EQ(loader.progress().done, 0U);
-  worker.Resume();
-  EXPECT_THAT(loader.Finish(), IsOk());
-  EXPECT_EQ(loader.progress().done, 1U);
+  for (const size_t bound : {size_t{0}, SIZE_MAX}) {  // one more than the largest number is none
+    worker.Pause();
+    ASSERT_THAT(cluster_.Transact(Put(0)), IsOk());
+    std::this_thread::sleep_for(milliseconds(30));
+    Loader loader(cluster_, {.max_backlog = bound, .max_backlog_age = milliseconds(20), .max_stuck_cells = 0});
+    loader.Add(Put(1));
+    ASSERT_TRUE(Eventually([&] { return loader.progress().throttled; }));
+    EXPECT_EQ(loader.progress().done, 0U);
+    worker.Resume();
+    EXPECT_THAT(loader.Finish(), IsOk());
+    EXPECT_EQ(loader.progress().done, 1U);
+  }
 }
 
 // N11: an observer that keeps failing for a cell, or an outside system that is away, does not stop loading.

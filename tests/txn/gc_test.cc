@@ -396,6 +396,11 @@ class ClusterGcTest : public ClusterTest {
     options.lock_lease = std::chrono::seconds(10);
     return options;
   }
+  static ClusterOptions TwoPhases() {
+    ClusterOptions options = ShortRetention();
+    options.one_step_commit = false;
+    return options;
+  }
   ClusterGcTest() : ClusterTest(ShortRetention()) {}
 };
 
@@ -478,6 +483,93 @@ TEST_F(ClusterGcTest, OneOfSeveralProcessesCollects) {
   // A collection begins with a list of the tables.
   EXPECT_GT(one.wire().CountOf("tables") + two.wire().CountOf("tables"), 0u);
   EXPECT_EQ(std::min(one.wire().CountOf("tables"), two.wire().CountOf("tables")), 0u);
+}
+
+// One row with more old versions than fit into one mutation.
+TEST_F(ClusterGcTest, AHotRowIsErasedInSteps) {
+  constexpr uint64_t kVersions = 25'000;
+  std::vector<Mutation> sets;
+  for (uint64_t v = 1; v <= kVersions; ++v) {
+    const WriteRecord record{.kind = WriteKind::kPut, .start_ts = Timestamp(2 * v), .value = std::to_string(v)};
+    sets.push_back(Mutation::Set(Family::kWrite, kColumn, Timestamp(2 * v + 1), EncodeWriteRecord(record)));
+    if (sets.size() < 5'000) continue;
+    ASSERT_THAT(world_.store->Mutate({{kTable, "hot", {}, std::exchange(sets, {})}})[0], IsOk());
+  }
+  world_.oracle.Advance(3 * kVersions);
+  MustSet({Del("hot")});
+  world_.runtime.Sleep(std::chrono::seconds(30));
+  EXPECT_THAT(cluster_->CollectGarbage(), IsOk());
+  EXPECT_EQ(cluster_->metrics().versions_collected, kVersions + 1u);
+  EXPECT_EQ(CellsOf(world_.store.get(), "hot"), "");
+}
+
+// T1, found by the simulator (seed 229). A resolver that met a lock is slow; meanwhile the transaction is rolled forward,
+// overwritten, and its verdict collected. The resolver must not take "nothing there" for "rolled back" and say so for good:
+// whoever asks for the outcome later would believe it.
+TEST_F(ClusterGcTest, ASlowResolverDoesNotMarkACollectedCommit) {
+  Process writer(&world_, TwoPhases());
+  writer.wire().FailAt(kCommitsSecondaries, {.kind = Kind::kDieBefore});
+  CommitResult result;
+  {
+    Transaction t(*writer);
+    Buffer(t, {Put("a", "1"), Put("b", "1")});
+    result = t.Commit();
+    ASSERT_TRUE(result.committed());
+  }
+  MustSet({Put("a", "2")});
+  world_.runtime.Sleep(std::chrono::seconds(30));
+  // What the slow resolver knew of: the lock of b. Garbage collection comes first.
+  ASSERT_THAT(cluster_->CollectGarbage(), IsOk());
+  EXPECT_EQ(Now("b"), "1");
+  result.outcome = CommitResult::Outcome::kUnknown;
+  Process later(&world_, ShortRetention());  // others may remember the verdict
+  EXPECT_THAT(later->Resolve(result), StatusIs(absl::StatusCode::kOutOfRange)) << "and not: aborted";
+}
+
+// G2. While garbage collection resolves the locks of one table, another table is dropped: its kNotFound must not be taken
+// for this one's, whose locks would stay, and lose their verdicts.
+TEST_F(ClusterGcTest, AnotherTableIsDroppedWhileLocksAreResolved) {
+  for (const char* table : {"a", "b", "d"}) ASSERT_THAT(cluster_->CreateTable(table), IsOk());
+  // A lock in d whose primary, in a, was never locked.
+  const Timestamp start = world_.oracle.GetTimestamp().value();
+  const Lock orphan{.primary = CellName{"a", "r", kColumn}, .refreshed = start, .value = "orphan"};
+  ASSERT_THAT(world_.store->Mutate({PrewriteRow({"d", "1", {{kColumn, orphan, ""}}}, start)})[0], IsOk());
+  // And one after it of a transaction that is committed, whose secondary nobody has committed yet.
+  Process writer(&world_, TwoPhases());
+  writer.wire().FailAt(kCommitsSecondaries, {.kind = Kind::kDieBefore});
+  Transaction committed(*writer);
+  Buffer(committed, {Put("2", "1").In("d"), Put("2", "1").In("b")});
+  ASSERT_TRUE(committed.Commit().committed());
+  world_.runtime.Sleep(std::chrono::seconds(30));
+  // When garbage collection is about to leave a marker in a, that table is gone.
+  world_.store->before_mutate = [&](const std::vector<RowMutation>& mutations) {
+    if (mutations[0].table == "a") world_.store->DropTable("a").IgnoreError();
+  };
+  EXPECT_THAT(cluster_->CollectGarbage(), IsOk());
+  const auto now = cluster_->GetSnapshot()->GetCells(
+      std::vector<CellName>{{"d", "1", kColumn}, {"d", "2", kColumn}, {"b", "2", kColumn}});
+  EXPECT_THAT(now, IsOkAndHolds(ElementsAre(std::nullopt, "1", "1")));
+}
+
+TEST_F(ClusterGcTest, CloseWaitsForACollection) {
+  for (int i = 0; i < 2000; ++i) MustSet({Put(StrCat("r", i % 50), "v")});
+  world_.runtime.Sleep(std::chrono::seconds(30));
+  bool began = false;
+  bool ended = false;
+  world_.store->before_mutate = [&](const std::vector<RowMutation>& /*mutations*/) {
+    began = true;
+    world_.runtime.Sleep(std::chrono::milliseconds(1));
+  };
+  world_.runtime.Start([&] {
+    cluster_->CollectGarbage().IgnoreError();
+    ended = true;
+  });
+  world_.runtime.LetOthersRun();
+  EXPECT_TRUE(began);
+  EXPECT_FALSE(ended);
+  EXPECT_THAT(cluster_->Close(), IsOk());
+  world_.runtime.LetOthersRun();
+  EXPECT_TRUE(ended);
 }
 
 }  // namespace

@@ -204,6 +204,16 @@ TEST_F(OneStepTest, AnAbortForWantOfATimestampIsFinal) {
   }
 }
 
+// T10, found by the simulator (seed 504). The store gets no timestamp and says so; a duplicate of the request comes later.
+TEST_F(OneStepTest, ALateCopyOfACommitThatGotNoTimestampIsRefused) {
+  me_.wire().FailAt(1, {.kind = Kind::kEchoLate});
+  world_.oracle.FailNext(1);
+  ExpectOutcome(TryCommit(Begin(7, {Put("Bob", "3")})), Outcome::kAborted);
+  EXPECT_EQ(world_.oracle.failures_left(), 0);
+  me_.wire().DeliverLate();
+  MustReadNothing("Bob", 1'000'000);
+}
+
 TEST_F(OneStepTest, TheDeadlineIsKept) {
   me_.wire().FailFrom(2, {.kind = Kind::kLoseRequest});
   MustWrite("Bob", "1", 8, 9);

@@ -111,6 +111,19 @@ TEST_F(SnapshotTest, ReadsAreNotCached) {
   EXPECT_EQ(cluster_->metrics().store_reads, before + 1);
 }
 
+// G3. A Get once asked a distant store for its safe point, in a request of its own, although the answer to the read had told
+// it: half of what a Get took.
+TEST_F(SnapshotTest, AGetIsOneRequest) {
+  MustSet({Put("Bob", "3")});
+  absl::StatusOr<Snapshot> now = cluster_->GetSnapshot();
+  ASSERT_THAT(now, IsOk());
+  world_.store->asked_for_safe_point = 0;
+  EXPECT_EQ(Get(*now, "Bob"), "3");
+  EXPECT_EQ(world_.store->asked_for_safe_point, 0);
+  ASSERT_THAT(world_.store->RaiseSafePoint(now->timestamp().Next()), IsOk());
+  EXPECT_THAT(now->Get({kTable, "Bob", kColumn}), StatusIs(absl::StatusCode::kOutOfRange));
+}
+
 TEST_F(SnapshotTest, NeitherLocksNorWrites) {
   MustSet({Put("Bob", "1")});
   cluster_.wire().CountFromHere();

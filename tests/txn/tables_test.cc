@@ -62,6 +62,23 @@ TEST_F(TablesTest, WhatIsKnownIsNotAskedForAgain) {
 }
 
 // Another process may have made it meanwhile.
+// The first write to a table reads the list of tables. A write can't be repeated, because its error fails the transaction: so
+// that read is tried again, as others are.
+TEST_F(TablesTest, AWriteOutlastsAPassingFailureToListTheTables) {
+  world_.store->failing_lists = 3;
+  EXPECT_THAT(cluster_->Transact([](ReadWrite& t) { t.Set({kTable, "Bob", kColumn}, "3"); }), IsOk());
+  EXPECT_EQ(world_.store->failing_lists, 0);
+}
+
+TEST_F(TablesTest, AListThatWasReadBeforeATableWasMadeAnewIsNotKept) {
+  world_.store->after_list = [&] {
+    ASSERT_THAT(world_.store->DropTable(kTable), IsOk());
+    ASSERT_THAT(world_.store->CreateTable({kTable, EncodeSchema({.notify_only_columns = {"n"}})}), IsOk());
+    tables_.Forget();
+  };
+  EXPECT_THAT(tables_.CheckWritable(kTable, "n"), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST_F(TablesTest, ATableThatWasMadeMeanwhileIsFound) {
   ASSERT_THAT(tables_.CheckWritable(kTable, "bal"), IsOk());
   EXPECT_THAT(tables_.CheckWritable("later", "bal"), StatusIs(absl::StatusCode::kNotFound));

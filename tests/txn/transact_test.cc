@@ -151,6 +151,35 @@ TEST_F(TransactTest, TheLongestTimeoutIsNoDeadline) {
 
 // --- The function's own errors.
 
+TEST_F(TransactTest, EndlessDurationsDoNotOverflow) {
+  ClusterOptions options = Options();
+  options.gc_period = options.gc_retention = options.call_timeout = Duration::max();
+  Process process(&world_, options);
+  int runs = 0;
+  const absl::Status done = process->Transact(
+      [&](ReadWrite& t) -> absl::Status {
+        if (++runs < 3) return absl::AbortedError("again");
+        t.Set({kTable, "Bob", kColumn}, "3");
+        return absl::OkStatus();
+      },
+      {.timeout = Duration::max()});
+  EXPECT_THAT(done, IsOk());
+  EXPECT_EQ(runs, 3);
+}
+
+// It does not end because of one timestamp that was not to be had.
+TEST_F(TransactTest, GoesOnAfterAMissingTimestamp) {
+  int runs = 0;
+  const absl::Status done = cluster_->Transact([&](ReadWrite& t) {
+    if (absl::Status s = t.Get({kTable, "Bob", kColumn}).status(); !s.ok()) return s;
+    world_.oracle.FailNext(runs++ == 0 ? 1 : 0);
+    t.Set({kTable, "Bob", kColumn}, "3");
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(done, IsOk());
+  EXPECT_EQ(runs, 2);
+}
+
 TEST_F(TransactTest, AnErrorOfTheFunctionEndsItAndNothingIsCommitted) {
   int runs = 0;
   const absl::Status status = cluster_->Transact([&](ReadWrite& t) {
@@ -191,7 +220,8 @@ TEST_F(TransactTest, AnErrorOfACallIsTheResult) {
 // --- Outcomes.
 
 // It may have committed: to run it again could do it twice.
-TEST_F(TransactTest, AnUnknownOutcomeIsNotTriedAgain) {
+// What Transact says of it is enough to ask again.
+TEST_F(TransactTest, AnUnknownOutcomeIsNotTriedAgainAndCanBeResolved) {
   for (const bool one_step : {true, false}) {
     SCOPED_TRACE(one_step);
     ClusterOptions options = Options(one_step);
@@ -210,8 +240,12 @@ TEST_F(TransactTest, AnUnknownOutcomeIsNotTriedAgain) {
         {}, &result);
     EXPECT_TRUE(absl::IsUnknown(status)) << status;
     ExpectOutcome(result, CommitResult::Outcome::kUnknown);
-    EXPECT_TRUE(GetUnknownCommit(status).has_value()) << status;
+    const std::optional<CommitResult> unknown = GetUnknownCommit(status);
+    ASSERT_TRUE(unknown.has_value()) << status;
     EXPECT_EQ(runs, 1);
+    const absl::StatusOr<CommitResult> resolved = cluster_->Resolve(*unknown);
+    ASSERT_THAT(resolved, IsOk());
+    ExpectOutcome(*resolved, CommitResult::Outcome::kCommitted);
     EXPECT_EQ(Now(one_step ? "Bob" : "Joe"), "once");
   }
 }

@@ -131,6 +131,17 @@ TEST_P(TransactionTest, ATransactionIsOver) {
   EXPECT_EQ(Now("Bob"), "1");
 }
 
+TEST_P(TransactionTest, ASecondCommitGivesTheSameAnswer) {
+  Transaction t(*cluster_);
+  Buffer(t, {Put("Bob", "3")});
+  const CommitResult first = t.Commit();
+  const CommitResult second = t.Commit();
+  ExpectOutcome(first, Outcome::kCommitted);
+  ExpectOutcome(second, Outcome::kCommitted);
+  EXPECT_EQ(first.commit_ts, second.commit_ts);
+  EXPECT_THAT(t.Get({kTable, "Bob", kColumn}), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
 TEST_P(TransactionTest, NoKindOfWriteIsAllowedAfterTheCommit) {
   const CellName bob{kTable, "Bob", kColumn};
   const std::function<void(Transaction&)> writes[] = {

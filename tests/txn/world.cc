@@ -81,7 +81,8 @@ bool Arrive(Store* store, const RowMutation& mutation) {
 
 }  // namespace
 
-World::World(const StoreLimits& limits) : store(NewMemoryStore(limits)), oracle(1, &runtime) {
+World::World(const StoreLimits& limits)
+    : store(std::make_unique<HookedStore>(NewMemoryStore(limits))), oracle(1, &runtime) {
   EXPECT_THAT(store->CreateTable({kTable, EncodeSchema({})}), IsOk());
 }
 

@@ -28,6 +28,7 @@
 #include "src/txn/lock.h"
 #include "src/txn/resolve.h"
 #include "src/txn/writes.h"
+#include "tests/harness/hooked_store.h"
 #include "tests/harness/test_coordinator.h"
 #include "tests/harness/test_oracle.h"
 #include "tests/harness/virtual_runtime.h"
@@ -43,6 +44,7 @@ inline constexpr char kColumn[] = "bal";
 inline const Wire::Place kPrewrites("mutate", 1);
 inline const Wire::Place kDrawsCommitTimestamp("timestamp", 2);  // the first was the start
 inline const Wire::Place kCommitsPrimary("mutate", 2);
+inline const Wire::Place kCommitsSecondaries("mutate", 3);
 // And in one.
 inline const Wire::Place kCommitsTogether("together", 1);
 
@@ -50,7 +52,7 @@ struct World {
   explicit World(const StoreLimits& limits = {});
 
   VirtualRuntime runtime;
-  const std::unique_ptr<Store> store;
+  const std::unique_ptr<HookedStore> store;
   TestOracle oracle;
   TestOracle session_ids;  // so that timestamps are those of the test alone
   TestCoordinator coordinator{&session_ids, &runtime};
