@@ -7,11 +7,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/txn/columns.h"
-#include "src/txn/lock.h"
-#include "src/txn/write_record.h"
 #include "tests/histories/player.h"
-#include "tests/histories/raw_cells.h"
 #include "tests/histories/script.h"
 #include "tests/histories/variant.h"
 #include "tests/testing/status_matchers.h"
@@ -21,7 +17,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr char kText[] = R"(# What it shows.
 # layout: two-rows two-tables
@@ -118,53 +113,6 @@ TEST(PlayerTest, EndsInTheMiddle) {
       Play("begin t1; set t1 x 1; stop t1 before 2; start commit t1; begin t2; start get t2 x; disconnect");
   ASSERT_THAT(said, IsOk());
   EXPECT_EQ(*said, "t1: stopped\nt2: waits\n");
-}
-
-// --- The rules of raw cells
-
-RawCell At(const std::string& column, Family family, uint64_t ts) {
-  return {.name = {"t", "r", column}, .family = family, .timestamp = Timestamp(ts)};
-}
-
-RawCell LockAt(const std::string& column, uint64_t ts) {
-  RawCell cell = At(column, Family::kLock, ts);
-  cell.lock = Lock{.value = "v"};
-  return cell;
-}
-
-RawCell PutAt(const std::string& column, uint64_t commit_ts, uint64_t start_ts) {
-  RawCell cell = At(column, Family::kWrite, commit_ts);
-  cell.record = WriteRecord{.start_ts = Timestamp(start_ts), .value = "v"};
-  return cell;
-}
-
-RawCell LongPutAt(const std::string& column, uint64_t commit_ts, uint64_t start_ts) {
-  RawCell cell = PutAt(column, commit_ts, start_ts);
-  cell.record->value.reset();
-  return cell;
-}
-
-RawCell MarkerAt(uint64_t ts) {
-  RawCell cell = At(RollbackColumn(), Family::kWrite, ts);
-  cell.record = WriteRecord{.kind = WriteKind::kRollback, .start_ts = Timestamp(ts)};
-  return cell;
-}
-
-TEST(BrokenRulesTest, NothingIsWrongWithAHistoryThatCanBe) {
-  EXPECT_THAT(BrokenRules({MarkerAt(5), At("c", Family::kData, 3), LockAt("c", 9), LongPutAt("c", 4, 3),
-                           PutAt("c", 2, 1), PutAt("d", 8, 6)}),
-              IsEmpty());
-}
-
-TEST(BrokenRulesTest, EachIsNoticed) {
-  EXPECT_THAT(BrokenRules({MarkerAt(1), PutAt("c", 2, 1)}), ElementsAre(HasSubstr("T1")));
-  EXPECT_THAT(BrokenRules({PutAt("c", 2, 1), PutAt("d", 3, 1)}), ElementsAre(HasSubstr("T2")));
-  EXPECT_THAT(BrokenRules({LockAt("c", 2), LockAt("c", 1)}), ElementsAre(HasSubstr("T4")));
-  EXPECT_THAT(BrokenRules({LockAt("c", 1), PutAt("c", 2, 1)}), ElementsAre(HasSubstr("T4")));
-  EXPECT_THAT(BrokenRules({PutAt("c", 4, 2), PutAt("c", 3, 1)}), ElementsAre(HasSubstr("T5")));
-  EXPECT_THAT(BrokenRules({PutAt("c", 1, 1)}), ElementsAre(HasSubstr("T6")));
-  EXPECT_THAT(BrokenRules({LongPutAt("c", 2, 1)}), ElementsAre(HasSubstr("G5")));
-  EXPECT_THAT(BrokenRules({At("c", Family::kData, 1)}), ElementsAre(HasSubstr("G5")));
 }
 
 }  // namespace

@@ -7,8 +7,9 @@
 
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
+#include "tests/harness/raw_cells.h"
+#include "tests/histories/dump.h"
 #include "tests/histories/player.h"
-#include "tests/histories/raw_cells.h"
 #include "tests/histories/words.h"
 
 namespace percolator {

@@ -6,7 +6,8 @@
 
 #include "src/base/strings.h"
 #include "src/txn/tables.h"
-#include "tests/histories/raw_cells.h"
+#include "tests/harness/raw_cells.h"
+#include "tests/histories/dump.h"
 #include "tests/histories/words.h"
 
 namespace percolator {

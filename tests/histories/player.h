@@ -2,7 +2,7 @@
 //
 // Every transaction of a script is a client with a session of its own. After each command everything in the background
 // gets its turn, but no time passes unless a command waits. After each block the raw cells are checked against the rules
-// of raw_cells.h. README.md is the manual of the commands.
+// of tests/harness/raw_cells.h. README.md is the manual of the commands.
 
 #ifndef PERCOLATOR_TESTS_HISTORIES_PLAYER_H_
 #define PERCOLATOR_TESTS_HISTORIES_PLAYER_H_

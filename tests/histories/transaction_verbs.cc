@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "src/base/strings.h"
+#include "tests/histories/dump.h"
 #include "tests/histories/player.h"
-#include "tests/histories/raw_cells.h"
 #include "tests/histories/words.h"
 
 namespace percolator {

@@ -20,7 +20,7 @@ absl::Status Mistake(std::string_view what);
 std::optional<int> ParseNumber(std::string_view text);
 // The number of a last word "ts=7".
 std::optional<int> WantedNumber(const std::vector<std::string>& words);
-// A value as the script writes it: "300*a" is 300 letters. ValueText of raw_cells.h is the way back.
+// A value as the script writes it: "300*a" is 300 letters. ValueText of dump.h is the way back.
 std::string ParseValue(const std::string& text);
 
 // "1.5s"

@@ -26,9 +26,9 @@
 #include "src/base/strings.h"
 #include "src/oracle/local_oracle.h"
 #include "src/txn/columns.h"
+#include "tests/harness/raw_cells.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/txn/audit.h"
 
 namespace percolator {
 namespace {

@@ -37,7 +37,7 @@
 #include "src/observe/run.h"
 #include "src/txn/tables.h"
 #include "src/txn/transaction_core.h"
-#include "tests/txn/audit.h"
+#include "tests/harness/raw_cells.h"
 #include "tests/txn/world.h"
 
 namespace percolator {

@@ -22,8 +22,8 @@
 
 #include "percolator/cluster.h"
 #include "src/base/strings.h"
+#include "tests/harness/raw_cells.h"
 #include "tests/testing/amount.h"
-#include "tests/txn/audit.h"
 #include "tests/txn/world.h"
 
 namespace percolator {

@@ -25,7 +25,7 @@
 #include "src/txn/one_step.h"
 #include "src/txn/outcome.h"
 #include "src/txn/prewrite.h"
-#include "tests/txn/audit.h"
+#include "tests/harness/raw_cells.h"
 #include "tests/txn/world.h"
 
 namespace percolator {
