@@ -12,13 +12,16 @@
 //   C12       the client dies while it rolls itself back
 //   K1 to K3  the cleaner dies, races, remembers
 //
-// (C6 is about notifications.) Every state is built exactly; crash_everywhere_test.cc goes through all calls and faults.
+// (C6 is about notifications.) The states that a client can leave are a table, CrashState, and so are those who come then; what
+// depends on the order of events is a test for each. crash_everywhere_test.cc goes through all calls and faults.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <ostream>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "src/txn/commit.h"
 #include "src/txn/gc.h"
@@ -48,24 +51,24 @@ void PrintTo(Death death, std::ostream* os) {
 }
 
 // Steps: who dies is `me_`; who comes is `other_`.
-class CrashPoint : public StepsTest, public ::testing::WithParamInterface<Death> {
+class CrashTest : public StepsTest {
  protected:
   // Bob is the primary; all three have had a value before.
-  CrashPoint() {
+  explicit CrashTest(Death death) : death_(death) {
     MustCommit(Begin(3, {Put("Bob", "old"), Put("Joe", "old"), Put("Ann", "old")}), 4);
     me_.wire().CountFromHere();
   }
-  ~CrashPoint() override { EXPECT_THAT(Audit(world_.store.get()), IsEmpty()); }
+  ~CrashTest() override { EXPECT_THAT(Audit(world_.store.get()), IsEmpty()); }
 
   Writes Transfer() { return Begin(7, {Put("Bob", "new"), Put("Joe", "new"), Put("Ann", std::string(300, 'n'))}); }
 
   void Die() {
-    me_.Die(GetParam() == Death::kSessionEnds);
-    if (GetParam() == Death::kLeasePasses) PassLease();
+    me_.Die(death_ == Death::kSessionEnds);
+    if (death_ == Death::kLeasePasses) PassLease();
   }
   // Others may judge it dead, but it goes on.
   void Stall() {
-    if (GetParam() == Death::kSessionEnds) {
+    if (death_ == Death::kSessionEnds) {
       world_.coordinator.EndSession(me_.session());
     } else {
       PassLease();
@@ -94,12 +97,109 @@ class CrashPoint : public StepsTest, public ::testing::WithParamInterface<Death>
     }
     EXPECT_THAT(Locks(), IsEmpty());
   }
+
+ private:
+  const Death death_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Deaths, CrashPoint, ::testing::Values(Death::kSessionEnds, Death::kLeasePasses),
-                         [](const auto& test) {
-                           return test.param == Death::kSessionEnds ? "SessionEnds" : "LeasePasses";
-                         });
+std::string NameOf(Death death) { return death == Death::kSessionEnds ? "SessionEnds" : "LeasePasses"; }
+const auto kDeaths = ::testing::Values(Death::kSessionEnds, Death::kLeasePasses);  // NOLINT(cert-err58-cpp)
+
+// --- C2 to C5, C8, C9: all that can be there when the client dies or stalls, and all who may come then.
+
+struct State {
+  std::string name;
+  std::vector<const char*> locked;     // the rows whose prewrite has arrived
+  bool drawn = false;                  // the commit timestamp
+  std::vector<const char*> committed;  // the rows whose commit has arrived
+};
+
+void PrintTo(const State& state, std::ostream* os) { *os << state.name; }
+
+class CrashState : public CrashTest, public ::testing::WithParamInterface<std::tuple<State, Death>> {
+ protected:
+  CrashState() : CrashTest(std::get<Death>(GetParam())) {
+    for (const char* row : state().locked) EXPECT_TRUE(ArrivePrewrite(t_, row));
+    if (state().drawn) commit_ts_ = Later();
+    for (const char* row : state().committed) EXPECT_TRUE(ArriveCommit(t_, row, commit_ts_));
+  }
+  const State& state() const { return std::get<State>(GetParam()); }
+  bool is_committed() const { return !state().committed.empty(); }
+
+  void MustBeDecided() { is_committed() ? MustBeCommitted() : MustBeRolledBack(); }
+  // All requests of the client arrive, whether they were sent before or not. None is applied.
+  void LateRequestsAreRefused() {
+    for (const char* row : {"Bob", "Joe", "Ann"}) {
+      EXPECT_FALSE(ArrivePrewrite(t_, row)) << row;
+      EXPECT_FALSE(ArriveCommit(t_, row, is_committed() ? commit_ts_ : Later())) << row;
+    }
+  }
+
+  const Writes t_ = Transfer();
+  uint64_t commit_ts_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Points, CrashState,
+    ::testing::Combine(::testing::Values(State{"C2", {"Bob"}}, State{"C3_BobJoe", {"Bob", "Joe"}},
+                                         State{"C3_BobAnn", {"Bob", "Ann"}}, State{"C3_Joe", {"Joe"}},
+                                         State{"C3_Ann", {"Ann"}}, State{"C3_JoeAnn", {"Joe", "Ann"}},
+                                         State{"C4", {"Bob", "Joe", "Ann"}}, State{"C5", {"Bob", "Joe", "Ann"}, true},
+                                         State{"C8", {"Bob", "Joe", "Ann"}, true, {"Bob"}},
+                                         State{"C9_Joe", {"Bob", "Joe", "Ann"}, true, {"Bob", "Joe"}},
+                                         State{"C9_Ann", {"Bob", "Joe", "Ann"}, true, {"Bob", "Ann"}},
+                                         State{"C9_All", {"Bob", "Joe", "Ann"}, true, {"Bob", "Joe", "Ann"}}),
+                       kDeaths),
+    [](const auto& test) { return std::get<State>(test.param).name + "_" + NameOf(std::get<Death>(test.param)); });
+
+TEST_P(CrashState, AReaderDecidesIt) {
+  Die();
+  MustBeDecided();
+}
+
+TEST_P(CrashState, AWriterPasses) {
+  Die();
+  MustLetAWriterPass();
+  if (is_committed()) MustRead("Joe", commit_ts_, "new");  // under the newer write it is there
+}
+
+TEST_P(CrashState, GarbageCollectionDecidesIt) {
+  Die();
+  ASSERT_THAT(CollectGarbage(other_.env(), Timestamp(Later()), [] { return false; }), IsOk());
+  EXPECT_THAT(Locks(), IsEmpty());
+  MustRead("Joe", Later(), is_committed() ? "new" : "old");
+}
+
+// C10, C11. What was not sent before leaves an orphan at most, which the primary's marker condemns.
+TEST_P(CrashState, TheClientGoesOnAfterAReader) {
+  Stall();
+  MustBeDecided();
+  if (!is_committed()) {
+    EXPECT_FALSE(ArrivePrewrite(t_, "Bob"));
+    ArrivePrewrite(t_, "Joe");
+    ArrivePrewrite(t_, "Ann");
+    MustBeDecided();
+  }
+  LateRequestsAreRefused();
+  MustBeDecided();
+}
+
+TEST_P(CrashState, TheClientGoesOnAfterAWriter) {
+  Stall();
+  MustLetAWriterPass();
+  LateRequestsAreRefused();
+  for (const char* row : {"Ann", "Joe", "Bob"}) MustRead(row, Later(), "later");
+  EXPECT_THAT(Locks(), IsEmpty());
+}
+
+// --- What needs a story of its own.
+
+class CrashPoint : public CrashTest, public ::testing::WithParamInterface<Death> {
+ protected:
+  CrashPoint() : CrashTest(GetParam()) {}
+};
+
+INSTANTIATE_TEST_SUITE_P(Deaths, CrashPoint, kDeaths, [](const auto& test) { return NameOf(test.param); });
 
 // --- C1: prewrite(primary) sent, reply lost.
 
@@ -131,61 +231,21 @@ TEST_P(CrashPoint, C1_TheAnswerIsLostAndACleanerWasQuicker) {
 
 // --- C2: after the primary's lock, before the secondaries'.
 
-TEST_P(CrashPoint, C2_OnlyThePrimaryIsLocked) {
-  ASSERT_TRUE(ArrivePrewrite(Transfer(), "Bob"));
-  Die();
-  EXPECT_EQ(Cells("Bob"), "lock@7 put new primary | write@4 put old from 3");
-  MustRead("Bob", Later(), "old");
-  EXPECT_EQ(Cells("Bob"), "rollback@7 | write@4 put old from 3");
-  MustBeRolledBack();
-}
-
-TEST_P(CrashPoint, C2_AWriterComesFirst) {
-  ASSERT_TRUE(ArrivePrewrite(Transfer(), "Bob"));
-  Die();
-  MustLetAWriterPass();
-}
-
 // The secondary's prewrite was on its way all the time: it leaves an orphan, which the primary's marker condemns.
 TEST_P(CrashPoint, C2_ASecondaryArrivesLate) {
   const Writes t = Transfer();
   ASSERT_TRUE(ArrivePrewrite(t, "Bob"));
   Die();
+  EXPECT_EQ(Cells("Bob"), "lock@7 put new primary | write@4 put old from 3");
   MustRead("Bob", Later(), "old");
+  EXPECT_EQ(Cells("Bob"), "rollback@7 | write@4 put old from 3");
   ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
   EXPECT_EQ(Cells("Joe"), "lock@7 put new of Bob | write@4 put old from 3");
   MustBeRolledBack();
   EXPECT_EQ(Cells("Joe"), "rollback@7 | write@4 put old from 3");
 }
 
-// --- C3: after some of the secondaries.
-
-TEST_P(CrashPoint, C3_SomeSecondariesAreLocked) {
-  for (const std::vector<const char*>& rows :
-       {std::vector<const char*>{"Bob", "Joe"}, {"Bob", "Ann"}, {"Joe"}, {"Ann"}, {"Joe", "Ann"}}) {
-    const uint64_t start = Later();
-    const Writes t = Begin(start, {Put("Bob", "new"), Put("Joe", "new"), Put("Ann", std::string(300, 'n'))});
-    for (const char* row : rows) ASSERT_TRUE(ArrivePrewrite(t, row));
-    Stall();
-    for (const char* row : {"Ann", "Joe", "Bob"}) MustRead(row, Later(), "old");
-    EXPECT_THAT(Locks(), IsEmpty());
-    EXPECT_FALSE(ArrivePrewrite(t, "Bob"));  // whatever comes now, it can't commit
-  }
-}
-
 // --- C4: all locked, before the commit timestamp. C5: after it was drawn.
-
-TEST_P(CrashPoint, C4_AllIsLocked) {
-  MustPrewrite(Transfer());
-  Die();
-  MustBeRolledBack();
-}
-
-TEST_P(CrashPoint, C4_AWriterComesFirst) {
-  MustPrewrite(Transfer());
-  Die();
-  MustLetAWriterPass();
-}
 
 TEST_P(CrashPoint, C4_TheClientResumes) {
   const Writes t = Transfer();
@@ -196,13 +256,6 @@ TEST_P(CrashPoint, C4_TheClientResumes) {
   ExpectOutcome(result, Outcome::kAborted);
   ExpectConflict(result.status, Conflict::Kind::kRolledBack, "Bob");
   RollBack(t);
-  MustBeRolledBack();
-}
-
-TEST_P(CrashPoint, C5_TheCommitTimestampIsDrawn) {
-  MustPrewrite(Transfer());
-  ASSERT_THAT(me_.env().oracle->GetTimestamp(), IsOk());
-  Die();
   MustBeRolledBack();
 }
 
@@ -291,24 +344,6 @@ TEST_P(CrashPoint, C7_TheClientDiesInDoubt) {
 
 // --- C8: after the commit point. C9: after some of the secondaries.
 
-TEST_P(CrashPoint, C8_ThePrimaryIsCommitted) {
-  const Writes t = Transfer();
-  MustPrewrite(t);
-  MustCommitPrimary(t, Later());
-  Die();
-  MustBeCommitted();
-}
-
-TEST_P(CrashPoint, C8_AWriterComesFirst) {
-  const Writes t = Transfer();
-  MustPrewrite(t);
-  const uint64_t commit_ts = Later();
-  MustCommitPrimary(t, commit_ts);
-  Die();
-  MustLetAWriterPass();
-  MustRead("Joe", commit_ts, "new");  // under the newer write it is there
-}
-
 // Whatever a resolver believes of the owner: rolling back is impossible now.
 TEST_P(CrashPoint, C8_NobodyCanRollItBack) {
   const Writes t = Transfer();
@@ -318,29 +353,6 @@ TEST_P(CrashPoint, C8_NobodyCanRollItBack) {
   EXPECT_TRUE(ResolveLocks(other_.env(), {Met("Joe", 7), Met("Ann", 7)}, Patience::kNone).value());
   ExpectOutcome(ResolveOutcome(other_.env(), t.primary(), t.start_ts, other_.deadline()), Outcome::kCommitted);
   MustBeCommitted();
-}
-
-TEST_P(CrashPoint, C8_GarbageCollectionRollsItForward) {
-  const Writes t = Transfer();
-  MustPrewrite(t);
-  MustCommitPrimary(t, Later());
-  Die();
-  ASSERT_THAT(CollectGarbage(other_.env(), Timestamp(Later()), [] { return false; }), IsOk());
-  EXPECT_THAT(Locks(), IsEmpty());
-  MustBeCommitted();
-}
-
-TEST_P(CrashPoint, C9_SomeSecondariesAreCommitted) {
-  for (const char* row : {"Joe", "Ann"}) {
-    const uint64_t start = Later();
-    const Writes t = Begin(start, {Put("Bob", "new"), Put("Joe", "new"), Put("Ann", std::string(300, 'n'))});
-    MustPrewrite(t);
-    const uint64_t commit_ts = Later();
-    MustCommitPrimary(t, commit_ts);
-    ASSERT_TRUE(ArriveCommit(t, row, commit_ts));
-    Stall();
-    MustBeCommitted();
-  }
 }
 
 // The client's own commits of the secondaries come late, after readers, after a writer, after a new lock.
@@ -411,30 +423,6 @@ TEST_P(CrashPoint, C10_AfterTheCommitPoint) {
 
 // --- C11: requests that come again, or late.
 
-TEST_P(CrashPoint, C11_PrewriteAfterRollback) {
-  const Writes t = Transfer();
-  MustPrewrite(t);
-  Stall();
-  MustBeRolledBack();
-  for (const char* row : {"Bob", "Joe", "Ann"}) EXPECT_FALSE(ArrivePrewrite(t, row)) << row;
-  MustBeRolledBack();
-}
-
-TEST_P(CrashPoint, C11_PrewriteAfterCommit) {
-  const Writes t = Transfer();
-  MustCommit(t, Later());
-  for (const char* row : {"Bob", "Joe", "Ann"}) EXPECT_FALSE(ArrivePrewrite(t, row)) << row;
-  MustBeCommitted();
-}
-
-TEST_P(CrashPoint, C11_PrewriteAfterCommitAndLaterWrites) {
-  const Writes t = Transfer();
-  MustCommit(t, Later());
-  MustLetAWriterPass();
-  for (const char* row : {"Bob", "Joe", "Ann"}) EXPECT_FALSE(ArrivePrewrite(t, row)) << row;
-  EXPECT_THAT(Locks(), IsEmpty());
-}
-
 // G4: also when the marker and the record are gone.
 TEST_P(CrashPoint, C11_PrewriteAfterGarbageCollection) {
   const Writes t = Transfer();
@@ -445,23 +433,6 @@ TEST_P(CrashPoint, C11_PrewriteAfterGarbageCollection) {
   EXPECT_EQ(Cells("Bob"), "write@4 put old from 3");
   EXPECT_THAT(TryPrewrite(t), StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_THAT(Locks(), IsEmpty());
-}
-
-TEST_P(CrashPoint, C11_CommitAfterRollback) {
-  const Writes t = Transfer();
-  MustPrewrite(t);
-  Stall();
-  MustBeRolledBack();
-  for (const char* row : {"Bob", "Joe", "Ann"}) EXPECT_FALSE(ArriveCommit(t, row, Later())) << row;
-  MustBeRolledBack();
-}
-
-TEST_P(CrashPoint, C11_CommitTwice) {
-  const Writes t = Transfer();
-  const uint64_t commit_ts = Later();
-  MustCommit(t, commit_ts);
-  for (const char* row : {"Bob", "Joe", "Ann"}) EXPECT_FALSE(ArriveCommit(t, row, commit_ts)) << row;
-  MustBeCommitted();
 }
 
 // A resolver's mutation comes late, when somebody else has locked the cell.
