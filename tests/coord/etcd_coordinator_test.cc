@@ -21,6 +21,7 @@
 
 #include "src/base/strings.h"
 #include "src/etcd/etcd_client.h"
+#include "tests/harness/eventually.h"
 #include "tests/harness/test_oracle.h"
 #include "tests/processes/child_process.h"
 #include "tests/processes/etcd_process.h"
@@ -57,15 +58,6 @@ EtcdProcess& Etcd() {
   return etcd;
 }
 
-bool Soon(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  return true;
-}
-
 class EtcdCoordinatorTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -89,10 +81,10 @@ TestOracle EtcdCoordinatorTest::oracle_(1000);
 TEST_F(EtcdCoordinatorTest, ASessionOutlivesARestartOfEtcd) {
   ASSERT_THAT(session_->ReportOldestSnapshot(Timestamp(77)), IsOk());
   Etcd().Kill();
-  EXPECT_TRUE(Soon([&] { return !session_->alive(); })) << "who knows what etcd thinks";
+  EXPECT_TRUE(Eventually([&] { return !session_->alive(); })) << "who knows what etcd thinks";
   Etcd().Start();
-  EXPECT_TRUE(Soon([&] { return session_->alive() && IsAlive(session_->id()); }));
-  EXPECT_TRUE(Soon([&] { return OldestIs(77); }));
+  EXPECT_TRUE(Eventually([&] { return session_->alive() && IsAlive(session_->id()); }));
+  EXPECT_TRUE(Eventually([&] { return OldestIs(77); }));
 }
 
 TEST_F(EtcdCoordinatorTest, ASessionThatEtcdHasEndedBeginsAnewWithTheSameId) {
@@ -100,8 +92,8 @@ TEST_F(EtcdCoordinatorTest, ASessionThatEtcdHasEndedBeginsAnewWithTheSameId) {
   ASSERT_TRUE(coordinator_->Campaign("lost", *session_).value());
   const std::unique_ptr<EtcdClient> client = EtcdClient::Open({Etcd().endpoint()}, TlsFiles()).value();
   ASSERT_THAT(client->Revoke(static_cast<int64_t>(session_->id()), kPatience), IsOk());
-  EXPECT_TRUE(Soon([&] { return IsAlive(session_->id()) && session_->alive(); }));
-  EXPECT_TRUE(Soon([&] { return OldestIs(78); }));
+  EXPECT_TRUE(Eventually([&] { return IsAlive(session_->id()) && session_->alive(); }));
+  EXPECT_TRUE(Eventually([&] { return OldestIs(78); }));
   const std::unique_ptr<Session> other = coordinator_->OpenSession().value();
   EXPECT_TRUE(coordinator_->Campaign("lost", *other).value()) << "what it led is gone";
 }
@@ -110,15 +102,15 @@ TEST_F(EtcdCoordinatorTest, AReportIsAlsoMadeByASessionThatEtcdHasEnded) {
   const std::unique_ptr<EtcdClient> client = EtcdClient::Open({Etcd().endpoint()}, TlsFiles()).value();
   ASSERT_THAT(client->Revoke(static_cast<int64_t>(session_->id()), kPatience), IsOk());
   EXPECT_THAT(session_->ReportOldestSnapshot(Timestamp(79)), IsOk());
-  EXPECT_TRUE(Soon([&] { return OldestIs(79); }));
+  EXPECT_TRUE(Eventually([&] { return OldestIs(79); }));
 }
 
 TEST_F(EtcdCoordinatorTest, ASessionDoesNotTakeItselfForAliveWhenEtcdStandsStill) {
-  EXPECT_TRUE(Soon([&] { return session_->alive(); }));
+  EXPECT_TRUE(Eventually([&] { return session_->alive(); }));
   Etcd().Stop();
-  EXPECT_TRUE(Soon([&] { return !session_->alive(); }));
+  EXPECT_TRUE(Eventually([&] { return !session_->alive(); }));
   Etcd().Continue();
-  EXPECT_TRUE(Soon([&] { return session_->alive() && IsAlive(session_->id()); }));
+  EXPECT_TRUE(Eventually([&] { return session_->alive() && IsAlive(session_->id()); }));
 }
 
 TEST_F(EtcdCoordinatorTest, AProcessThatStandsStillCountsAsDeadUntilItGoesOn) {
@@ -134,14 +126,14 @@ TEST_F(EtcdCoordinatorTest, AProcessThatStandsStillCountsAsDeadUntilItGoesOn) {
   EXPECT_FALSE(coordinator_->Campaign("role", *session_).value());
 
   kill(child.pid(), SIGSTOP);
-  EXPECT_TRUE(Soon([&] { return IsGone(id); }));
+  EXPECT_TRUE(Eventually([&] { return IsGone(id); }));
   EXPECT_TRUE(coordinator_->Campaign("role", *session_).value());
   kill(child.pid(), SIGCONT);
-  EXPECT_TRUE(Soon([&] { return IsAlive(id); }));
+  EXPECT_TRUE(Eventually([&] { return IsAlive(id); }));
   EXPECT_TRUE(coordinator_->Campaign("role", *session_).value()) << "another leads now";
 
   kill(child.pid(), SIGKILL);
-  EXPECT_TRUE(Soon([&] { return IsGone(id); }));
+  EXPECT_TRUE(Eventually([&] { return IsGone(id); }));
 }
 
 TEST_F(EtcdCoordinatorTest, AnEndpointThatIsNotThereIsPassedOver) {
@@ -157,7 +149,7 @@ TEST_F(EtcdCoordinatorTest, WithoutEtcdCallsEndInTimeAndSayWhy) {
   EtcdOptions options = OptionsFor({StrCat("127.0.0.1:", FreePort())});
   options.timeout = std::chrono::seconds(1);
   const std::unique_ptr<Coordinator> coordinator = OpenEtcdCoordinator(options, &oracle_).value();
-  EXPECT_TRUE(Soon([&] {  // the machine may be too busy to find it out in that time
+  EXPECT_TRUE(Eventually([&] {  // the machine may be too busy to find it out in that time
     const auto begin = std::chrono::steady_clock::now();
     const absl::Status opened = coordinator->OpenSession().status();
     const absl::Status asked = coordinator->IsAlive(1).status();
@@ -176,12 +168,12 @@ TEST_F(EtcdCoordinatorTest, HintsAreHeardAgainAfterARestartOfEtcd) {
     coordinator_->SendHint({"t", "r", "c"});
     return heard > 0;
   };
-  ASSERT_TRUE(Soon(sent_is_heard));
+  ASSERT_TRUE(Eventually(sent_is_heard));
   Etcd().Kill();
   std::this_thread::sleep_for(milliseconds(50));
   heard = 0;
   Etcd().Start();
-  EXPECT_TRUE(Soon(sent_is_heard));
+  EXPECT_TRUE(Eventually(sent_is_heard));
   there->SetHintListener(nullptr);
 }
 
@@ -190,7 +182,7 @@ TEST_F(EtcdCoordinatorTest, HintsTakeABoundedPartOfEtcd) {
   std::atomic<size_t> bytes = 0;
   const EtcdWatch watch(client.get(), StrCat(kPrefix, "hints/"),
                         [&](const etcd::KeyValue& put) { bytes += put.value().size(); });
-  ASSERT_TRUE(Soon([&] {
+  ASSERT_TRUE(Eventually([&] {
     coordinator_->SendHint({"t", "r", "c"});
     return bytes > 0;
   }));

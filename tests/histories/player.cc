@@ -180,6 +180,9 @@ absl::Status Player::CheckRules() {
   const absl::StatusOr<std::vector<RawCell>> cells = ReadRawCells(store_.get());
   if (!cells.ok()) return cells.status();
   std::vector<std::string> broken = BrokenRules(*cells);
+  if (!collected_) {
+    for (std::string& repeated : RepeatedRuns(*cells)) broken.push_back(std::move(repeated));
+  }
   for (const auto& [name, observer] : observers_) {
     if (observer.info.kind != NotificationKind::kStrong) continue;
     const CellName* const observed = cells_.Find(observer.info.column);

@@ -196,6 +196,7 @@ class Player {
   std::optional<TempDir> folder_;
   std::unique_ptr<StorePlace> place_;  // of a store elsewhere
   std::unique_ptr<Store> store_;
+  bool collected_ = false;                        // garbage
   std::vector<std::unique_ptr<Client>> clients_;  // all that were ever started
   std::map<std::string, Client*> by_name_;
   std::map<std::string, ScriptedObserver> observers_;

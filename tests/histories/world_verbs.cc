@@ -149,6 +149,7 @@ Player::Answer Player::Sleep(const Words& words) {
 // When all that has happened is older than the retention.
 Player::Answer Player::CollectGarbage(const Words& /*words*/) {
   runtime_.Sleep(kRetention + kMargin);
+  collected_ = true;
   const absl::StatusOr<Client*> client = StartClient("gc");
   if (!client.ok()) return client.status();
   return Act(*client, [&]() -> Answer {

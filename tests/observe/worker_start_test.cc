@@ -1,6 +1,7 @@
 // Workers that start: what they register, and what others do at that moment.
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 

@@ -17,6 +17,8 @@
 #include "src/etcd/etcd_client.h"
 #include "src/oracle/next_timestamps.h"
 #include "src/wire/channel.h"
+#include "tests/harness/eventually.h"
+#include "tests/harness/wrong_clock.h"
 #include "tests/processes/etcd_process.h"
 #include "tests/testing/status_matchers.h"
 
@@ -30,28 +32,9 @@ using ::testing::HasSubstr;
 constexpr milliseconds kLease(400);
 constexpr uint64_t kSecond = 1'000'000;
 
-// The machine's clocks, set wrong by a test.
-class WrongClock final : public Clock {
- public:
-  uint64_t WallMicros() override { return Clock::Real()->WallMicros() + wall_ahead; }
-  uint64_t BootMicros() override { return Clock::Real()->BootMicros() + boot_ahead; }
-
-  std::atomic<uint64_t> wall_ahead{3600 * kSecond};  // so that it can be set back
-  std::atomic<uint64_t> boot_ahead{0};
-};
-
 EtcdProcess& Etcd() {
   static EtcdProcess etcd;
   return etcd;
-}
-
-bool Soon(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  return true;
 }
 
 class EtcdOracleTest : public ::testing::Test {
@@ -78,7 +61,7 @@ class EtcdOracleTest : public ::testing::Test {
   // As soon as it has one.
   static Timestamp Get(Oracle* oracle, uint32_t count = 1) {
     absl::StatusOr<Timestamp> first;
-    EXPECT_TRUE(Soon([&] { return (first = oracle->GetTimestamps(count)).ok(); })) << first.status();
+    EXPECT_TRUE(Eventually([&] { return (first = oracle->GetTimestamps(count)).ok(); })) << first.status();
     return first.value_or(Timestamp());
   }
 
@@ -115,7 +98,7 @@ TEST_F(EtcdOracleTest, OneLeadsAndTheOthersSayWho) {
     options.name = "second";
     const std::unique_ptr<Oracle> second = OpenEtcdOracle(options).value();
     absl::Status answer;
-    EXPECT_TRUE(Soon([&] {
+    EXPECT_TRUE(Eventually([&] {
       answer = second->GetTimestamp().status();
       return answer.ok() || ToPiece(answer.message()) == "this oracle does not lead, but first does";
     })) << answer;
@@ -173,14 +156,14 @@ TEST_F(EtcdOracleTest, OneThatWasNotHeardOfForTheLeaseIsFollowed) {
   const std::unique_ptr<Oracle> first = Open("first");
   Get(first.get());
   const std::unique_ptr<Oracle> second = Open("second", &clock);
-  ASSERT_TRUE(Soon([&] { return absl::IsUnavailable(second->GetTimestamp().status()); }));
+  ASSERT_TRUE(Eventually([&] { return absl::IsUnavailable(second->GetTimestamp().status()); }));
   // For the second one, the lease passes between two writes of the first.
-  ASSERT_TRUE(Soon([&] {
+  ASSERT_TRUE(Eventually([&] {
     clock.boot_ahead += static_cast<uint64_t>(Duration(kLease).count()) * 2;
     std::this_thread::sleep_for(milliseconds(60));
     return second->GetTimestamp().ok();
   }));
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(Eventually([&] {
     const absl::StatusOr<Timestamp> answer = first->GetTimestamp();
     return !answer.ok() && ToPiece(answer.status().message()) == "this oracle does not lead, but second does";
   }));
@@ -207,7 +190,7 @@ TEST_F(EtcdOracleTest, ALeaderThatCannotWriteSaysWhy) {
   Get(oracle.get());
   Etcd().Kill();
   absl::Status answer;
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(Eventually([&] {
     answer = oracle->GetTimestamp().status();
     return ToPiece(answer.message()).find("it still does: ") != std::string_view::npos;
   })) << answer;
@@ -217,6 +200,7 @@ TEST_F(EtcdOracleTest, ALeaderThatCannotWriteSaysWhy) {
 
 TEST_F(EtcdOracleTest, TheClockMayBeSetBackAndForth) {
   WrongClock clock;
+  clock.wall_ahead = 3600 * kSecond;  // so that it can be set back
   const std::unique_ptr<Oracle> oracle = Open("one", &clock);
   const Timestamp before = Get(oracle.get());
   clock.wall_ahead -= 1800 * kSecond;
@@ -234,7 +218,7 @@ TEST_F(EtcdOracleTest, AClockBeyondTheLastTimestampIsSaid) {
   WrongClock clock;
   clock.wall_ahead = kLastTimestamp;
   const std::unique_ptr<Oracle> oracle = Open("one", &clock);
-  EXPECT_TRUE(Soon([&] { return absl::IsOutOfRange(oracle->GetTimestamp().status()); }));
+  EXPECT_TRUE(Eventually([&] { return absl::IsOutOfRange(oracle->GetTimestamp().status()); }));
 }
 
 // Nobody knows what was handed out: better nothing than something twice.
@@ -242,7 +226,7 @@ TEST_F(EtcdOracleTest, WithARecordThatCannotBeReadNobodyLeads) {
   ASSERT_THAT(client_->Put(RecordKey(), "12x", 0, std::chrono::seconds(60)), IsOk());
   const std::unique_ptr<Oracle> oracle = Open("one");
   absl::StatusOr<Timestamp> answer;
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(Eventually([&] {
     answer = oracle->GetTimestamp();
     return ToPiece(answer.status().message()).find("can't be read: 12x") != std::string_view::npos;
   })) << answer.status();
@@ -252,12 +236,13 @@ TEST_F(EtcdOracleTest, WithARecordThatCannotBeReadNobodyLeads) {
 
 TEST_F(EtcdOracleTest, ARecordThatWasLostIsReplacedAboveTheBound) {
   WrongClock clock;
+  clock.wall_ahead = 3600 * kSecond;  // so that it can be set back
   const std::unique_ptr<Oracle> oracle = Open("one", &clock);
   Get(oracle.get());
   clock.wall_ahead = 0;  // an hour back
   const uint64_t bound = Bound();
   DeleteRecord();
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(Eventually([&] {
     const absl::StatusOr<Timestamp> answer = oracle->GetTimestamp();
     return answer.ok() && answer->value() >= bound;
   }));
@@ -292,7 +277,7 @@ TEST_F(EtcdOracleTest, WhenTheRecordIsLostOrPutBackTheLeaderIsGivenTimeToNotice)
     WrongClock clock;
     const std::unique_ptr<Oracle> second = Open("second", &clock);
     const auto second_says = [&](std::string_view text) {
-      return Soon([&] { return ToPiece(second->GetTimestamp().status().message()) == text; });
+      return Eventually([&] { return ToPiece(second->GetTimestamp().status().message()) == text; });
     };
     ASSERT_TRUE(second_says("this oracle does not lead, but first does"));
     damage();
@@ -321,12 +306,12 @@ TEST_F(EtcdOracleTest, TheLeaderLetsEtcdForget) {
   long_ago.set_key(key);
   long_ago.set_revision(put());
   const auto stub = etcd::KV::NewStub(OpenChannel(Etcd().endpoint(), TlsFiles()).value());
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(Eventually([&] {
     etcd::RangeResponse response;
     return absl::IsOutOfRange(Call(*stub, &etcd::KV::Stub::Range, std::chrono::seconds(60), long_ago, &response));
   }));
   heard = 0;
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(Eventually([&] {
     put();
     return heard > 0;
   })) << "a watch goes on";
@@ -356,7 +341,7 @@ TEST_F(EtcdOracleTest, WhoLeadsIsTold) {
   std::unique_ptr<Oracle> first = OpenEtcdOracle(patient).value();
   Get(first.get());
   const std::unique_ptr<Oracle> second = OpenEtcdOracle(options).value();
-  ASSERT_TRUE(Soon([&] {
+  ASSERT_TRUE(Eventually([&] {
     MutexLock lock(&mutex);
     return told.size() == 1;
   }));

@@ -30,8 +30,10 @@
 #include "src/wire/channel.h"
 #include "src/wire/convert.h"
 #include "src/wire/proto/percolator.grpc.pb.h"
+#include "tests/harness/eventually.h"
 #include "tests/harness/hooked_store.h"
 #include "tests/harness/test_oracle.h"
+#include "tests/harness/wrong_clock.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -43,15 +45,6 @@ using ::testing::HasSubstr;
 constexpr std::chrono::seconds kSoon(60);
 
 constexpr Column<int64_t> kCount("t", "n");
-
-bool Soon(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + kSoon;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
 
 class ServerTest : public ::testing::Test {
  protected:
@@ -66,7 +59,7 @@ class ServerTest : public ::testing::Test {
 
   void Start(const std::string& listen = "127.0.0.1:0") {
     absl::StatusOr<std::unique_ptr<Server>> server;
-    Soon([&] {  // while there was no server, somebody else may have got its port for a connection
+    Eventually([&] {  // while there was no server, somebody else may have got its port for a connection
       server = Server::Start(Options(listen));
       return !absl::IsUnavailable(server.status());
     });
@@ -84,7 +77,7 @@ class ServerTest : public ::testing::Test {
 
   Cluster Open(const ClusterOptions& options = {}) {
     absl::StatusOr<Cluster> cluster;
-    Soon([&] { return (cluster = Cluster::Open(server_->address(), options)).ok(); });
+    Eventually([&] { return (cluster = Cluster::Open(server_->address(), options)).ok(); });
     EXPECT_THAT(cluster, IsOk());
     return cluster.value();
   }
@@ -163,11 +156,11 @@ TEST_F(ServerTest, AClusterGoesOnWhenTheServerComesBack) {
   });
   for (int i = 0; i < 3; ++i) {
     const int before = done;
-    EXPECT_TRUE(Soon([&] { return done > before + 20; }));
+    EXPECT_TRUE(Eventually([&] { return done > before + 20; }));
     Restart();
   }
   const int before = done;
-  EXPECT_TRUE(Soon([&] { return done > before + 20; }));
+  EXPECT_TRUE(Eventually([&] { return done > before + 20; }));
   stop = true;
   adder.join();
   EXPECT_EQ(Read(cluster, "r"), done);
@@ -185,7 +178,7 @@ TEST_F(ServerTest, AServerThatWasAwayForLongIsFoundSoon) {
     for (int i = 0; i < 2; ++i) EXPECT_TRUE(IsTransient(cluster.GetSnapshot().status()));
     Start(listen);
     const auto begin = std::chrono::steady_clock::now();
-    ASSERT_TRUE(Soon([&] { return cluster.GetSnapshot().ok(); }));
+    ASSERT_TRUE(Eventually([&] { return cluster.GetSnapshot().ok(); }));
     quickest = std::min(quickest, std::chrono::steady_clock::now() - begin);
   }
   EXPECT_LT(quickest, std::chrono::seconds(5));
@@ -206,7 +199,7 @@ TEST_F(ServerTest, ObserversRunWhereverTheyAre) {
     return absl::OkStatus();
   });
   ASSERT_THAT(worker.Start(), IsOk());
-  ASSERT_TRUE(Soon([&] {  // again and again: what is observed has to become known here, and a hint may be lost
+  ASSERT_TRUE(Eventually([&] {  // again and again: what is observed has to become known here, and a hint may be lost
     if (!Add(here, "r", 1).ok()) return false;
     absl::StatusOr<Snapshot> view = here.GetSnapshot();
     return view.ok() && view->Get({"t", "r", "copy"}).value_or(std::nullopt).has_value();
@@ -229,10 +222,10 @@ TEST_F(ServerTest, ASessionThatIsSilentIsDeadAndLivesAgainWhenItIsHeard) {
   const std::string listen = StrCat("127.0.0.1:", server_->port());
   ASSERT_THAT(server_->Stop(), IsOk());
   server_.reset();
-  EXPECT_TRUE(Soon([&] { return !(*session)->alive(); })) << "nobody hears it";
+  EXPECT_TRUE(Eventually([&] { return !(*session)->alive(); })) << "nobody hears it";
   Start(listen);
-  EXPECT_TRUE(Soon([&] { return here.IsAlive((*session)->id()).value_or(false); })) << "the same id";
-  EXPECT_TRUE(Soon([&] { return (*session)->alive(); }));
+  EXPECT_TRUE(Eventually([&] { return here.IsAlive((*session)->id()).value_or(false); })) << "the same id";
+  EXPECT_TRUE(Eventually([&] { return (*session)->alive(); }));
   EXPECT_THAT(here.Campaign("role", **session), IsOkAndHolds(true));
 }
 
@@ -244,7 +237,7 @@ TEST_F(ServerTest, TimestampsGrowOverARestart) {
   ASSERT_THAT(before, IsOk());
   Restart();
   absl::StatusOr<Timestamp> after;
-  ASSERT_TRUE(Soon([&] { return (after = (*oracle)->GetTimestamp()).ok(); }));
+  ASSERT_TRUE(Eventually([&] { return (after = (*oracle)->GetTimestamp()).ok(); }));
   EXPECT_GE(after->value(), before->value() + 1000);
   EXPECT_THAT((*oracle)->GetTimestamps(0), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT((*oracle)->GetTimestamps(Oracle::kMaxCount), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -439,12 +432,7 @@ TEST(StoreServiceTest, NothingIsDoneForAClientThatIsGone) {
 }
 
 TEST_F(ServerTest, ASessionDoesNotTakeItselfForAliveAfterTheMachineHasSlept) {
-  class SleptClock final : public Clock {
-   public:
-    uint64_t WallMicros() override { return Clock::Real()->WallMicros(); }
-    uint64_t BootMicros() override { return Clock::Real()->BootMicros() + slept; }
-    std::atomic<uint64_t> slept{0};
-  } clock;
+  WrongClock clock;
   session_ttl_ = std::chrono::hours(1);  // it is not renewed during the test
   Start();
   const auto channel = OpenChannel(StrCat("127.0.0.1:", server_->port()), {});
@@ -452,7 +440,7 @@ TEST_F(ServerTest, ASessionDoesNotTakeItselfForAliveAfterTheMachineHasSlept) {
   RemoteCoordinator coordinator(*channel, kSoon, &clock);
   const std::unique_ptr<Session> session = coordinator.OpenSession().value();
   EXPECT_TRUE(session->alive());
-  clock.slept = 3'600'000'000;
+  clock.boot_ahead = 3'600'000'000;
   EXPECT_FALSE(session->alive());
   EXPECT_THAT(session->ReportOldestSnapshot(Timestamp(1)), IsOk());
   EXPECT_TRUE(session->alive()) << "it was heard again";
@@ -572,7 +560,7 @@ TEST_F(ServerTest, ACallToNobodyFailsInTime) {
   Start();
   const std::string address = server_->address();
   ASSERT_THAT(server_->Stop(), IsOk());
-  EXPECT_TRUE(Soon([&] {  // the machine may be too busy to find it out in that time
+  EXPECT_TRUE(Eventually([&] {  // the machine may be too busy to find it out in that time
     return absl::IsUnavailable(Cluster::Open(address, {.call_timeout = std::chrono::seconds(1)}).status());
   }));
 }

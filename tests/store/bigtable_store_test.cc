@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/base/strings.h"
+#include "tests/harness/wrong_clock.h"
 #include "tests/store/fake_bigtable.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/store_text.h"
@@ -420,18 +421,13 @@ TEST_F(BigtableStoreTest, TheSafePointIsAskedForOncePerWhile) {
 }
 
 TEST_F(BigtableStoreTest, TheSafePointIsAskedForAgainAfterTheMachineHasSlept) {
-  class SleptClock final : public Clock {
-   public:
-    uint64_t WallMicros() override { return Clock::Real()->WallMicros(); }
-    uint64_t BootMicros() override { return Clock::Real()->BootMicros() + slept; }
-    std::atomic<uint64_t> slept{0};
-  } clock;
+  WrongClock clock;
   BigtableStoreOptions options = Options();
   options.safe_point_age = std::chrono::hours(1);
   options.clock = &clock;
   Open(options);
   ASSERT_THAT(store_->SafePoint(), IsOk());
-  clock.slept = 3'600'000'000;
+  clock.boot_ahead = 3'600'000'000;
   ASSERT_THAT(store_->SafePoint(), IsOk());
   EXPECT_EQ(RpcsOf(*store_).read_rows, 2u);
   store_.reset();

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "src/base/strings.h"
 #include "src/txn/get.h"
