@@ -534,7 +534,7 @@ TEST_F(ClusterGcTest, AnotherTableIsDroppedWhileLocksAreResolved) {
   // A lock in d whose primary, in a, was never locked.
   const Timestamp start = world_.oracle.GetTimestamp().value();
   const Lock orphan{.primary = CellName{"a", "r", kColumn}, .refreshed = start, .value = "orphan"};
-  ASSERT_THAT(world_.store->Mutate({PrewriteRow({"d", "1", {{kColumn, orphan, ""}}}, start)})[0], IsOk());
+  ASSERT_THAT(world_.store->Mutate({BuildPrewriteRow({"d", "1", {{kColumn, orphan, ""}}}, start)})[0], IsOk());
   // And one after it of a transaction that is committed, whose secondary nobody has committed yet.
   Process writer(&world_, TwoPhases());
   writer.wire().FailAt(kCommitsSecondaries, {.kind = Kind::kDieBefore});
