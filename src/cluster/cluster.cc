@@ -153,9 +153,13 @@ absl::Status Cluster::CreateTable(std::string_view name, const TableSchema& sche
 }
 
 absl::Status Cluster::EnsureTable(std::string_view name, const TableSchema& schema) const {
-  absl::Status created = CreateTable(name, schema);
-  if (!absl::IsAlreadyExists(created)) return created;
-  return engine_->InCall([&] { return CheckSchema(engine_->env.store, name, schema); });
+  constexpr int kTries = 10;  // the table may be dropped between the two steps
+  for (int i = 1;; ++i) {
+    absl::Status created = CreateTable(name, schema);
+    if (!absl::IsAlreadyExists(created)) return created;
+    absl::Status checked = engine_->InCall([&] { return CheckSchema(engine_->env.store, name, schema); });
+    if (!absl::IsNotFound(checked) || i == kTries) return checked;
+  }
 }
 
 // A lock elsewhere whose primary is in this table would lose its verdict with it, and with that a committed write could be

@@ -41,9 +41,10 @@ absl::StatusOr<TableSchema> DecodeSchema(std::string_view bytes) {
 }
 
 absl::Status CheckSchema(Store* store, std::string_view table, const TableSchema& schema) {
-  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(store));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, store->ListTables());
   const auto info = std::find_if(infos.begin(), infos.end(), [&](const TableInfo& i) { return i.name == table; });
-  if (info == infos.end()) {
+  if (info == infos.end()) return absl::NotFoundError(StrCat("there is no table ", Quoted(table)));
+  if (IsForeignSchema(info->schema)) {
     return absl::FailedPreconditionError(
         StrCat("the name ", Quoted(table), " belongs to a table of Bigtable's clients"));
   }

@@ -23,7 +23,8 @@ std::string EncodeSchema(const TableSchema& schema);
 // kDataLoss: no schema. kFailedPrecondition: of a newer format.
 absl::StatusOr<TableSchema> DecodeSchema(std::string_view bytes);
 
-// Whether the table exists with this schema. kFailedPrecondition: with another one, or it is a table of Bigtable's clients.
+// Whether the table exists with this schema. kNotFound: it does not. kFailedPrecondition: with another one, or it is a table
+// of Bigtable's clients.
 absl::Status CheckSchema(Store* store, std::string_view table, const TableSchema& schema);
 
 class Tables {
