@@ -271,9 +271,11 @@ void Worker::Impl::Resume() {
   scanner_->Wake();
 }
 
+// Whoever closes the cluster says so before he stops the worker: so the state is asked first.
 absl::Status Worker::Impl::CheckStarted() const {
+  const bool started = state() == State::kStarted;
   if (engine_->closing()) return engine_->Closed();
-  return state() == State::kStarted ? absl::OkStatus() : NotStarted();
+  return started ? absl::OkStatus() : NotStarted();
 }
 
 // --- Who observes
