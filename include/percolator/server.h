@@ -69,6 +69,7 @@ struct ServerOptions {
   size_t max_unsent_bytes_per_connection = size_t{128} << 20;
 };
 
+// In a child of fork() Stop fails with FailedPrecondition, and destroying the server there does nothing.
 class Server {
  public:
   // Returns a server that accepts requests. Returns InvalidArgument if the options contradict each other, Unavailable if the

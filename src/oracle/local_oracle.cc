@@ -24,6 +24,10 @@ LocalOracle::LocalOracle(std::unique_ptr<BoundFile> file, const LocalOracleOptio
     : options_(options), file_(std::move(file)), timestamps_(options.clock), next_(file_->bound()) {}
 
 absl::StatusOr<Timestamp> LocalOracle::GetTimestamps(uint32_t count) {
+  if (forks_.forked()) {
+    return absl::FailedPreconditionError(
+        "the oracle was opened by the process that forked this one: fork before it is opened");
+  }
   MutexLock lock(&mutex_);
   PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t first, timestamps_.First(next_, count));
   const uint64_t end = first + count;
@@ -36,7 +40,7 @@ absl::StatusOr<Timestamp> LocalOracle::GetTimestamps(uint32_t count) {
 }
 
 std::optional<absl::StatusOr<Timestamp>> LocalOracle::TryGetTimestamps(uint32_t count) {
-  if (!mutex_.TryLock()) return std::nullopt;
+  if (forks_.forked() || !mutex_.TryLock()) return std::nullopt;
   std::optional<absl::StatusOr<Timestamp>> first = NextBelowBound(count);
   mutex_.Unlock();
   return first;

@@ -21,6 +21,7 @@
 #include "percolator/spi/mutex.h"
 #include "percolator/spi/oracle.h"
 #include "src/base/clock.h"
+#include "src/base/fork.h"
 #include "src/oracle/bound_file.h"
 #include "src/oracle/next_timestamps.h"
 
@@ -44,6 +45,7 @@ class LocalOracle : public Oracle {
                                                              const LocalOracleOptions& options = {});
 
   // kDataLoss: the file can't be written; from then on kFailedPrecondition. kOutOfRange: the last timestamp is reached.
+  // kFailedPrecondition in a child of fork(), which would hand out the parent's timestamps and lower its bound.
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
   // Nothing, if the bound has to be raised, or somebody else is just here, who may be doing that.
   std::optional<absl::StatusOr<Timestamp>> TryGetTimestamps(uint32_t count) override;
@@ -53,6 +55,7 @@ class LocalOracle : public Oracle {
 
   std::optional<absl::StatusOr<Timestamp>> NextBelowBound(uint32_t count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const ForkWatch forks_;
   const LocalOracleOptions options_;
 
   Mutex mutex_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "percolator/status_macros.h"
+#include "src/base/fork.h"
 #include "src/base/strings.h"
 #include "src/cluster/embedded.h"
 #include "src/server/bigtable/service.h"
@@ -75,6 +76,7 @@ class Server::Impl {
   }
 
   const Listening& listening() const { return listening_; }
+  bool forked() const { return forks_.forked(); }
 
   absl::Status Stop(Duration grace) {
     if (listening_.server != nullptr) {
@@ -86,6 +88,7 @@ class Server::Impl {
   }
 
  private:
+  const ForkWatch forks_;
   Parts parts_;
   std::unique_ptr<Executor> executor_;
   StoreService store_;
@@ -97,7 +100,13 @@ class Server::Impl {
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Server::~Server() { Stop().IgnoreError(); }
+Server::~Server() {
+  if (impl_->forked()) {
+    KeepUntilExit(std::move(impl_));
+  } else {
+    Stop().IgnoreError();
+  }
+}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   PERCOLATOR_RETURN_IF_ERROR(CheckOptions(options));
@@ -111,6 +120,11 @@ std::string Server::address() const { return StrCat("percolator://", HostAndPort
 
 int Server::port() const { return impl_->listening().port; }
 
-absl::Status Server::Stop(Duration grace) { return impl_->Stop(grace); }
+absl::Status Server::Stop(Duration grace) {
+  if (impl_->forked()) {
+    return absl::FailedPreconditionError("the server was started by the process that forked this one: stop it there");
+  }
+  return impl_->Stop(grace);
+}
 
 }  // namespace percolator

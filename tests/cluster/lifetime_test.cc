@@ -905,5 +905,122 @@ TEST(ForkedClusterTest, AChildCanUseNothingAndTheParentLosesNothing) {
   EXPECT_THAT(again.GetSnapshot()->Get(kNumber, "a"), IsOkAndHolds(Optional(2)));
 }
 
+// --- The same below a cluster
+
+// Runs `fn` in a child of fork(). Returns what it returned, or -1 if it did not end by itself.
+template <typename Fn>
+int InChild(const Fn& fn) {
+  const pid_t child = fork();
+  if (child == 0) _exit(fn());
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+// Returns 0 if the status is the error of a child, and 1, with a message, if it is not.
+int IsNotOfAChild(const char* name, const absl::Status& status) {
+  if (absl::IsFailedPrecondition(status) && absl::StrContains(status.message(), "the process that forked this one")) {
+    return 0;
+  }
+  fprintf(stderr, "%s: %s\n", name, status.ToString().c_str());
+  return 1;
+}
+
+// Makes each call to a store. Returns how many of them did not say that this process is a child.
+int UseInChild(Store* store, Oracle* oracle) {
+  const RowRead read{"t", "a", {{.family = Family::kData, .column = "c"}}};
+  const RowMutation set{"t", "a", {}, {Mutation::Set(Family::kData, "c", Timestamp(7), "of the child")}};
+  return IsNotOfAChild("Read", store->Read({read}).status()) +
+         IsNotOfAChild("Scan", store->Scan({.table = "t", .rows = {}, .selectors = read.selectors}).status()) +
+         IsNotOfAChild("Mutate", store->Mutate({set}).front().status()) +
+         IsNotOfAChild("MutateThenDraw", store->MutateThenDraw({set}).front().result.status()) +
+         IsNotOfAChild("MutateTogether", store->MutateTogether({Timestamp(6), {set}}, oracle).status()) +
+         IsNotOfAChild("RaiseSafePoint", store->RaiseSafePoint(Timestamp(8))) +
+         IsNotOfAChild("SafePoint", store->SafePoint().status()) +
+         IsNotOfAChild("SafePointOfReads", store->SafePointOfReads().status()) +
+         IsNotOfAChild("SampleRowKeys", store->SampleRowKeys("t").status()) +
+         IsNotOfAChild("CreateTable", store->CreateTable({"u", ""})) +
+         IsNotOfAChild("DropTable", store->DropTable("t")) + IsNotOfAChild("ListTables", store->ListTables().status()) +
+         IsNotOfAChild("GetTable", store->GetTable("t").status()) + IsNotOfAChild("Close", store->Close());
+}
+
+class ForkedPartsTest : public ::testing::Test {
+ protected:
+  absl::Status Set(Store* store, const std::string& row) {
+    return store->Mutate({{"t", row, {}, {Mutation::Set(Family::kData, "c", Timestamp(5), row)}}}).front().status();
+  }
+  // The rows of the folder, which nobody has open.
+  std::vector<std::string> Rows() {
+    const std::unique_ptr<Store> store = OpenRocksStore(folder_).value();
+    std::vector<std::string> keys;
+    const ScanPage page = store->Scan({.table = "t", .rows = {}, .selectors = {{.family = Family::kData}}}).value();
+    for (const Row& row : page.rows) keys.push_back(row.key);
+    return keys;
+  }
+
+  const TempDir dir_;
+  const std::string folder_ = StrCat(dir_.path(), "/store");
+};
+
+TEST_F(ForkedPartsTest, AChildCannotUseAStoreAndTheParentLosesNothing) {
+  std::unique_ptr<Store> store = OpenRocksStore(folder_).value();
+  const Parts parts = OpenParts("memory:").value();
+  ASSERT_THAT(store->CreateTable({"t", ""}), IsOk());
+  ASSERT_THAT(Set(store.get(), "a"), IsOk());
+  EXPECT_EQ(InChild([&] {
+              const int wrong = UseInChild(store.get(), parts.oracle.get());
+              store.reset();
+              return wrong;
+            }),
+            0);
+  ASSERT_THAT(Set(store.get(), "b"), IsOk());
+  EXPECT_THAT(OpenRocksStore(folder_), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("open already")));
+  EXPECT_THAT(store->Close(), IsOk());
+  EXPECT_THAT(Rows(), ElementsAre("a", "b"));
+}
+
+TEST_F(ForkedPartsTest, AChildCannotUsePartsAndTheParentLosesNothing) {
+  const std::string address = StrCat("rocksdb:", folder_);
+  ClusterOptions options;
+  options.oracle_window = Duration(1);  // each draw writes the oracle's file
+  Parts parts = OpenParts(address, options).value();
+  ASSERT_THAT(parts.store->CreateTable({"t", ""}), IsOk());
+  ASSERT_THAT(Set(parts.store.get(), "a"), IsOk());
+  EXPECT_EQ(InChild([&] {
+              int wrong = UseInChild(parts.store.get(), parts.oracle.get());
+              for (int i = 0; i < 3; ++i) wrong += IsNotOfAChild("GetTimestamp", parts.oracle->GetTimestamp().status());
+              if (parts.oracle->TryGetTimestamps(1).has_value()) ++wrong;
+              wrong += IsNotOfAChild("OpenSession", parts.coordinator->OpenSession().status());
+              wrong += IsNotOfAChild("Assemble", Assemble(parts, options).status());
+              parts = Parts();
+              return wrong;
+            }),
+            0);
+  ASSERT_THAT(Set(parts.store.get(), "b"), IsOk());
+  const Timestamp last = parts.oracle->GetTimestamp().value();
+  EXPECT_THAT(parts.store->Close(), IsOk());
+  parts = Parts();
+  EXPECT_THAT(Rows(), ElementsAre("a", "b"));
+  EXPECT_GT(OpenParts(address, options)->oracle->GetTimestamp().value(), last);
+}
+
+#ifdef PERCOLATOR_WITH_SERVER
+TEST_F(ForkedPartsTest, AChildCannotStopAServerAndTheParentLosesNothing) {
+  std::unique_ptr<Server> server = Server::Start({.listen = "127.0.0.1:0", .data = folder_}).value();
+  const Parts client = OpenParts(server->address()).value();
+  ASSERT_THAT(client.store->CreateTable({"t", ""}), IsOk());
+  ASSERT_THAT(Set(client.store.get(), "a"), IsOk());
+  EXPECT_EQ(InChild([&] {
+              const int wrong = IsNotOfAChild("Stop", server->Stop());
+              server.reset();
+              return wrong;
+            }),
+            0);
+  ASSERT_THAT(Set(client.store.get(), "b"), IsOk());
+  EXPECT_THAT(server->Stop(), IsOk());
+  EXPECT_THAT(Rows(), ElementsAre("a", "b"));
+}
+#endif
+
 }  // namespace
 }  // namespace percolator

@@ -42,7 +42,8 @@ std::vector<absl::StatusOr<MutateResult>> RocksStore::Mutate(const std::vector<R
   Entries entries;
   entries.reserve(mutations.size());
   for (size_t i = 0; i < mutations.size(); ++i) {
-    absl::Status status = closed_ ? StoreClosed() : ValidateMutation(mutations[i], options_.limits);
+    absl::Status status = MayUse();
+    if (status.ok()) status = ValidateMutation(mutations[i], options_.limits);
     if (status.ok()) status = AddEntry(mutations[i], &entries);
     if (status.ok()) {
       entries.back().result = &results[i];

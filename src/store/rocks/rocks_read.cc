@@ -19,7 +19,7 @@ bool NamesEveryColumn(const RowRead& read) {
 }  // namespace
 
 absl::StatusOr<std::vector<Row>> RocksStore::Read(const std::vector<RowRead>& reads) {
-  if (closed_) return StoreClosed();
+  PERCOLATOR_RETURN_IF_ERROR(MayUse());
   std::vector<Row> rows(reads.size());
   PointReader reader(&pools_);
   for (size_t i = 0; i < reads.size(); ++i) {

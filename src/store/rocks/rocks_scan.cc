@@ -58,7 +58,7 @@ std::vector<std::unique_ptr<ScanCursor>> RocksStore::OpenCursors(const rocksdb::
 }
 
 absl::StatusOr<ScanPage> RocksStore::Scan(const ScanRequest& request) {
-  if (closed_) return StoreClosed();
+  PERCOLATOR_RETURN_IF_ERROR(MayUse());
   PERCOLATOR_RETURN_IF_ERROR(ValidateScan(request, options_.limits));
   PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(request.table));
   const uint32_t id = table->id;

@@ -137,6 +137,22 @@ RocksStore::RocksStore(const RocksOptions& options, std::unique_ptr<StoreFolder>
 
 RocksStore::~RocksStore() { Close().IgnoreError(); }
 
+void RocksStore::operator delete(RocksStore* store, std::destroying_delete_t) {
+  if (store->forks_.forked()) return;
+  store->~RocksStore();
+  operator delete(static_cast<void*>(store));
+}
+
+void RocksStore::operator delete(void* memory) { ::operator delete(memory, std::align_val_t(alignof(RocksStore))); }
+
+void* RocksStore::operator new(size_t bytes) { return ::operator new(bytes, std::align_val_t(alignof(RocksStore))); }
+
+absl::Status RocksStore::MayNotUse() const {
+  if (!forks_.forked()) return StoreClosed();
+  return absl::FailedPreconditionError(
+      "the store was opened by the process that forked this one: fork before it is opened");
+}
+
 absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
   env_ = rocksdb::NewCompositeEnv(std::make_shared<StoreFiles>(env->GetFileSystem()));
   space_.emplace(env->GetFileSystem(), folder_->dir(), options_.reserve_bytes);
@@ -182,14 +198,13 @@ absl::StatusOr<Timestamp> RocksStore::NewestTimestamp() {
 }
 
 absl::StatusOr<Table*> RocksStore::FindTable(const std::string& name) const {
-  if (closed_.load(std::memory_order_relaxed)) return StoreClosed();
   Table* table = catalog_.Find(name);
   if (table == nullptr) return UnknownTable(name);
   return table;
 }
 
 absl::Status RocksStore::CreateTable(const TableInfo& info) {
-  if (closed_) return StoreClosed();
+  PERCOLATOR_RETURN_IF_ERROR(MayUse());
   PERCOLATOR_RETURN_IF_ERROR(ValidateTable(info, options_.limits));
   MutexLock lock(&admin_mutex_);
   if (catalog_.Find(info.name) != nullptr) return TableExists(info.name);
@@ -205,6 +220,7 @@ absl::Status RocksStore::CreateTable(const TableInfo& info) {
 }
 
 absl::Status RocksStore::DropTable(const std::string& name) {
+  PERCOLATOR_RETURN_IF_ERROR(MayUse());
   MutexLock lock(&admin_mutex_);
   PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(name));
   LatchTable::Guard guard(&latches_, LatchTable::EveryStripe());
@@ -229,11 +245,12 @@ absl::Status RocksStore::DropTable(const std::string& name) {
 }
 
 absl::StatusOr<std::vector<TableInfo>> RocksStore::ListTables() {
-  if (closed_) return StoreClosed();
+  PERCOLATOR_RETURN_IF_ERROR(MayUse());
   return catalog_.List();
 }
 
 absl::StatusOr<TableInfo> RocksStore::GetTable(const std::string& name) {
+  PERCOLATOR_RETURN_IF_ERROR(MayUse());
   PERCOLATOR_ASSIGN_OR_RETURN(const Table* table, FindTable(name));
   return table->info;
 }
@@ -241,7 +258,7 @@ absl::StatusOr<TableInfo> RocksStore::GetTable(const std::string& name) {
 // G4: durable, then visible, then nobody is left who has not seen it: a mutation looks at the safe point under its
 // latches, so one that saw the old one is over when all latches have been passed through.
 absl::Status RocksStore::RaiseSafePoint(Timestamp ts) {
-  if (closed_) return StoreClosed();
+  PERCOLATOR_RETURN_IF_ERROR(MayUse());
   MutexLock lock(&admin_mutex_);
   if (ts <= catalog_.safe_point()) return absl::OkStatus();
   PERCOLATOR_RETURN_IF_ERROR(MayWrite());
@@ -254,12 +271,13 @@ absl::Status RocksStore::RaiseSafePoint(Timestamp ts) {
 }
 
 absl::StatusOr<Timestamp> RocksStore::SafePoint() {
-  if (closed_) return StoreClosed();
+  PERCOLATOR_RETURN_IF_ERROR(MayUse());
   return catalog_.safe_point();
 }
 
 // Files are about equal in size, so the rows at which they begin divide the table about equally.
 absl::StatusOr<std::vector<std::string>> RocksStore::SampleRowKeys(const std::string& name) {
+  PERCOLATOR_RETURN_IF_ERROR(MayUse());
   PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(name));
   std::vector<std::string> rows;
   for (const Family f : {Family::kWrite, Family::kData}) {
@@ -345,6 +363,7 @@ absl::Status RocksStore::CloseDatabase() {
 }
 
 absl::Status RocksStore::Close() {
+  if (forks_.forked()) return MayNotUse();
   if (db_ == nullptr || closed_.exchange(true)) return absl::OkStatus();
   absl::Status status;
   if (options_.durability == Durability::kNoSync) {

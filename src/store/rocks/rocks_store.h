@@ -15,9 +15,11 @@
 #define PERCOLATOR_STORE_ROCKS_ROCKS_STORE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,6 +35,7 @@
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
 #include "rocksdb/write_batch.h"
+#include "src/base/fork.h"
 #include "src/store/rocks/catalog.h"
 #include "src/store/rocks/cell_key.h"
 #include "src/store/rocks/folder.h"
@@ -52,6 +55,11 @@ class RocksStore : public Store {
   static absl::StatusOr<std::unique_ptr<RocksStore>> Open(const std::string& dir, const RocksOptions& options,
                                                           rocksdb::Env* env);
   ~RocksStore() override;
+  // In a child of fork() nothing is destroyed: threads of the parent may have been within any part of it, and the files and
+  // the folder's lock are the parent's.
+  static void operator delete(RocksStore* store, std::destroying_delete_t);
+  static void operator delete(void* memory);
+  static void* operator new(size_t bytes);
 
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
   absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
@@ -105,7 +113,14 @@ class RocksStore : public Store {
   // REQUIRES: no write has failed.
   absl::Status CloseDatabase();
 
-  // Null table: kNotFound.
+  // OK, unless the store is closed or this process is a child of the one that opened it.
+  absl::Status MayUse() const {
+    if (closed_.load(std::memory_order_relaxed) || forks_.forked()) [[unlikely]]
+      return MayNotUse();
+    return absl::OkStatus();
+  }
+  absl::Status MayNotUse() const;
+  // kNotFound: there is none. REQUIRES: MayUse.
   absl::StatusOr<Table*> FindTable(const std::string& name) const;
 
   // rocks_read.cc
@@ -157,6 +172,7 @@ class RocksStore : public Store {
   absl::Status Write(rocksdb::WriteBatch* batch, bool sync);
 
   // Constant after Open.
+  const ForkWatch forks_;
   const RocksOptions options_;
   std::unique_ptr<StoreFolder> folder_;
   std::unique_ptr<rocksdb::Env> env_;

@@ -57,7 +57,7 @@ struct RocksStore::Joint : JointQueue::Request {
 };
 
 absl::StatusOr<JointResult> RocksStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {
-  if (closed_) return StoreClosed();
+  PERCOLATOR_RETURN_IF_ERROR(MayUse());
   PERCOLATOR_RETURN_IF_ERROR(ValidateJointMutation(mutation, options_.limits));
   Joint joint;
   PERCOLATOR_RETURN_IF_ERROR(MakeJoint(mutation, oracle, &joint));
