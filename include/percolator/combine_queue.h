@@ -52,7 +52,7 @@ struct CombineQueueOptions {
   size_t batch = 1000;    // approximate number of deltas folded by one transaction
 };
 
-// Returns a + b, or OutOfRange if the sum overflows.
+// Returns a + b, or InvalidArgument if the sum overflows.
 absl::StatusOr<int64_t> Sum(int64_t a, int64_t b);
 
 namespace internal {

@@ -29,7 +29,7 @@ std::string_view KeyOf(std::string_view value_row) { return value_row.substr(std
 absl::StatusOr<int64_t> Sum(int64_t a, int64_t b) {
   int64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) {
-    return absl::OutOfRangeError(StrCat(a, " + ", b, " does not fit into 64 bits"));
+    return absl::InvalidArgumentError(StrCat(a, " + ", b, " does not fit into 64 bits"));
   }
   return sum;
 }
