@@ -141,7 +141,7 @@ class CombineQueue {
 
   // Returns the folded value of a key, or nullopt if it has none.
   absl::StatusOr<std::optional<T>> Get(const ReadView& view, std::string_view key) const {
-    return Decode(raw_.Get(view, key));
+    return Decode(view, raw_.Get(view, key));
   }
   // Returns the folded values of many keys, in their order.
   absl::StatusOr<std::vector<std::optional<T>>> GetMany(const ReadView& view,
@@ -151,7 +151,7 @@ class CombineQueue {
     std::vector<std::optional<T>> values;
     values.reserve(keys.size());
     for (std::optional<std::string>& value : *bytes) {
-      absl::StatusOr<std::optional<T>> decoded = Decode(std::move(value));
+      absl::StatusOr<std::optional<T>> decoded = Decode(view, std::move(value));
       if (!decoded.ok()) return std::move(decoded).status();
       values.push_back(*std::move(decoded));
     }
@@ -160,7 +160,7 @@ class CombineQueue {
   // Returns the value of a key with the deltas that are not folded yet. Passes over every delta of the bucket that
   // garbage collection has not removed, by default those of the last hour. In a hot queue these can be very many.
   absl::StatusOr<std::optional<T>> GetExact(const ReadView& view, std::string_view key) const {
-    return Decode(raw_.GetExact(view, key));
+    return Decode(view, raw_.GetExact(view, key));
   }
   // Calls `fn` for each folded value, in the order of the keys.
   absl::Status ForEach(const ReadView& view, absl::FunctionRef<void(std::string_view key, const T& value)> fn) const {
@@ -175,11 +175,14 @@ class CombineQueue {
   absl::Status NotifyAll(ReadWrite& t) const { return raw_.NotifyAll(t); }
 
  private:
-  static absl::StatusOr<std::optional<T>> Decode(absl::StatusOr<std::optional<std::string>> bytes) {
+  static absl::StatusOr<std::optional<T>> Decode(const ReadView& view,
+                                                 absl::StatusOr<std::optional<std::string>> bytes) {
     if (!bytes.ok()) return std::move(bytes).status();
     if (!bytes->has_value()) return std::optional<T>();
     std::optional<T> value = C::Decode(**bytes);
-    if (!value.has_value()) return internal::RawCombineQueue::NotAValue(**bytes);
+    if (!value.has_value()) {
+      return internal::NoteReadError(view, internal::RawCombineQueue::NotAValue(**bytes));
+    }
     return value;
   }
 

@@ -66,7 +66,7 @@ struct ScannedRow {
 
   // Returns the value of a column, or nullopt if the row has none.
   std::optional<std::string_view> operator[](std::string_view column) const;
-  // Same, decoded. Returns DataLoss if the value is not a T.
+  // Same, decoded. Returns DataLoss if the value is not a T; a function that returns void must report that with Fail.
   template <typename T, typename C>
   absl::StatusOr<std::optional<T>> Get(const percolator::Column<T, C>& column) const;
 };
@@ -271,7 +271,7 @@ namespace internal {
 
 // Returns the first error of a read or a scan of a transaction.
 absl::Status FirstReadError(const ReadWrite& t);
-// Keeps the error of a read for FirstReadError, and returns it.
+// Keeps the error of a read, if it is one, for FirstReadError, and returns it.
 absl::Status NoteReadError(const ReadView& view, absl::Status status);
 
 // `bytes`: a std::optional of a string, which is moved if it is the value, or of a view.

@@ -88,6 +88,25 @@ class RawCombineQueue::Impl {
     return absl::OkStatus();
   }
 
+  // The value with the deltas that are not folded yet.
+  absl::StatusOr<std::optional<std::string>> GetExact(const ReadView& view, std::string_view key) const {
+    PERCOLATOR_ASSIGN_OR_RETURN(std::optional<std::string> value, view.Get({table_, ValueRow(key), kValueColumn}));
+    TimestampRange rest = TimestampRange::All();
+    for (bool more = true; more;) {
+      PERCOLATOR_ASSIGN_OR_RETURN(const JournalPage page, journal_.Read(view, BucketOf(key), rest, SIZE_MAX));
+      for (const JournalCell& cell : page.cells) {
+        for (const JournalEntry& entry : cell.entries) {
+          if (entry.key != key) continue;
+          PERCOLATOR_RETURN_IF_ERROR(CombineInto(key, &value, entry.payload));
+        }
+      }
+      more = page.next.has_value();
+      if (more) rest.from = *page.next;
+    }
+    if (value.has_value() && IsNeutral(*value)) value.reset();
+    return value;
+  }
+
  private:
   absl::Status AddToValues(ReadWrite& t, const std::map<std::string, std::optional<std::string>>& sums) const {
     std::vector<CellName> cells;
@@ -168,22 +187,8 @@ absl::StatusOr<std::vector<std::optional<std::string>>> RawCombineQueue::Get(con
 }
 
 absl::StatusOr<std::optional<std::string>> RawCombineQueue::GetExact(const ReadView& view, std::string_view key) const {
-  absl::StatusOr<std::optional<std::string>> value = Get(view, key);
-  if (!value.ok()) return value.status();
-  TimestampRange rest = TimestampRange::All();
-  for (bool more = true; more;) {
-    PERCOLATOR_ASSIGN_OR_RETURN(const JournalPage page,
-                                impl_->journal().Read(view, impl_->BucketOf(key), rest, SIZE_MAX));
-    for (const JournalCell& cell : page.cells) {
-      for (const JournalEntry& entry : cell.entries) {
-        if (entry.key != key) continue;
-        PERCOLATOR_RETURN_IF_ERROR(impl_->CombineInto(key, &*value, entry.payload));
-      }
-    }
-    more = page.next.has_value();
-    if (more) rest.from = *page.next;
-  }
-  if (value->has_value() && impl_->IsNeutral(**value)) value->reset();
+  absl::StatusOr<std::optional<std::string>> value = impl_->GetExact(view, key);
+  if (!value.ok()) return NoteReadError(view, std::move(value).status());
   return value;
 }
 
@@ -192,12 +197,13 @@ absl::Status RawCombineQueue::ForEach(
   for (const absl::StatusOr<ScannedRow>& row :
        view.Scan(impl_->table(), {.rows = RowRange::Prefix(kValuePrefix), .columns = {kValueColumn}})) {
     if (!row.ok()) return row.status();
-    PERCOLATOR_RETURN_IF_ERROR(fn(KeyOf(row->key), row->columns[0].value));
+    absl::Status status = fn(KeyOf(row->key), row->columns[0].value);
+    if (!status.ok()) return NoteReadError(view, std::move(status));
   }
   return absl::OkStatus();
 }
 
-absl::Status RawCombineQueue::NotifyAll(ReadWrite& t) const { return impl_->journal().NotifyAll(t); }
+absl::Status RawCombineQueue::NotifyAll(ReadWrite& t) const { return NoteReadError(t, impl_->journal().NotifyAll(t)); }
 
 absl::Status RawCombineQueue::NotAValue(std::string_view bytes) {
   return absl::DataLossError(StrCat("not a value of the queue's type: ", Quoted(bytes)));

@@ -266,14 +266,15 @@ void ExportQueue::Add(ReadWrite& t, std::string_view payload) const {
 }
 
 absl::StatusOr<ExportQueue::Progress> ExportQueue::GetProgress(const ReadView& view, uint32_t shard) const {
-  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, impl_->Counts(view, shard, {kNumbered, kDelivered}));
-  return Progress{counts[0], counts[1]};
+  const absl::StatusOr<std::vector<uint64_t>> counts = impl_->Counts(view, shard, {kNumbered, kDelivered});
+  if (!counts.ok()) return internal::NoteReadError(view, counts.status());
+  return Progress{(*counts)[0], (*counts)[1]};
 }
 
 uint32_t ExportQueue::GetShard(std::string_view key) const { return impl_->ShardOf(key); }
 
 absl::Status ExportQueue::NotifyAll(ReadWrite& t) const {
-  PERCOLATOR_RETURN_IF_ERROR(impl_->journal().NotifyAll(t));
+  PERCOLATOR_RETURN_IF_ERROR(internal::NoteReadError(t, impl_->journal().NotifyAll(t)));
   return impl_->NotifyDelivery(t);
 }
 

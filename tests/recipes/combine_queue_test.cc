@@ -9,7 +9,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -363,6 +365,51 @@ TEST_P(CombineQueueTest, AFirstDeltaOfAnotherTypeIsNoValue) {
   ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
   EXPECT_THAT(worker->ListQuarantine(), IsOkAndHolds(::testing::SizeIs(1)));
   EXPECT_EQ(queue.Get(*cluster_.GetSnapshot(), "a").value(), std::nullopt);
+}
+
+// Else an observer that returns void would acknowledge a change that it gave up on.
+TEST_P(CombineQueueTest, WhatCannotBeReadFailsAFunctionThatReturnsVoid) {
+  const CombineQueue<int64_t> queue = Queue();
+  ASSERT_THAT(cluster_.Transact([](ReadWrite& t) {
+    t.Set({"counts", "v/folded", "value"}, "one");
+    t.Set({"counts", "v/number", "value"}, "1");
+  }),
+              IsOk());
+  const auto is_data_loss = StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not a value of the queue's type"));
+  const std::map<std::string, std::function<absl::Status(ReadWrite & t)>> reads = {
+      {"Get", [&](ReadWrite& t) { return queue.Get(t, "folded").status(); }},
+      {"GetMany",
+       [&](ReadWrite& t) {
+         return queue.GetMany(t, {"number", "folded"}).status();
+       }},
+      {"GetExact", [&](ReadWrite& t) { return queue.GetExact(t, "folded").status(); }},
+      {"ForEach", [&](ReadWrite& t) { return queue.ForEach(t, [](std::string_view, int64_t) {}); }},
+  };
+  for (const auto& [name, read] : reads) {
+    EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) { EXPECT_THAT(read(t), is_data_loss); }), is_data_loss) << name;
+    // It is its caller who decides what the error means.
+    EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) {
+      read(t).IgnoreError();
+      return absl::OkStatus();
+    }),
+                IsOk())
+        << name;
+  }
+}
+
+TEST_P(CombineQueueTest, AnErrorOfCombiningFailsAFunctionThatReturnsVoid) {
+  const CombineQueue<int64_t> queue = Queue();
+  Add(queue, "a", std::numeric_limits<int64_t>::max());
+  Add(queue, "a", 1);
+  const auto overflows = StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("does not fit into 64 bits"));
+  EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) { EXPECT_THAT(queue.GetExact(t, "a"), overflows); }), overflows);
+}
+
+TEST_P(CombineQueueTest, AMalformedJournalFailsAFunctionThatReturnsVoid) {
+  const CombineQueue<int64_t> queue = Queue();
+  ASSERT_THAT(cluster_.Transact([](ReadWrite& t) { t.Set({"counts", "j/what", "entries"}, "\001"); }), IsOk());
+  const auto is_data_loss = StatusIs(absl::StatusCode::kDataLoss);
+  EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) { EXPECT_THAT(queue.NotifyAll(t), is_data_loss); }), is_data_loss);
 }
 
 // A minimum has no neutral value: zero would be one that no other value is below.

@@ -343,5 +343,19 @@ TEST_P(ExportQueueTest, AddedBeforeThereWasAWorker) {
   EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
 }
 
+// Else an observer that returns void would acknowledge a change that it gave up on.
+TEST_P(ExportQueueTest, MalformedCellsFailAFunctionThatReturnsVoid) {
+  const ExportQueue queue("exports");
+  ASSERT_THAT(cluster_.Transact([](ReadWrite& t) {
+    t.Set({"exports", "q/00000000", "numbered"}, "many");
+    t.Set({"exports", "j/what", "entries"}, "\001");
+  }),
+              IsOk());
+  const auto is_data_loss = StatusIs(absl::StatusCode::kDataLoss);
+  EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) { EXPECT_THAT(queue.GetProgress(t, 0), is_data_loss); }),
+              is_data_loss);
+  EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) { EXPECT_THAT(queue.NotifyAll(t), is_data_loss); }), is_data_loss);
+}
+
 }  // namespace
 }  // namespace percolator
