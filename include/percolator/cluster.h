@@ -15,10 +15,11 @@
 //
 // LIFETIME  A Cluster is a handle; copies refer to the same cluster. Snapshots, transactions, scans, workers, loaders and
 //           inspectors hold such a handle too. They may be destroyed in any order, before or after Close. The cluster closes
-//           when Close is called, or when the last handle is destroyed. After that, every call on a handle fails with
-//           FailedPrecondition (IsClosed).
-// FORK      A cluster can be used only in the process that opened it. In a child of fork() every call on a handle fails with
-//           FailedPrecondition, and destroying handles there does nothing. Fork before opening, or open again in the child.
+//           when Close is called, or when the last handle is destroyed. After that, every call that returns a status fails
+//           with FailedPrecondition (IsClosed), except that Close returns its first status again and Worker::Stop returns OK.
+// FORK      A cluster can be used only in the process that opened it. In a child of fork() every call that returns a status
+//           fails with FailedPrecondition; make no other calls there. Destroying handles there does nothing. Fork before
+//           opening, or open again in the child.
 
 #ifndef PERCOLATOR_CLUSTER_H_
 #define PERCOLATOR_CLUSTER_H_

@@ -54,8 +54,9 @@ concept Number =
 
 // A number of the same kind as T: not a pointer or an integer for a bool, nor a fraction for an integer.
 template <typename U, typename T>
-concept NumberLike = Number<U> && std::same_as<T, bool>
-== std::same_as<U, bool> && (std::floating_point<T> || !std::floating_point<U>);
+concept NumberLike = Number<U> &&
+    std::same_as<std::bool_constant<std::same_as<T, bool>>, std::bool_constant<std::same_as<U, bool>>> &&
+    (std::floating_point<T> || !std::floating_point<U>);
 template <typename T>
 class NumberParam {
  public:

@@ -10,9 +10,9 @@
 
 namespace percolator {
 
-// Returns the bytes of a regular file or of a pipe. Does not throw. Returns kInvalidArgument if it cannot be opened or read,
-// is a folder, a device, or a pipe that nothing writes to for some seconds, or has more than `limit` bytes. The message
-// names the path and the reason.
+// Returns the bytes of a regular file or of a pipe. Does not throw. Returns InvalidArgument if the file cannot be opened or
+// read, is a directory or a device, is a pipe that nothing writes to for some seconds, or has more than `limit` bytes. The
+// message names the path and the reason.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit);
 
 // Returns the bytes of the standard input, in the same way.

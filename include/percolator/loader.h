@@ -85,7 +85,8 @@ class Loader {
   ~Loader();
 
   // Queues a transaction function that returns void or absl::Status, as for Cluster::Transact. Waits while the queue is
-  // full. REQUIRES: Finish was not called.
+  // full. After Finish the function does not run: that counts as an error, FailedPrecondition, which Finish returns if it is
+  // called again and there was none before.
   template <std::invocable<ReadWrite&> Fn>
   void Add(Fn load) {
     if constexpr (std::is_same_v<Fn, Function> || !std::is_void_v<std::invoke_result_t<Fn&, ReadWrite&>>) {
@@ -95,7 +96,8 @@ class Loader {
     }
   }
   // Waits until every added function has ended. Returns the first error. A function that had not begun when the cluster was
-  // closed does not run, which is an error. Returns FailedPrecondition, and does nothing, if called by a load function.
+  // closed does not run, which is an error. Returns FailedPrecondition, and does nothing, if called by a
+  // load function, an observer or another callback of this cluster.
   absl::Status Finish();
 
   LoadProgress progress() const;

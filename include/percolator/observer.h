@@ -209,7 +209,8 @@ class Worker {
   ~Worker();
 
   // Adds an observer of a column: strong for a Column, weak for a NotifyColumn. The name matches [A-Za-z0-9_-]{1,64} and
-  // must not change: it identifies what the observer has processed. Errors are returned by Start. REQUIRES: not started.
+  // must not change: it identifies what the observer has processed. Errors are returned by Start. Has no effect
+  // on a worker that was started.
   template <typename T, typename C>  // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
   void Observe(const Column<T, C>& column, std::string name, ObserverFunction fn, const ObserverOptions& options = {}) {
     Add(column.table(), column.name(), NotificationKind::kStrong, std::move(name), std::move(fn), options);
@@ -225,7 +226,7 @@ class Worker {
   // it was stopped since.
   absl::Status Start();
   // Waits for running observers and starts no others. Notifications stay in the cluster for the next worker. Returns
-  // FailedPrecondition, and does nothing, if called by an observer of the cluster.
+  // FailedPrecondition, and does nothing, if called by an observer, a load function or another callback of this cluster.
   absl::Status Stop();
   // Starts no further runs until Resume.
   void Pause();

@@ -8,7 +8,7 @@
 //   kDeadlineExceeded    the call's timeout passed: as kUnavailable. A commit with this error did not happen
 //   kOutOfRange          the snapshot is too old: garbage collection may have removed what it would read
 //   kInvalidArgument     a limit was exceeded or a name is malformed: fix the call
-//   kNotFound            the table does not exist
+//   kNotFound            the table, or another thing that the call names, does not exist
 //   kUnimplemented       the server does not support the call; for example, an old server has no reverse scans
 //   kAlreadyExists       a table of that name exists
 //   kFailedPrecondition  misuse, a closed cluster, or a component that has stopped: do not retry until that is fixed

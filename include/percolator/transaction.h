@@ -105,7 +105,7 @@ class RowScan {
   RowScan& operator=(const RowScan&) = delete;
   ~RowScan();
 
-  // Reads the first row.
+  // Reads the first row. Call it once.
   Iterator begin() &;
   std::default_sentinel_t end() const { return {}; }
 
@@ -290,11 +290,8 @@ template <typename T, typename C>
 bool DecodeColumn(const Column<T, C>& column, std::string_view row, std::optional<std::string>&& bytes,
                   std::optional<T>* value, absl::Status* status) {
   absl::StatusOr<std::optional<T>> decoded = DecodeCell(column, row, std::move(bytes));
-  if (decoded.ok()) {
-    *value = *std::move(decoded);
-  } else {
-    *status = std::move(decoded).status();
-  }
+  *status = decoded.status();
+  if (decoded.ok()) *value = *std::move(decoded);
   return status->ok();
 }
 
@@ -333,7 +330,8 @@ class ColumnScan {
   ColumnScan(const ColumnScan&) = delete;
   ColumnScan& operator=(const ColumnScan&) = delete;
 
-  Iterator begin() & { return Iterator(this, rows_.begin()); }  // call it once
+  // Reads the first row. Call it once.
+  Iterator begin() & { return Iterator(this, rows_.begin()); }
   std::default_sentinel_t end() const { return {}; }
 
  private:

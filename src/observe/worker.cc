@@ -181,6 +181,12 @@ void Worker::Impl::SetState(State state) {
   changed_->WakeAll();
 }
 
+// From the start on `specs_` is read without a lock.
+void Worker::Impl::Observe(ObserverSpec spec) {
+  const MutexLock lock(&mutex_);
+  if (state_ == State::kNew) specs_.push_back(std::move(spec));
+}
+
 // The engine knows of it before anything runs: so Close waits for the start, and then stops it.
 absl::Status Worker::Impl::Start() {
   PERCOLATOR_RETURN_IF_ERROR(CheckOptions(options_));
@@ -240,7 +246,9 @@ absl::Status Worker::Impl::Stop() {
   if (forked()) return engine_->Closed();
   if (engine_->InUserTask()) {
     return absl::FailedPreconditionError(
-        "Stop was called by an observer of the cluster, for which it would have to wait");
+        "Stop was called by an observer, a load function or another callback of this cluster, for which it would have "
+        "to "
+        "wait");
   }
   StopForClose();
   return absl::OkStatus();

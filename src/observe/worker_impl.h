@@ -19,7 +19,6 @@
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
 #include "percolator/spi/mutex.h"
-#include "src/base/check.h"
 #include "src/base/periodic.h"
 #include "src/observe/dispatch.h"
 #include "src/observe/registry.h"
@@ -32,10 +31,7 @@ class Worker::Impl final : public Service, public std::enable_shared_from_this<I
  public:
   Impl(std::shared_ptr<Engine> engine, const WorkerOptions& options);
 
-  void Observe(ObserverSpec spec) {
-    PERCOLATOR_DCHECK(state() == State::kNew);
-    specs_.push_back(std::move(spec));
-  }
+  void Observe(ObserverSpec spec);
   absl::Status Start();
   absl::Status Stop();
   void StopForClose() override;

@@ -354,7 +354,9 @@ void Loader::Push(Function load) {
 absl::Status Loader::Finish() {
   if (engine_->forked()) return engine_->Closed();
   if (engine_->InUserTask()) {
-    return absl::FailedPreconditionError("Finish was called by a load function, for which it would have to wait");
+    return absl::FailedPreconditionError(
+        "Finish was called by a load function, an observer or another callback of this cluster, for which it would "
+        "have to wait");
   }
   return core_->Finish();
 }

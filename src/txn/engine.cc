@@ -80,7 +80,8 @@ absl::Status Engine::Close() {
   if (forked()) return Closed();
   if (InUserTask()) {
     return absl::FailedPreconditionError(
-        "Close was called by an observer or a load function of the cluster, for which it would have to wait");
+        "Close was called by an observer, a load function or another callback of this cluster, for which it would have "
+        "to wait");
   }
   absl::Status status;
   if (!BeginClose(&status)) return status;

@@ -73,6 +73,20 @@ TEST_P(WorkerTest, WeakNotificationsAreSeenAndLeaveNothing) {
   EXPECT_EQ(Backlogged(), 0U);
 }
 
+TEST_P(WorkerTest, AnObserverThatIsAddedToAStartedWorkerHasNoEffect) {
+  Worker worker(*cluster_, Options());
+  worker.Observe(Spec("copy", "contents", CopyTo("copied")));
+  ASSERT_THAT(worker.Start(), IsOk());
+  worker.Observe(Spec("late", "contents", CopyTo("late")));
+  Set("d", "contents", "v");
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
+  ASSERT_THAT(worker.Stop(), IsOk());
+  worker.Observe(Spec("later", "contents", CopyTo("late")));
+  EXPECT_EQ(Get("d", "copied"), "v");
+  EXPECT_EQ(worker.metrics().size(), 1U);
+  EXPECT_EQ(worker.DescribeGraph(), "copy observes docs:\"contents\"\n");
+}
+
 TEST_P(WorkerTest, ADeletionIsAChange) {
   Worker worker(*cluster_, Options());
   worker.Observe(Spec("copy", "contents", CopyTo("copied")));

@@ -58,6 +58,8 @@ class Coordinator {
   // Send and receive hints: a cell has changed and waits for its observers. Hints may be lost, duplicated or late.
   virtual void SendHint(const CellName& cell) = 0;
   using HintListener = std::function<void(const CellName& cell)>;
+  // There is one listener; a second call replaces it, and null removes it. On return, calls of the previous listener have
+  // ended. Must not be called by a listener.
   virtual void SetHintListener(HintListener listener) = 0;
 };
 

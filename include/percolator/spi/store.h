@@ -29,15 +29,17 @@
 //           kNotFound            the table does not exist                                            not applied
 //           kAlreadyExists       CreateTable of a table that exists                                  not applied
 //           kInvalidArgument     an exceeded limit or a malformed request                            not applied
-//           kFailedPrecondition  the store is closed, or it accepts no more writes because of an     not applied
-//                                earlier I/O error, which the text names; reads still work if
-//                                possible
+//           kFailedPrecondition  the store is closed; it was opened by a process that forked this    not applied
+//                                one; or it accepts no more writes because of an earlier I/O error,
+//                                which the text names, and reads still work if possible
 //           kOutOfRange          a lock at or below the safe point                                   not applied
 //           kUnimplemented       the store, or the server of a remote store, lacks the operation     not applied
-//           kResourceExhausted   the disk is full or nearly full (RocksOptions::reserve_bytes)       unknown
+//           kResourceExhausted   the disk is full or nearly full (RocksOptions::reserve_bytes), or   unknown
+//                                a limit was exceeded: see LIMITS
 //           kDataLoss            stored bytes are corrupt, or this operation had an I/O error        unknown
 //           kUnavailable, kDeadlineExceeded
 //                                a remote store could not be reached in time                         unknown
+//           any other code       unexpected                                                          unknown
 
 #ifndef PERCOLATOR_SPI_STORE_H_
 #define PERCOLATOR_SPI_STORE_H_
@@ -258,7 +260,8 @@ class Store {
 };
 
 // Opens the store in directory `dir`. Creates it if it is missing or empty. Returns FailedPrecondition if another process
-// has the directory open, if it holds something else, or if its format is newer.
+// has the directory open, if it holds something else, or if its format is newer. In a child of fork() every call of the
+// store fails with FailedPrecondition, and destroying it there does nothing.
 absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& dir, const RocksOptions& options = {});
 
 // Returns a store in memory, for tests and simulation.
