@@ -15,6 +15,7 @@ Everything happens in a temporary folder, which is also the home folder. The ser
 belong to one process group, which is killed at the end.
 """
 
+import glob
 import os
 import re
 import shlex
@@ -229,11 +230,9 @@ def main():
         follow(page, found, lines, shell, rewrite)
     except Failure as failure:
         print(failure, file=sys.stderr)
-        for log in ("cmake.log", "build.log"):
-            path = os.path.join(shell.working_folder(), log)
-            if os.path.exists(path):
-                with open(path, encoding="utf-8") as file:
-                    print(f"{log}:\n{file.read()[-4000:]}", file=sys.stderr)
+        for path in glob.glob(os.path.join(folder, "*.log")) + glob.glob(os.path.join(folder, "*", "*.log")):
+            with open(path, encoding="utf-8") as file:
+                print(f"{os.path.basename(path)}:\n{file.read()[-4000:]}", file=sys.stderr)
         return 1
     finally:
         shell.close()
