@@ -115,7 +115,7 @@ struct Latency {
 // One side: a pipeline, and the clock of every document.
 class Side {
  public:
-  Side(std::string name, Settings settings) : name_(std::move(name)), settings_(settings), times_(kMostDocuments) {}
+  Side(std::string name, Settings settings) : name_(std::move(name)), settings_(settings), times_(kMaxDocuments) {}
 
   ObservedFunction OnObserved() {
     return [this](uint64_t document) {
@@ -169,7 +169,7 @@ class Side {
   }
 
  private:
-  static constexpr size_t kMostDocuments = 8'000'000;
+  static constexpr size_t kMaxDocuments = 8'000'000;
   struct Times {
     std::atomic<int64_t> loaded{0};
     std::atomic<int64_t> observed{0};
@@ -179,8 +179,8 @@ class Side {
 
   void LoadOne(int loader) {
     const uint64_t document = next_.fetch_add(1);
-    if (document >= kMostDocuments) {
-      std::fprintf(stderr, "notify: more than %zu documents: choose fewer seconds\n", kMostDocuments);
+    if (document >= kMaxDocuments) {
+      std::fprintf(stderr, "notify: more than %zu documents: choose fewer seconds\n", kMaxDocuments);
       std::exit(1);
     }
     pipeline_->Load(loader, document, contents_ + std::to_string(document));

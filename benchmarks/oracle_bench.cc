@@ -37,7 +37,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr int kMostThreads = 64;
+constexpr int kMaxThreads = 64;
 
 struct Settings {
   int rounds = 9;
@@ -128,7 +128,7 @@ class Caller {
 
   Oracle* const oracle_;
   const int every_;
-  std::array<OfThread, kMostThreads> of_threads_;
+  std::array<OfThread, kMaxThreads> of_threads_;
 };
 
 struct Result {
@@ -189,14 +189,14 @@ int Main(int argc, char** argv) {
     Require(oracle.ok(), "creating the oracle failed");
     DistantOracle distant(oracle->get(), std::chrono::microseconds(settings.round_trip_us));
     std::printf("reading the clock: %.3f us\n", ClockMicros());
-    for (const int threads : {1, 2, 8, kMostThreads}) {
+    for (const int threads : {1, 2, 8, kMaxThreads}) {
       const auto [direct, batched] = Compare("near", oracle->get(), 64, threads, settings);
       if (threads == 1) local = direct;
-      if (threads == kMostThreads) batched_64 = batched;
+      if (threads == kMaxThreads) batched_64 = batched;
     }
-    for (const int threads : {1, 2, 8, kMostThreads}) {
+    for (const int threads : {1, 2, 8, kMaxThreads}) {
       const auto [direct, batched] = Compare("distant", &distant, 1, threads, settings);
-      if (threads == kMostThreads) distant_64 = batched;
+      if (threads == kMaxThreads) distant_64 = batched;
     }
   }
   std::filesystem::remove_all(dir);

@@ -605,7 +605,7 @@ void Invariants::OnHeard(const Process& process, const std::vector<Selector>& se
 }
 
 // Whether the lock can be resolved: the verdict is there, or the time of the owner is over.
-bool Invariants::IsOver(const MetLock& met) const {
+bool Invariants::IsOver(const FoundLock& met) const {
   const auto it = transactions_.find(met.start_ts);
   if (it == transactions_.end() || it->second.commit_ts.has_value() || it->second.marked.has_value()) return true;
   Timestamp refreshed = met.lock.refreshed;

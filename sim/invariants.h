@@ -198,7 +198,7 @@ class Invariants final : public StoreWatcher, public OracleWatcher, public Coord
   void CheckWeak();
   void CheckNothingToObserve();
 
-  bool IsOver(const MetLock& met) const;
+  bool IsOver(const FoundLock& met) const;
 
   std::optional<Order> DrawnAt(Timestamp ts) const;
   void CheckAgainstDisk(Store* disk);

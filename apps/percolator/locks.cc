@@ -50,14 +50,14 @@ void Add(Listing* listing, const LockInfo& lock) {
 }
 
 absl::StatusOr<Exit> List(const Shell& shell, Inspector& inspector, const LocksArguments& arguments) {
-  const size_t most = arguments.limit == 0 ? Inspector::kAll : arguments.limit;
-  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<LockInfo> locks, inspector.ListLocks(arguments.table, most));
+  const size_t limit = arguments.limit == 0 ? Inspector::kAll : arguments.limit;
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<LockInfo> locks, inspector.ListLocks(arguments.table, limit));
   Listing listing(std::cout, shell.json,
                   {"table", "row", "column", "transaction", "age", "state", "session", "primary"});
   for (const LockInfo& lock : locks) Add(&listing, lock);
   listing.End();
   if (locks.empty() && !shell.json) Note("there are no locks");
-  if (locks.size() == most) Note("there may be more locks: --limit N shows N of them, --limit 0 all");
+  if (locks.size() == limit) Note("there may be more locks: --limit N shows N of them, --limit 0 all");
   return locks.empty() ? Exit::kNothing : Exit::kDone;
 }
 

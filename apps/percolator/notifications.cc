@@ -40,11 +40,11 @@ Exit Print(const Shell& shell, const std::vector<WaitingNotification>& waiting) 
 
 absl::StatusOr<Exit> List(const Shell& shell, const NotificationsArguments& arguments) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
-  const size_t most = arguments.limit == 0 ? Inspector::kAll : arguments.limit;
+  const size_t limit = arguments.limit == 0 ? Inspector::kAll : arguments.limit;
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<WaitingNotification> waiting,
-                              Inspector(cluster).ListNotifications(arguments.table, most));
+                              Inspector(cluster).ListNotifications(arguments.table, limit));
   const Exit exit = Print(shell, waiting);
-  if (waiting.size() == most) Note("there may be more: --limit N shows N of them, --limit 0 all");
+  if (waiting.size() == limit) Note("there may be more: --limit N shows N of them, --limit 0 all");
   return exit;
 }
 

@@ -226,8 +226,8 @@ std::string CellText(const CellName& cell) {
 }
 
 std::string TimeText(Timestamp ts) {
-  constexpr uint64_t kMost = uint64_t{1} << 57;  // some thousand years; a larger one is damaged, and no time
-  if (ts.value() > kMost) return ts.ToString();
+  constexpr uint64_t kMax = uint64_t{1} << 57;  // some thousand years; a larger one is damaged, and no time
+  if (ts.value() > kMax) return ts.ToString();
   const Timestamp::Time time = ts.time();
   const auto day = std::chrono::floor<days>(time);
   const std::chrono::year_month_day date(day);
@@ -259,7 +259,7 @@ std::string AgeText(Duration age) {
 }
 
 absl::StatusOr<Duration> ParseDuration(std::string_view text) {
-  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max() / 2;
+  constexpr uint64_t kMax = std::numeric_limits<int64_t>::max() / 2;
   uint64_t total = 0;
   std::string_view rest = text;
   do {
@@ -268,7 +268,7 @@ absl::StatusOr<Duration> ParseDuration(std::string_view text) {
     const std::optional<microseconds> unit = ConsumeUnit(&rest);
     if (!unit.has_value()) return BadDuration(text);
     const auto factor = static_cast<uint64_t>(unit->count());
-    if (number > kMost / factor || total > kMost - number * factor) return BadDuration(text);
+    if (number > kMax / factor || total > kMax - number * factor) return BadDuration(text);
     total += number * factor;
   } while (!rest.empty());
   return Duration(static_cast<int64_t>(total));

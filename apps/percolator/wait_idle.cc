@@ -24,14 +24,14 @@ using std::chrono::steady_clock;
 constexpr milliseconds kFirstPause(10);
 constexpr milliseconds kLastPause(500);
 // Counted at most, so that a look is cheap however much there is.
-constexpr size_t kMostCounted = 100'000;
+constexpr size_t kMaxCounted = 100'000;
 
 struct WaitIdleArguments {
   std::string timeout = "1m";
 };
 
 std::string Left(const Backlog& backlog) {
-  return (backlog.cells == kMostCounted ? "at least " : "") + std::to_string(backlog.cells) +
+  return (backlog.cells == kMaxCounted ? "at least " : "") + std::to_string(backlog.cells) +
          (backlog.cells == 1 ? " cell waits" : " cells wait") + ", the oldest for " + AgeText(backlog.oldest);
 }
 
@@ -57,7 +57,7 @@ absl::StatusOr<Backlog> WaitFor(const Cluster& cluster, Duration timeout) {
   const auto end = steady_clock::now() + timeout;
   Progress progress;
   for (milliseconds pause = kFirstPause;; pause = std::min(pause * 2, kLastPause)) {
-    const absl::StatusOr<Backlog> backlog = cluster.CountNotifications(kMostCounted);
+    const absl::StatusOr<Backlog> backlog = cluster.CountNotifications(kMaxCounted);
     if (!backlog.ok() && !IsTransient(backlog.status())) return backlog.status();
     if (backlog.ok() && backlog->cells == 0) return backlog;
     const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
@@ -71,15 +71,15 @@ absl::StatusOr<Exit> WaitIdle(const Shell& shell, const WaitIdleArguments& argum
   PERCOLATOR_ASSIGN_OR_RETURN(const Duration timeout, ParseDuration(arguments.timeout));
   PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
   // Longer than anybody waits, and can be added to a time.
-  const Duration most = std::min<Duration>(timeout, std::chrono::hours(24 * 365));
-  PERCOLATOR_ASSIGN_OR_RETURN(const Backlog left, WaitFor(cluster, most));
+  const Duration limit = std::min<Duration>(timeout, std::chrono::hours(24 * 365));
+  PERCOLATOR_ASSIGN_OR_RETURN(const Backlog left, WaitFor(cluster, limit));
   const bool idle = left.cells == 0;
   if (shell.json) {
     PrintJson(std::cout, {{"idle", idle}, {"cells", left.cells}, {"oldest_us", left.oldest.count()}});
   } else if (idle) {
     std::cout << "idle\n";
   } else {
-    Note("not idle after " + AgeText(most) + ": " + Left(left) +
+    Note("not idle after " + AgeText(limit) + ": " + Left(left) +
          ".\nIs a worker running? percolator notifications shows which cells");
   }
   return idle ? Exit::kDone : Exit::kNothing;

@@ -103,8 +103,8 @@ absl::StatusOr<json> Api::Search(std::string_view query, size_t offset, size_t l
   if (query.size() > kLongestQuery) {
     return absl::InvalidArgumentError("the query is longer than " + std::to_string(kLongestQuery) + " bytes");
   }
-  if (limit > kMostHits || offset > kLargestOffset) {
-    return absl::InvalidArgumentError("limit goes up to " + std::to_string(kMostHits) + ", offset up to " +
+  if (limit > kMaxHits || offset > kLargestOffset) {
+    return absl::InvalidArgumentError("limit goes up to " + std::to_string(kMaxHits) + ", offset up to " +
                                       std::to_string(kLargestOffset));
   }
   const Clock::time_point began = Clock::now();

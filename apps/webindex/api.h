@@ -33,7 +33,7 @@
 namespace webindex {
 
 inline constexpr size_t kLongestQuery = 1000;  // bytes
-inline constexpr size_t kMostHits = 100;       // at once
+inline constexpr size_t kMaxHits = 100;        // at once
 inline constexpr size_t kLargestOffset = 1'000'000;
 inline constexpr size_t kShownLinks = 100;
 inline constexpr size_t kShownText = 64 << 10;  // bytes

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kKeptSamples = 180;  // about three minutes
 constexpr auto kRateOver = std::chrono::seconds(3);
-constexpr size_t kMostCounted = 20'000;  // cells that wait
+constexpr size_t kMaxCounted = 20'000;  // cells that wait
 constexpr size_t kShownLatencies = 500;
 constexpr size_t kShownQuarantined = 50;
 
@@ -199,7 +199,7 @@ void Api::Sample() {
       quarantined += metrics.quarantined;
     }
   }
-  if (const auto backlog = cluster_.CountNotifications(kMostCounted); backlog.ok()) sample.backlog = *backlog;
+  if (const auto backlog = cluster_.CountNotifications(kMaxCounted); backlog.ok()) sample.backlog = *backlog;
   sample.cluster = cluster_.metrics();
   // Entries of an earlier process are there at the first sample, those of this one are counted.
   std::optional<std::vector<Quarantined>> entries;
@@ -258,7 +258,7 @@ absl::StatusOr<json> Api::Pipeline() const {
   answer["latencies"] = LatenciesJson(serving_->Latencies());
   answer["cluster"] = ClusterStatsJson(cluster_.metrics());
   answer["backlog"] = {{"cells", samples.empty() ? 0 : samples.back().backlog.cells},
-                       {"most", kMostCounted},
+                       {"most", kMaxCounted},
                        {"oldest_micros", samples.empty() ? 0 : samples.back().backlog.oldest.count()}};
   answer["now_micros"] = samples.empty() ? 0 : samples.back().at_micros;
   return answer;

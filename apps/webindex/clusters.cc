@@ -2,7 +2,7 @@
 //
 // A page belongs to the cluster of its content, unless it says that it has moved: then to that of the page it has moved to,
 // which may have moved in turn. The walk ends at a page that has not moved ("content:HASH"), at one that does not exist, in
-// a circle, or after kMostHops pages ("url:URL"). It follows all pages on it, so a change of any of them leads to a new walk.
+// a circle, or after kMaxHops pages ("url:URL"). It follows all pages on it, so a change of any of them leads to a new walk.
 
 #include <algorithm>
 #include <cstddef>
@@ -45,7 +45,7 @@ absl::StatusOr<Walk> WalkFrom(const ReadView& view, const std::string& url) {
       walk.cluster = UrlKey(*std::min_element(met, walk.pages.end()));
       return walk;
     }
-    if (walk.pages.size() == kMostHops) {
+    if (walk.pages.size() == kMaxHops) {
       walk.cluster = UrlKey(at);
       return walk;
     }

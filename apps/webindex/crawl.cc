@@ -96,7 +96,7 @@ absl::Status ReadPieces(int fd, const std::function<void(std::string_view)>& pie
 absl::Status ReadPage(int fd, FileRead& file) {
   file.contents.clear();
   return ReadPieces(
-      fd, [&](std::string_view piece) { file.contents += piece.substr(0, kMostContents - file.contents.size()); });
+      fd, [&](std::string_view piece) { file.contents += piece.substr(0, kMaxContents - file.contents.size()); });
 }
 
 absl::Status ReadOther(int fd, std::string_view path, FileRead& file) {
@@ -114,14 +114,14 @@ absl::Status ReadOther(int fd, std::string_view path, FileRead& file) {
   return status;
 }
 
-constexpr int kMostReadings = 5;
+constexpr int kMaxReadings = 5;
 
 // Reads the file. Returns nullopt if it is as it was `loaded`, and NotFound if it does not exist or is not a regular
 // file. A file that changes meanwhile is read again; if that does not end, its stat tells that it has changed.
 absl::StatusOr<std::optional<FileRead>> ReadIfChanged(const std::string& folder, const std::string& path,
                                                       const FileStat& loaded) {
   FileRead file;
-  for (int reading = 0; reading < kMostReadings; ++reading) {
+  for (int reading = 0; reading < kMaxReadings; ++reading) {
     PERCOLATOR_ASSIGN_OR_RETURN(const Descriptor opened, OpenBelow(folder, path));
     struct stat before {};
     struct stat after {};
@@ -408,8 +408,7 @@ absl::Status Crawl::Write(ReadWrite& t, Task& task, const std::optional<FileStat
   if (file.has_value()) {
     now = IsPage(task.url) ? file->contents : kState.Encode(file->state);
     now_stat = file->stat;
-    if (IsPage(task.url) && file->stat.bytes() > kMostContents)
-      task.problem = "too large: only the beginning is stored";
+    if (IsPage(task.url) && file->stat.bytes() > kMaxContents) task.problem = "too large: only the beginning is stored";
   }
   if (now != was) {
     task.outcome = now.has_value() ? Outcome::kLoaded : Outcome::kDeleted;

@@ -33,8 +33,8 @@
 
 namespace webindex {
 
-inline constexpr size_t kMostContents = 8 << 20;  // bytes of a page that are stored: the parser reads fewer
-inline constexpr size_t kLongestExcerpt = 200;    // bytes
+inline constexpr size_t kMaxContents = 8 << 20;  // bytes of a page that are stored: the parser reads fewer
+inline constexpr size_t kLongestExcerpt = 200;   // bytes
 
 struct CrawlOptions {
   std::string folder;

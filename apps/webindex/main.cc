@@ -297,7 +297,7 @@ void Run::LeaveWhileLoading() {
 absl::Status Run::Settle() {
   api_->SetProgress({.phase = IndexingProgress::Phase::kIndexing, .expected = files_});
   while (!interrupt_->requested()) {
-    const absl::Status idle = index_->WaitUntilIdle(std::chrono::seconds(1));
+    absl::Status idle = index_->WaitUntilIdle(std::chrono::seconds(1));
     if (idle.ok()) {
       api_->SetProgress({.phase = IndexingProgress::Phase::kReady});
       return idle;

@@ -365,7 +365,7 @@ Links LinksOf(const Extractor& page, const Resolver& resolver, Text& text) {
   for (const Extractor::WrittenLink& link : page.links()) {
     std::optional<std::string> target = resolver.Resolve(link.href);
     if (!target.has_value() || !IsPage(*target)) continue;
-    if (found.size() == kMostLinks) {
+    if (found.size() == kMaxLinks) {
       text.add_notes("too many links");
       break;
     }
@@ -391,8 +391,8 @@ Resources ResourcesOf(const Extractor& page, const Resolver& resolver, Text& tex
   }
   std::sort(paths.begin(), paths.end());
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
-  if (paths.size() > kMostResources) {
-    paths.resize(kMostResources);
+  if (paths.size() > kMaxResources) {
+    paths.resize(kMaxResources);
     text.add_notes("too many resources");
   }
   Resources resources;
@@ -413,7 +413,7 @@ size_t KeptTerms(const std::vector<Term>& terms) {
   std::unordered_set<std::string_view> different;
   for (size_t i = 0; i < terms.size(); ++i) {
     different.insert(terms[i].text);
-    if (different.size() > kMostTerms) return i;
+    if (different.size() > kMaxTerms) return i;
   }
   return terms.size();
 }

@@ -15,9 +15,9 @@ namespace webindex {
 
 // Beyond these a page is cut.
 inline constexpr size_t kLargestPage = 4 << 20;  // bytes parsed
-inline constexpr size_t kMostTerms = 8000;       // different ones of the body: a posting is written for each
-inline constexpr size_t kMostLinks = 4096;       // links, in the order of the page
-inline constexpr size_t kMostResources = 1024;
+inline constexpr size_t kMaxTerms = 8000;        // different ones of the body: a posting is written for each
+inline constexpr size_t kMaxLinks = 4096;        // links, in the order of the page
+inline constexpr size_t kMaxResources = 1024;
 inline constexpr size_t kLongestAnchor = 256;  // bytes
 inline constexpr size_t kLongestTitle = 512;   // bytes
 inline constexpr size_t kLongestDescription = 1024;

@@ -48,7 +48,7 @@ absl::Status AddAnchors(const ReadView& view, const Choice& choice, Postings* po
   size_t added = 0;
   for (const auto& [term, count] : counts) {
     if (count <= 0) continue;
-    if (added++ == kMostAnchorTerms) break;
+    if (added++ == kMaxAnchorTerms) break;
     (*postings)[term].set_anchors(static_cast<uint32_t>(count));
   }
   return absl::OkStatus();

@@ -32,7 +32,7 @@ constexpr double kTitleWeight = 3;
 constexpr double kAnchorWeight = 2;  // of their logarithm: a hundred links that say the same are not a hundred words
 constexpr double kRankWeight = 0.3;
 
-constexpr size_t kMostQueryTerms = 32;
+constexpr size_t kMaxQueryTerms = 32;
 constexpr size_t kKeptLatencies = 2000;
 constexpr int kNear = 3;  // bits in which the near keys of documents that are nearly the same differ, at most
 
@@ -96,7 +96,7 @@ void Fold(std::vector<Candidate>& candidates, size_t first) {
 std::vector<std::string> QueryTerms(std::string_view query) {
   std::set<std::string> terms;
   for (const Term& term : TermsOf(ToValidUtf8(query))) {
-    if (terms.size() < kMostQueryTerms) terms.insert(term.text);
+    if (terms.size() < kMaxQueryTerms) terms.insert(term.text);
   }
   return {terms.begin(), terms.end()};
 }

@@ -32,7 +32,7 @@ AnchorWords AddAnchorWords(const AnchorWords& a, const AnchorWords& b) {
   for (const auto& [term, count] : counts) {
     if (count == 0) continue;
     bytes += term.size() + kBytesOfCount;
-    if (bytes > kMostAnchorWordsBytes) break;
+    if (bytes > kMaxAnchorWordsBytes) break;
     TermCount* added = sum.add_terms();
     added->set_term(term);
     added->set_count(count);

@@ -129,11 +129,11 @@ inline int64_t NowMicros() {
 
 // Limits. What is beyond them is left out.
 inline constexpr size_t kKeptVersions = 20;
-inline constexpr size_t kMostHops = 8;            // pages on the walk to a cluster
-inline constexpr size_t kMostAnchorTerms = 1000;  // of the links to a document: those that come first in their order
+inline constexpr size_t kMaxHops = 8;            // pages on the walk to a cluster
+inline constexpr size_t kMaxAnchorTerms = 1000;  // of the links to a document: those that come first in their order
 // Of all words of the links to a page; otherwise pages of made-up words could fill it without end. Many times what
-// kMostAnchorTerms takes; those that come first in their order.
-inline constexpr size_t kMostAnchorWordsBytes = 2 << 20;
+// kMaxAnchorTerms takes; those that come first in their order.
+inline constexpr size_t kMaxAnchorWordsBytes = 2 << 20;
 
 // --- Ranks: PageRank as Brin and Page wrote it first, not divided by the number of pages, so that a page which is added
 // far away changes nothing here:

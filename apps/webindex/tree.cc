@@ -27,7 +27,7 @@ constexpr uint64_t kCopiedPerByte = 64;
 constexpr uint64_t kStepsOfAnyPage = 1 << 20;
 constexpr uint64_t kCopiedOfAnyPage = 16 << 20;
 constexpr uint64_t kBytesOfElement = 256;  // of a copy, without its attributes
-constexpr uint64_t kMostNodes = 1 << 18;   // each takes some hundred bytes, if it was written in three
+constexpr uint64_t kMaxNodes = 1 << 18;    // each takes some hundred bytes, if it was written in three
 
 const Names& Formatting() {
   static const auto& names =
@@ -114,7 +114,7 @@ class TreeCost {
     if (token.kind == Token::Kind::kStart) raw = Start(token);
     if (token.kind == Token::Kind::kEnd) End(token.name);
   }
-  bool too_much() const { return nodes_ > kMostNodes || steps_ > most_steps_ || copied_ > most_copied_; }
+  bool too_much() const { return nodes_ > kMaxNodes || steps_ > most_steps_ || copied_ > most_copied_; }
 
  private:
   struct Element {

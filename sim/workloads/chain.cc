@@ -15,8 +15,8 @@
 namespace percolator::sim {
 namespace {
 
-constexpr size_t kMostSources = 12;
-constexpr size_t kMostGroups = 3;
+constexpr size_t kMaxSources = 12;
+constexpr size_t kMaxGroups = 3;
 
 std::string Numbered(std::string_view name, size_t i) { return StrCat(name, i < 10 ? "0" : "", i); }
 
@@ -80,7 +80,7 @@ class Chain final : public Workload {
   }
 
  private:
-  static size_t Groups(const Plan& plan) { return std::min(kMostGroups, 1 + plan.cells / 2); }
+  static size_t Groups(const Plan& plan) { return std::min(kMaxGroups, 1 + plan.cells / 2); }
 
   // One or two to a row.
   static bool InPairs(const Plan& plan) {
@@ -92,7 +92,7 @@ class Chain final : public Workload {
   static std::vector<CellName> Sources(const Plan& plan) {
     std::vector<CellName> sources;
     const size_t per_row = Columns(plan).size();
-    for (size_t i = 0; i < std::min(plan.keys, kMostSources); ++i) {
+    for (size_t i = 0; i < std::min(plan.keys, kMaxSources); ++i) {
       sources.push_back({Plan::Tables()[0], Numbered("source", i / per_row), std::string(Columns(plan)[i % per_row])});
     }
     return sources;

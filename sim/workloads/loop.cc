@@ -13,14 +13,14 @@
 namespace percolator::sim {
 namespace {
 
-constexpr size_t kMostLoopCells = 6;
-constexpr uint64_t kMostSteps = 12;
+constexpr size_t kMaxLoopCells = 6;
+constexpr uint64_t kMaxSteps = 12;
 
 class Loop final : public Workload {
  public:
   std::vector<CellName> Cells(const Plan& plan) const override {
     std::vector<CellName> cells;
-    for (size_t i = 0; i < std::min(plan.keys, kMostLoopCells); ++i) cells.push_back(Number(plan, i));
+    for (size_t i = 0; i < std::min(plan.keys, kMaxLoopCells); ++i) cells.push_back(Number(plan, i));
     std::sort(cells.begin(), cells.end());
     return cells;
   }
@@ -31,7 +31,7 @@ class Loop final : public Workload {
 
   void Step(Actor& actor) override {
     actor.Transact([&](Recorded& t) {
-      t.Set(actor.AnyCell(), actor.Value(std::to_string(actor.Draw(kMostSteps))));
+      t.Set(actor.AnyCell(), actor.Value(std::to_string(actor.Draw(kMaxSteps))));
       return absl::OkStatus();
     });
   }

@@ -13,14 +13,14 @@
 namespace percolator::sim {
 namespace {
 
-constexpr size_t kMostOnceCells = 8;
+constexpr size_t kMaxOnceCells = 8;
 constexpr std::string_view kObservers[] = {"first", "second"};
 
 class Once final : public Workload {
  public:
   std::vector<CellName> Cells(const Plan& plan) const override {
     std::vector<CellName> cells;
-    for (size_t i = 0; i < std::min(plan.keys, kMostOnceCells); ++i) {
+    for (size_t i = 0; i < std::min(plan.keys, kMaxOnceCells); ++i) {
       cells.push_back(Changed(i));
       for (const std::string_view observer : kObservers) {
         cells.insert(cells.end(), {Count(plan, Changed(i), observer), Seen(plan, Changed(i), observer)});
@@ -42,7 +42,7 @@ class Once final : public Workload {
 
   void Step(Actor& actor) override {
     actor.Transact([&](Recorded& t) -> absl::Status {
-      const CellName cell = Changed(actor.Draw(std::min(actor.scene().plan.keys, kMostOnceCells)));
+      const CellName cell = Changed(actor.Draw(std::min(actor.scene().plan.keys, kMaxOnceCells)));
       if (actor.Percent(30)) {
         t.Delete(cell);
       } else {
@@ -54,7 +54,7 @@ class Once final : public Workload {
 
   void Check(Actor& actor) override {
     actor.Look([](Recorded& t) {
-      for (size_t i = 0; i < std::min(t.actor().scene().plan.keys, kMostOnceCells); ++i) {
+      for (size_t i = 0; i < std::min(t.actor().scene().plan.keys, kMaxOnceCells); ++i) {
         for (const std::string_view observer : kObservers) {
           PERCOLATOR_RETURN_IF_ERROR(Audit(t, Changed(i), observer));
         }

@@ -231,7 +231,7 @@ bool Actor::WithRetries(const Body& body) {
   return false;
 }
 
-void Actor::LookAt(HistoryRecorder::Handle handle, absl::StatusOr<Snapshot> snapshot, const Body& body) {
+void Actor::InspectLock(HistoryRecorder::Handle handle, absl::StatusOr<Snapshot> snapshot, const Body& body) {
   if (!snapshot.ok()) {
     Failed(handle, Timestamp());
     return;
@@ -246,7 +246,7 @@ void Actor::LookAt(HistoryRecorder::Handle handle, absl::StatusOr<Snapshot> snap
 
 void Actor::Look(const Body& body) {
   const HistoryRecorder::Handle handle = scene_.history.Begin(number_);
-  LookAt(handle, cluster_.GetSnapshot(), body);
+  InspectLock(handle, cluster_.GetSnapshot(), body);
 }
 
 void Actor::LookBack(const Body& body) {
@@ -256,7 +256,7 @@ void Actor::LookBack(const Body& body) {
   }
   const HistoryRecorder::Handle handle = scene_.history.Begin(number_);
   scene_.as_of.push_back(handle.id());
-  LookAt(handle, cluster_.GetSnapshotAt(scene_.moments[Draw(scene_.moments.size())]), body);
+  InspectLock(handle, cluster_.GetSnapshotAt(scene_.moments[Draw(scene_.moments.size())]), body);
 }
 
 absl::Status Actor::Observe(ReadWrite& t, const Body& body) {

@@ -141,7 +141,7 @@ class Actor {
   TransactionOptions Options();
   void Ended(HistoryRecorder::Handle handle, const CommitResult& result);
   void Failed(HistoryRecorder::Handle handle, Timestamp start_ts);
-  void LookAt(HistoryRecorder::Handle handle, absl::StatusOr<Snapshot> snapshot, const Body& body);
+  void InspectLock(HistoryRecorder::Handle handle, absl::StatusOr<Snapshot> snapshot, const Body& body);
   void Saw(Timestamp ts);
 
   Scene& scene_;

@@ -14,7 +14,7 @@
 namespace percolator::sim {
 namespace {
 
-constexpr size_t kMostWeakCells = 6;
+constexpr size_t kMaxWeakCells = 6;
 
 class Weak final : public Workload {
  public:
@@ -50,7 +50,7 @@ class Weak final : public Workload {
   }
 
  private:
-  static size_t Size(const Plan& plan) { return std::min(plan.keys, kMostWeakCells); }
+  static size_t Size(const Plan& plan) { return std::min(plan.keys, kMaxWeakCells); }
   static CellName Hot() { return {Plan::Tables()[1], "hot", "changed"}; }
   static CellName Total() { return {Plan::Tables()[1], "hot", "total"}; }
   static CellName Queued(size_t i) { return {Plan::Tables()[0], StrCat("queue", i), "number"}; }

@@ -17,8 +17,8 @@ namespace {
 class RealWaitQueue final : public WaitQueue {
  public:
   void Wait(Mutex* mutex) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { condition_.Wait(mutex); }
-  void WaitFor(Mutex* mutex, Duration at_most) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    condition_.WaitFor(mutex, at_most);
+  void WaitFor(Mutex* mutex, Duration timeout) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    condition_.WaitFor(mutex, timeout);
   }
   void WakeOne() override { condition_.NotifyOne(); }
   void WakeAll() override { condition_.NotifyAll(); }

@@ -172,7 +172,7 @@ absl::Status Cluster::DropTable(std::string_view name) const {
     for (const TableInfo& table : tables) {
       absl::Status resolved = ResolveAllLocks(
           engine_->env, table.name, Timestamp(Timestamp::Infinity().value() - 1),
-          [&](const MetLock& met) { return met.primary().table == name && met.cell.table != name; },
+          [&](const FoundLock& met) { return met.primary().table == name && met.cell.table != name; },
           [] { return false; });
       if (!resolved.ok() && !absl::IsNotFound(resolved)) return resolved;
     }

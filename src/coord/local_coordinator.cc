@@ -8,7 +8,7 @@ namespace percolator {
 
 class LocalCoordinator::LocalSession final : public Session {
  public:
-  LocalSession(SessionBook* sessions, SessionId id) : sessions_(sessions), id_(id) {
+  LocalSession(SessionTable* sessions, SessionId id) : sessions_(sessions), id_(id) {
     sessions_->Report(id_, Timestamp());
   }
   ~LocalSession() override { sessions_->End(id_); }
@@ -23,7 +23,7 @@ class LocalCoordinator::LocalSession final : public Session {
   }
 
  private:
-  SessionBook* const sessions_;
+  SessionTable* const sessions_;
   const SessionId id_;
 };
 

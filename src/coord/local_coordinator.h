@@ -6,7 +6,7 @@
 // SESSIONS  A session lives until it is destroyed; when the process dies, all are gone with the coordinator. Its id is a
 //           timestamp of the oracle, so it is never used twice, not even by the coordinator of the next process on the
 //           same data (O1). A lock that names a session of an earlier process therefore names a dead one.
-//           What else there is to say of sessions: session_book.h.
+//           What else there is to say of sessions: session_table.h.
 // HINTS     Are handed to the listener by the thread that sends them, before SendHint returns. Without a listener they
 //           are lost. Setting a listener takes the place of the one before, waits for calls of that one under way, and
 //           from then on it is not called any more; so it must not be done from within a listener.
@@ -23,7 +23,7 @@
 #include "percolator/spi/oracle.h"
 #include "percolator/spi/runtime.h"
 #include "src/coord/listener_slot.h"
-#include "src/coord/session_book.h"
+#include "src/coord/session_table.h"
 
 namespace percolator {
 
@@ -50,7 +50,7 @@ class LocalCoordinator : public Coordinator {
   class LocalSession;
 
   Oracle* const oracle_;
-  SessionBook sessions_;
+  SessionTable sessions_;
   ListenerSlot listener_;
 };
 

@@ -130,8 +130,8 @@ absl::StatusOr<std::optional<etcd::KeyValue>> EtcdClient::Get(std::string_view k
   etcd::RangeRequest request;
   request.set_key(std::string(key));
   etcd::RangeResponse response;
-  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
-    return Call(*endpoint.kv, &etcd::KV::Stub::Range, at_most, request, &response);
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
+    return Call(*endpoint.kv, &etcd::KV::Stub::Range, limit, request, &response);
   });
   if (!status.ok()) return status;
   return FirstOf(&response);
@@ -142,8 +142,8 @@ absl::StatusOr<std::vector<etcd::KeyValue>> EtcdClient::List(std::string_view pr
   request.set_key(std::string(prefix));
   request.set_range_end(EndOfPrefix(std::string(prefix)));
   etcd::RangeResponse response;
-  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
-    return Call(*endpoint.kv, &etcd::KV::Stub::Range, at_most, request, &response);
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
+    return Call(*endpoint.kv, &etcd::KV::Stub::Range, limit, request, &response);
   });
   if (!status.ok()) return status;
   return std::vector<etcd::KeyValue>(response.kvs().begin(), response.kvs().end());
@@ -155,15 +155,15 @@ absl::Status EtcdClient::Put(std::string_view key, std::string_view value, int64
   request.set_value(std::string(value));
   request.set_lease(lease);
   etcd::PutResponse response;
-  return Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
-    return Call(*endpoint.kv, &etcd::KV::Stub::Put, at_most, request, &response);
+  return Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
+    return Call(*endpoint.kv, &etcd::KV::Stub::Put, limit, request, &response);
   });
 }
 
 absl::StatusOr<EtcdClient::TxnResult> EtcdClient::Commit(const EtcdTxn& txn, Duration timeout) {
   etcd::TxnResponse response;
-  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
-    return Call(*endpoint.kv, &etcd::KV::Stub::Txn, at_most, txn.request(), &response);
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
+    return Call(*endpoint.kv, &etcd::KV::Stub::Txn, limit, txn.request(), &response);
   });
   if (!status.ok()) return status;
   TxnResult result;
@@ -180,8 +180,8 @@ absl::Status EtcdClient::Compact(int64_t revision, Duration timeout) {
   etcd::CompactionRequest request;
   request.set_revision(revision);
   etcd::CompactionResponse response;
-  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
-    return Call(*endpoint.kv, &etcd::KV::Stub::Compact, at_most, request, &response);
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
+    return Call(*endpoint.kv, &etcd::KV::Stub::Compact, limit, request, &response);
   });
   return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
 }
@@ -191,8 +191,8 @@ absl::StatusOr<Duration> EtcdClient::Grant(int64_t lease, Duration ttl, Duration
   request.set_id(lease);
   request.set_ttl(WholeSeconds(ttl));
   etcd::LeaseGrantResponse response;
-  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
-    return Call(*endpoint.lease, &etcd::Lease::Stub::LeaseGrant, at_most, request, &response);
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
+    return Call(*endpoint.lease, &etcd::Lease::Stub::LeaseGrant, limit, request, &response);
   });
   if (absl::IsFailedPrecondition(status)) return KeepAlive(lease, timeout);  // there is one
   if (!status.ok()) return status;
@@ -203,13 +203,13 @@ absl::StatusOr<Duration> EtcdClient::KeepAlive(int64_t lease, Duration timeout) 
   etcd::LeaseKeepAliveRequest request;
   request.set_id(lease);
   etcd::LeaseKeepAliveResponse response;
-  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
     grpc::ClientContext context;
-    SetTimeout(&context, at_most);
+    SetTimeout(&context, limit);
     const auto stream = endpoint.lease->LeaseKeepAlive(&context);
     const bool answered = stream->Write(request) && stream->Read(&response);
     if (answered) context.TryCancel();  // etcd would wait for more
-    const absl::Status end = WithReason(FromGrpc(stream->Finish()), request.GetTypeName(), context, at_most);
+    const absl::Status end = WithReason(FromGrpc(stream->Finish()), request.GetTypeName(), context, limit);
     if (answered) return absl::OkStatus();
     return end.ok() ? absl::UnavailableError("etcd did not answer") : end;
   });
@@ -222,8 +222,8 @@ absl::Status EtcdClient::Revoke(int64_t lease, Duration timeout) {
   etcd::LeaseRevokeRequest request;
   request.set_id(lease);
   etcd::LeaseRevokeResponse response;
-  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration at_most) {
-    return Call(*endpoint.lease, &etcd::Lease::Stub::LeaseRevoke, at_most, request, &response);
+  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
+    return Call(*endpoint.lease, &etcd::Lease::Stub::LeaseRevoke, limit, request, &response);
   });
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }

@@ -186,7 +186,7 @@ class TableCheck {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<MaybeComplaint> LookAtPrimary(const MetLock& met) {
+  absl::StatusOr<MaybeComplaint> LookAtPrimary(const FoundLock& met) {
     if (!met.lock.primary.has_value()) return MaybeComplaint();
     const CellName& primary = *met.lock.primary;
     const auto escaped = [](const std::string& bytes) { return absl::CHexEscape(bytes); };
@@ -212,8 +212,8 @@ class TableCheck {
       const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
       if (!record.ok() || record->start_ts == met.start_ts) return MaybeComplaint();
     }
-    PERCOLATOR_ASSIGN_OR_RETURN(const Sighting sighting, LookAt(env_, met));
-    if (sighting.verdict.has_value() || sighting.alive) return MaybeComplaint();
+    PERCOLATOR_ASSIGN_OR_RETURN(const LockStatus status, InspectLock(env_, met));
+    if (status.verdict.has_value() || status.alive) return MaybeComplaint();
     return Complaint{Kind::kAbandoned, StrCat("its primary, ", name,
                                               ", has neither lock nor record nor marker, and its "
                                               "owner is gone: `percolator locks --resolve` rolls it back")};

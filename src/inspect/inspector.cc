@@ -45,11 +45,11 @@ bool WasDropped(const absl::Status& status, std::string_view asked_for) {
 
 // Calls `use` for every page of locks of a table, until it says that it has enough.
 absl::Status ForEachPageOfLocks(Environment& env, const std::string& table,
-                                const std::function<absl::StatusOr<bool>(std::vector<MetLock> locks)>& use) {
+                                const std::function<absl::StatusOr<bool>(std::vector<FoundLock> locks)>& use) {
   ScanRequest request{table, RowRange::All(), {{Family::kLock}}, kRowsAtOnce};
   for (;;) {
     PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, env.store->Scan(request));
-    std::vector<MetLock> locks;
+    std::vector<FoundLock> locks;
     for (const Row& row : page.rows) {
       for (const Cell& cell : row.cells) {
         absl::StatusOr<Lock> lock = DecodeLock(cell.value);
@@ -63,23 +63,22 @@ absl::Status ForEachPageOfLocks(Environment& env, const std::string& table,
   }
 }
 
-LockInfo::State StateOf(const Sighting& sighting) {
-  if (!sighting.verdict.has_value()) return sighting.alive ? LockInfo::State::kAlive : LockInfo::State::kAbandoned;
-  return sighting.verdict->kind == Verdict::Kind::kCommitted ? LockInfo::State::kCommitted
-                                                             : LockInfo::State::kRolledBack;
+LockInfo::State StateOf(const LockStatus& status) {
+  if (!status.verdict.has_value()) return status.alive ? LockInfo::State::kAlive : LockInfo::State::kAbandoned;
+  return status.verdict->kind == Verdict::Kind::kCommitted ? LockInfo::State::kCommitted : LockInfo::State::kRolledBack;
 }
 
 Duration AgeOf(Timestamp ts, Timestamp now) { return Duration(now > ts ? now.value() - ts.value() : 0); }
 
 // Fills in what is known only at the primaries: one look for all locks of a transaction.
-absl::StatusOr<std::vector<LockInfo>> Look(Environment& env, const std::vector<MetLock>& locks) {
+absl::StatusOr<std::vector<LockInfo>> Look(Environment& env, const std::vector<FoundLock>& locks) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, DrawForCall(env));
   std::map<Timestamp, LockInfo::State> states;
   std::vector<LockInfo> infos;
-  for (const MetLock& met : locks) {
+  for (const FoundLock& met : locks) {
     if (!states.contains(met.start_ts)) {
-      PERCOLATOR_ASSIGN_OR_RETURN(const Sighting sighting, LookAt(env, met));
-      states[met.start_ts] = StateOf(sighting);
+      PERCOLATOR_ASSIGN_OR_RETURN(const LockStatus status, InspectLock(env, met));
+      states[met.start_ts] = StateOf(status);
     }
     infos.push_back({.cell = met.cell,
                      .start_ts = met.start_ts,
@@ -92,10 +91,10 @@ absl::StatusOr<std::vector<LockInfo>> Look(Environment& env, const std::vector<M
 }
 
 // Settles those that are not alive, and counts.
-absl::Status Settle(Environment& env, const std::vector<MetLock>& locks, Inspector::ResolvedLocks* counts) {
-  std::vector<MetLock> decided;
-  for (const MetLock& met : locks) {
-    PERCOLATOR_ASSIGN_OR_RETURN(const Verdict verdict, Decide(env, met, Patience::kWhileAlive));
+absl::Status Settle(Environment& env, const std::vector<FoundLock>& locks, Inspector::ResolvedLocks* counts) {
+  std::vector<FoundLock> decided;
+  for (const FoundLock& met : locks) {
+    PERCOLATOR_ASSIGN_OR_RETURN(const Verdict verdict, Decide(env, met, LiveLocks::kKeep));
     if (verdict.kind == Verdict::Kind::kPending) {
       ++counts->alive;
       continue;
@@ -103,7 +102,7 @@ absl::Status Settle(Environment& env, const std::vector<MetLock>& locks, Inspect
     ++(verdict.kind == Verdict::Kind::kCommitted ? counts->rolled_forward : counts->rolled_back);
     decided.push_back(met);
   }
-  return decided.empty() ? absl::OkStatus() : ResolveLocks(env, decided, Patience::kWhileAlive).status();
+  return decided.empty() ? absl::OkStatus() : ResolveLocks(env, decided, LiveLocks::kKeep).status();
 }
 
 }  // namespace
@@ -145,15 +144,16 @@ absl::StatusOr<std::vector<LockInfo>> Inspector::ListLocks(std::string_view tabl
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<LockInfo>> {
     Environment& env = engine_->env;
     PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> tables, TablesToList(env, table));
-    std::vector<MetLock> found;
+    std::vector<FoundLock> found;
     for (const std::string& name : tables) {
       if (found.size() >= limit) break;
-      const absl::Status read = ForEachPageOfLocks(env, name, [&](std::vector<MetLock> locks) -> absl::StatusOr<bool> {
-        for (MetLock& lock : locks) {
-          if (found.size() < limit) found.push_back(std::move(lock));
-        }
-        return found.size() < limit;
-      });
+      const absl::Status read =
+          ForEachPageOfLocks(env, name, [&](std::vector<FoundLock> locks) -> absl::StatusOr<bool> {
+            for (FoundLock& lock : locks) {
+              if (found.size() < limit) found.push_back(std::move(lock));
+            }
+            return found.size() < limit;
+          });
       if (!read.ok() && !WasDropped(read, table)) return read;
     }
     return Look(env, found);
@@ -167,7 +167,7 @@ absl::StatusOr<Inspector::ResolvedLocks> Inspector::ResolveLocks(std::string_vie
     ResolvedLocks counts;
     for (const std::string& name : tables) {
       const absl::Status settled =
-          ForEachPageOfLocks(env, name, [&](const std::vector<MetLock>& locks) -> absl::StatusOr<bool> {
+          ForEachPageOfLocks(env, name, [&](const std::vector<FoundLock>& locks) -> absl::StatusOr<bool> {
             PERCOLATOR_RETURN_IF_ERROR(Settle(env, locks, &counts));
             return true;
           });

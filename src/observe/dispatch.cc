@@ -58,7 +58,7 @@ void Dispatch::SetObservers(std::vector<ObserverInfo> all) {
   resting_.Clear();
 }
 
-void Dispatch::DoubtObservers() {
+void Dispatch::RecheckObservers() {
   MutexLock lock(&mutex_);
   doubted_ = true;
 }

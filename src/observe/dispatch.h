@@ -77,7 +77,7 @@ class Dispatch {
   // Tells the observers of the cluster. Those of this worker run only while they are among them.
   void SetObservers(std::vector<ObserverInfo> all);
   // The observers have changed, and SetObservers will tell how: until then no marks are removed.
-  void DoubtObservers();
+  void RecheckObservers();
   bool doubts_observers() const;
   enum class Interest : uint8_t {
     kNobody,  // the column is not observed

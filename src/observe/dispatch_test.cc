@@ -547,7 +547,7 @@ TEST_F(DispatchTest, ObserversThatChangeKeepTheMarks) {
   ASSERT_TRUE(Ends(Cell("r", "c")));
   EXPECT_THAT(removed_, IsEmpty());
   // Where they are in doubt, no run may remove marks.
-  dispatch_->DoubtObservers();
+  dispatch_->RecheckObservers();
   std::optional<Timestamp> allowed = Timestamp(1);
   Say("new", [&](const RunRequest&) { return Answer(Kind::kClean); });
   Say("a", [&](const RunRequest& request) {

@@ -55,12 +55,12 @@ class Histogram {
  private:
   static constexpr int kPartBits = 2;
   static constexpr size_t kParts = size_t{1} << kPartBits;
-  static constexpr int kMostBits = 44;  // half a year; longer ones are counted as that
-  static constexpr size_t kBuckets = kParts * (kMostBits - kPartBits + 1);
+  static constexpr int kMaxBits = 44;  // half a year; longer ones are counted as that
+  static constexpr size_t kBuckets = kParts * (kMaxBits - kPartBits + 1);
 
   static size_t IndexOf(Duration duration) {
-    constexpr uint64_t kMost = (uint64_t{1} << kMostBits) - 1;
-    const uint64_t value = std::min(static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0)), kMost);
+    constexpr uint64_t kMax = (uint64_t{1} << kMaxBits) - 1;
+    const uint64_t value = std::min(static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0)), kMax);
     if (value < kParts) return value;
     const int doublings = static_cast<int>(std::bit_width(value)) - 1 - kPartBits;
     // The bits after the first one tell which part of the doubling.

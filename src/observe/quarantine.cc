@@ -25,9 +25,9 @@ namespace {
 
 constexpr std::string_view kEntryRecord = "quarantine entry";
 constexpr std::string_view kRowPrefix = "quarantine/";
-constexpr size_t kMostErrorBytes = 4096;
+constexpr size_t kMaxErrorBytes = 4096;
 // Of the name of a cell, in the name of a column: a row key and a column may be longer than a column may be.
-constexpr size_t kMostNameBytes = 2048;
+constexpr size_t kMaxNameBytes = 2048;
 
 void AppendName(std::string* out, const CellName& cell) {
   AppendOrderedString(out, cell.table);
@@ -38,10 +38,10 @@ void AppendName(std::string* out, const CellName& cell) {
 CellName EntryCell(std::string_view observer, const CellName& cell) {
   CellName entry{std::string(kSystemTable), StrCat(kRowPrefix, observer), {}};
   AppendName(&entry.column, cell);
-  if (entry.column.size() > kMostNameBytes) {
+  if (entry.column.size() > kMaxNameBytes) {
     const uint64_t hash = StableHash(entry.column);
     const uint64_t other_hash = StableHash(StrCat("and another", entry.column));
-    entry.column.resize(kMostNameBytes);
+    entry.column.resize(kMaxNameBytes);
     AppendFixed64(&entry.column, hash);
     AppendFixed64(&entry.column, other_hash);
   }
@@ -60,7 +60,7 @@ absl::StatusOr<Quarantined> TakeEntry(TransactionCore* core, const Quarantined& 
   return DecodeQuarantined(entry.observer, **value);
 }
 
-absl::Status CommitIt(TransactionCore* core) {
+absl::Status CommitOrStatus(TransactionCore* core) {
   const CommitResult result = core->Commit();
   return result.committed() ? absl::OkStatus() : result.status;
 }
@@ -72,7 +72,7 @@ absl::Status Transact(Engine* engine, const std::function<absl::Status(Transacti
   for (Backoff backoff(env.runtime);; backoff.Wait()) {
     TransactionCore core(engine, TransactionOptions{});
     absl::Status status = change(&core);
-    if (status.ok()) status = CommitIt(&core);
+    if (status.ok()) status = CommitOrStatus(&core);
     if (!IsConflict(status) || deadline.passed()) return status;
   }
 }
@@ -143,10 +143,10 @@ absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observe
   const std::string value = EncodeQuarantined({.observer = observer.name,
                                                .cell = cell,
                                                .attempts = attempts,
-                                               .error = error.ToString().substr(0, kMostErrorBytes),
+                                               .error = error.ToString().substr(0, kMaxErrorBytes),
                                                .since = core.start_ts()});
   PERCOLATOR_RETURN_IF_ERROR(core.Buffer(WriteKind::kPut, place.table, place.row, place.column, value));
-  PERCOLATOR_RETURN_IF_ERROR(CommitIt(&core));
+  PERCOLATOR_RETURN_IF_ERROR(CommitOrStatus(&core));
   return strong ? core.start_ts() : std::min(tried_at, core.start_ts());
 }
 

@@ -231,7 +231,7 @@ absl::Status SettlePending(Engine* engine, const FoundMark& mark) {
     const Cell& found = rows->front().cells.front();
     absl::StatusOr<Lock> lock = DecodeLock(found.value);
     if (!lock.ok()) return AtCell(lock.status(), cell.table, cell.row, found);
-    return ResolveLocks(env, {{cell, mark.timestamp, *std::move(lock)}}, Patience::kWhileAlive).status();
+    return ResolveLocks(env, {{cell, mark.timestamp, *std::move(lock)}}, LiveLocks::kKeep).status();
   }
   // Its lock went without it, which nobody should have done.
   return Apply(env, {cell.table,

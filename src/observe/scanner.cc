@@ -90,9 +90,9 @@ bool Scanner::IsStopping() const {
   return stopping_;
 }
 
-void Scanner::WaitFor(Duration at_most) {
+void Scanner::WaitFor(Duration timeout) {
   Runtime* const runtime = engine_->env.runtime;
-  const Duration end = runtime->Elapsed() + at_most;
+  const Duration end = runtime->Elapsed() + timeout;
   MutexLock lock(&mutex_);
   const uint64_t wakes = wakes_;
   for (Duration now = runtime->Elapsed(); now < end && wakes == wakes_ && !stopping_; now = runtime->Elapsed()) {

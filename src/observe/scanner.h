@@ -91,7 +91,7 @@ class Scanner {
   absl::Status HandlePending(const std::vector<FoundMark>& marks);
   void OfferCell(const CellName& cell, Handled* handled);
   bool IsStopping() const;
-  void WaitFor(Duration at_most);
+  void WaitFor(Duration timeout);
 
   Engine* const engine_;
   Dispatch* const dispatch_;

@@ -293,7 +293,7 @@ void Worker::Impl::OnHint(const CellName& cell) {
     {
       MutexLock lock(&mutex_);
       last_turn_ = ++turns_;  // who reads them at this moment may read them as they were
-      dispatch_->DoubtObservers();
+      dispatch_->RecheckObservers();
     }
     scanner_->Wake();
   } else if (options_.hints) {
@@ -454,7 +454,7 @@ absl::Status Worker::Impl::Drop(const Quarantined& entry) {
   return engine_->InCall([&] { return DropQuarantined(engine_, entry); });
 }
 
-absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most) {
+absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t limit) {
   Environment& env = engine->env;
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store));
   std::set<CellName> page_cells;  // a cell may have a final mark and a pending one
@@ -462,13 +462,13 @@ absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most) {
   Timestamp oldest = Timestamp::Infinity();
   for (const TableInfo& table : tables) {
     RowRange rows = RowRange::All();
-    for (bool done = table.name == kSystemTable; !done && backlog.cells < most;) {
+    for (bool done = table.name == kSystemTable; !done && backlog.cells < limit;) {
       const absl::StatusOr<std::vector<FoundMark>> marks = ScanMarks(&env, table.name, &rows, kBacklogPage, &done);
       if (absl::IsNotFound(marks.status())) break;  // it was dropped
       if (!marks.ok()) return marks.status();
       page_cells.clear();
       for (const FoundMark& mark : *marks) {
-        if (backlog.cells + page_cells.size() == most) break;
+        if (backlog.cells + page_cells.size() == limit) break;
         page_cells.insert(mark.cell);
         oldest = std::min(oldest, mark.timestamp);
       }

@@ -1,6 +1,6 @@
 // What a Worker is made of: dispatch, scanners, and the link to hints and claims of its process. See percolator/observer.h.
 //
-// HINTS    Come through the process's HintFan. One of the cell ObserversCell() tells that the observers have changed: no
+// HINTS    Come through the process's HintListeners. One of the cell ObserversCell() tells that the observers have changed: no
 //          marks are removed before they have been read again.
 // REFRESH  The observers are also read at every half of the lease, as Cluster does for the transactions.
 
@@ -86,7 +86,7 @@ class Worker::Impl final : public Service, public std::enable_shared_from_this<I
 };
 
 // Cluster::CountNotifications.
-absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t most);
+absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t limit);
 
 }  // namespace percolator
 

@@ -27,7 +27,7 @@ absl::StatusOr<Timestamp> BatchingOracle::GetTimestamps(uint32_t count) {
   if (place.offset > 0) {
     place.batch->done->Wait();
   } else {
-    if (!place.has_leave) {
+    if (!place.may_send_now) {
       place.batch->may_be_sent->Wait();
       // Those who were answered just now were woken too, and are likely to ask again: they come along.
       runtime_->Yield();
@@ -45,7 +45,7 @@ BatchingOracle::Place BatchingOracle::Join(uint32_t count) {
     {
       MutexLock lock(&mutex_);
       batch = waiting_;
-      if (batch->count == 0 || batch->count + count <= kMostShared) {
+      if (batch->count == 0 || batch->count + count <= kMaxShared) {
         const uint32_t offset = batch->count;
         batch->count += count;
         // With nothing in flight it was empty.

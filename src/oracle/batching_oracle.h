@@ -5,7 +5,7 @@
 //
 // What it costs then is to wake the others, and no lock is taken for that: each goes on as soon as the answer is there.
 //
-// SIZE  A request is for at most kMostShared timestamps, which a server answers (docs/serving.md); one caller that wants more
+// SIZE  A request is for at most kMaxShared timestamps, which a server answers (docs/serving.md); one caller that wants more
 //       goes alone.
 // O5  A timestamp comes from a request that was sent after its caller asked: a batch takes no more callers once it is
 //     sent, and nothing is kept for later. Else a caller could get a timestamp smaller than one it has already seen.
@@ -25,7 +25,7 @@ namespace percolator {
 
 class BatchingOracle : public Oracle {
  public:
-  static constexpr uint32_t kMostShared = 16'384;
+  static constexpr uint32_t kMaxShared = 16'384;
 
   // Both must outlive this.
   explicit BatchingOracle(Oracle* oracle, Runtime* runtime = Runtime::Real());
@@ -38,8 +38,8 @@ class BatchingOracle : public Oracle {
   // A place in a batch.
   struct Place {
     std::shared_ptr<Batch> batch;
-    uint32_t offset;  // zero: this caller is the first, who sends
-    bool has_leave;   // to send it at once
+    uint32_t offset;    // zero: this caller is the first, who sends
+    bool may_send_now;  // to send it at once
   };
 
   // Finds a place in the batch that waits, for so many.

@@ -90,7 +90,7 @@ void Journal::Append(ReadWrite& t, const std::vector<JournalEntry>& entries) con
 }
 
 absl::StatusOr<JournalPage> Journal::Read(const ReadView& view, uint32_t shard, TimestampRange range,
-                                          size_t most) const {
+                                          size_t limit) const {
   JournalPage page;
   size_t entries = 0;
   size_t bytes = 0;
@@ -100,7 +100,7 @@ absl::StatusOr<JournalPage> Journal::Read(const ReadView& view, uint32_t shard, 
     JournalCell cell;
     uint32_t row_shard = 0;
     if (!ParseRow(row->key, "j/", &row_shard, &cell.start_ts)) return MalformedJournal(table_, row->key);
-    if (entries >= most || bytes >= kPageBytes) {
+    if (entries >= limit || bytes >= kPageBytes) {
       page.next = cell.start_ts;
       return page;
     }

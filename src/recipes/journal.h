@@ -59,7 +59,7 @@ class Journal {
 
   // The cells of a shard, in the order of their timestamps, until there are `most` entries or they are many bytes. A cell
   // is read whole, and at least one.
-  absl::StatusOr<JournalPage> Read(const ReadView& view, uint32_t shard, TimestampRange range, size_t most) const;
+  absl::StatusOr<JournalPage> Read(const ReadView& view, uint32_t shard, TimestampRange range, size_t limit) const;
   void Delete(ReadWrite& t, uint32_t shard, const JournalCell& cell) const;
 
   // Which part of the journal a notification is of.

@@ -28,7 +28,7 @@ constexpr Duration kReportPeriod = std::chrono::seconds(1);
 // The rate is that of so many reports.
 constexpr size_t kSamples = 5;
 // How many notifications are looked at for the oldest, where their number has no bound.
-constexpr size_t kLookAtMost = 10'000;
+constexpr size_t kBacklogSample = 10'000;
 constexpr double kLongest = 1e9;  // seconds
 
 absl::Status CheckOptions(const LoaderOptions& options) {
@@ -71,7 +71,7 @@ std::string ToString(const LoadProgress& progress) {
   return text;
 }
 
-LoaderCore::LoaderCore(LoaderSeams seams, LoaderOptions options, absl::Status error)
+LoaderCore::LoaderCore(LoaderCallbacks seams, LoaderOptions options, absl::Status error)
     : seams_(std::move(seams)),
       options_(std::move(options)),
       begun_(seams_.runtime->Elapsed()),
@@ -222,7 +222,7 @@ bool LoaderCore::MayBegin() const {
 void LoaderCore::Watch() {
   // One more than the bound shows that it is exceeded.
   const bool counts = options_.max_backlog > 0 && options_.max_backlog < SIZE_MAX;
-  const size_t most = counts ? options_.max_backlog + 1 : kLookAtMost;
+  const size_t limit = counts ? options_.max_backlog + 1 : kBacklogSample;
   Duration last{};
   Duration took{};
   mutex_.Lock();
@@ -241,7 +241,7 @@ void LoaderCore::Watch() {
     const uint64_t marks_before = marks_;
     const Duration began = seams_.runtime->Elapsed();
     mutex_.Unlock();
-    const absl::StatusOr<Backlog> backlog = seams_.backlog(most);
+    const absl::StatusOr<Backlog> backlog = seams_.backlog(limit);
     mutex_.Lock();
     last = seams_.runtime->Elapsed();
     took = last - began;
@@ -325,14 +325,14 @@ Loader::Loader(const Cluster& cluster, LoaderOptions options) : engine_(cluster.
       tell(progress);
     };
   }
-  LoaderSeams seams;
+  LoaderCallbacks seams;
   seams.runtime = engine->env.runtime;
   seams.transact = [engine](const Function& load, const TransactionOptions& how, size_t* marks) {
     const Engine::UserTask task(engine.get());
     return RunTransaction(engine, load, how, nullptr, marks);
   };
-  seams.backlog = [engine = engine.get()](size_t most) {
-    return engine->InCall([&] { return CountBacklog(engine, most); });
+  seams.backlog = [engine = engine.get()](size_t limit) {
+    return engine->InCall([&] { return CountBacklog(engine, limit); });
   };
   seams.closed = [engine = engine.get()] { return engine->Closed(); };
   const bool closed = engine->closing() || engine->forked();

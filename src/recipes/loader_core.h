@@ -25,12 +25,12 @@
 
 namespace percolator {
 
-struct LoaderSeams {
+struct LoaderCallbacks {
   Runtime* runtime = nullptr;
   // Runs the function in a transaction, again on a conflict, and commits. `*marks`: how many notifications that made.
   std::function<absl::Status(const Loader::Function& load, const TransactionOptions& options, size_t* marks)> transact;
   // Notifications that wait, counted up to `most`.
-  std::function<absl::StatusOr<Backlog>(size_t most)> backlog;
+  std::function<absl::StatusOr<Backlog>(size_t limit)> backlog;
   // The error of functions that are not run because the cluster was closed.
   std::function<absl::Status()> closed;
 };
@@ -40,7 +40,7 @@ namespace internal {
 class LoaderCore final : public Service {
  public:
   // With an error, nothing is run, and Finish returns it.
-  LoaderCore(LoaderSeams seams, LoaderOptions options, absl::Status error = absl::OkStatus());
+  LoaderCore(LoaderCallbacks seams, LoaderOptions options, absl::Status error = absl::OkStatus());
   ~LoaderCore() override;
 
   using Function = Loader::Function;
@@ -77,7 +77,7 @@ class LoaderCore final : public Service {
     uint64_t done;
   };
 
-  const LoaderSeams seams_;
+  const LoaderCallbacks seams_;
   const LoaderOptions options_;
   const Duration begun_;
   const std::unique_ptr<WaitQueue> room_;     // in the queue: for Add

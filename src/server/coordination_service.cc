@@ -22,8 +22,8 @@ constexpr size_t kHintsRequestBytes = size_t{8} << 20;
 
 absl::Status Stopping() { return absl::UnavailableError("the server stops"); }
 
-absl::Status TooMany(std::string_view what, size_t most) {
-  return absl::UnavailableError(StrCat("there are ", most, " ", what, " already, and no more are taken"));
+absl::Status TooMany(std::string_view what, size_t limit) {
+  return absl::UnavailableError(StrCat("there are ", limit, " ", what, " already, and no more are taken"));
 }
 
 absl::Status CheckName(size_t bytes) {

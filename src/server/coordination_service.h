@@ -6,7 +6,7 @@
 // HINTS  Are passed on to all who listen, except to whom they came from. A listener that does not take them fast enough
 //        loses the oldest.
 // LIMITS Sessions and listeners: `most_sessions` of each; one more is UNAVAILABLE, also one that begins to live again. What a
-//        session holds: session_book.h. Hints, in one request and waiting, and names: below.
+//        session holds: session_table.h. Hints, in one request and waiting, and names: below.
 
 #ifndef PERCOLATOR_SERVER_COORDINATION_SERVICE_H_
 #define PERCOLATOR_SERVER_COORDINATION_SERVICE_H_
@@ -21,7 +21,7 @@
 #include "percolator/spi/mutex.h"
 #include "percolator/spi/oracle.h"
 #include "percolator/spi/runtime.h"
-#include "src/coord/session_book.h"
+#include "src/coord/session_table.h"
 #include "src/server/executor.h"
 #include "src/server/requests.h"
 #include "src/wire/proto/percolator.grpc.pb.h"
@@ -72,7 +72,7 @@ class CoordinationService final : public LimitedService<v1::Coordination::Callba
   const Duration session_ttl_;
   const size_t most_sessions_;
   Runtime* const runtime_ = Runtime::Real();
-  SessionBook sessions_;
+  SessionTable sessions_;
   std::atomic<size_t> hint_bytes_{0};  // that wait for all listeners, or are being written to them
 
   Mutex mutex_;

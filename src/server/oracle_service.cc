@@ -10,9 +10,9 @@ namespace percolator {
 namespace {
 
 absl::Status CheckDrawn(uint32_t count) {
-  if (count > 0 && count <= OracleService::kMostAtOnce) return absl::OkStatus();
+  if (count > 0 && count <= OracleService::kMaxAtOnce) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      StrCat("asked for ", count, " timestamps; 1 to ", OracleService::kMostAtOnce, " is possible in one request"));
+      StrCat("asked for ", count, " timestamps; 1 to ", OracleService::kMaxAtOnce, " is possible in one request"));
 }
 
 absl::Status SetFirst(const absl::StatusOr<Timestamp>& first, v1::GetTimestampsResponse* response) {

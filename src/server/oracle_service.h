@@ -18,7 +18,7 @@ class OracleService final : public LimitedService<v1::Oracle::CallbackService> {
   // What one request may ask for. Timestamps are microseconds: who draws many moves time ahead, and what is measured in
   // them, such as the lease of a lock, passes early. So nobody gets more than processes ask for whose threads share
   // requests (BatchingOracle).
-  static constexpr uint32_t kMostAtOnce = 16'384;
+  static constexpr uint32_t kMaxAtOnce = 16'384;
   static constexpr size_t kRequestBytes = 1 << 10;
 
   // Both must outlive this.

@@ -34,8 +34,8 @@ absl::Status AddSafePoint(Store* store, Response* response) {
 }
 
 absl::Status CheckRows(int rows) {
-  if (rows <= StoreService::kMostRows) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("a request for ", rows, " rows; the limit is ", StoreService::kMostRows));
+  if (rows <= StoreService::kMaxRows) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("a request for ", rows, " rows; the limit is ", StoreService::kMaxRows));
 }
 
 // Returns how many bytes they are.
@@ -77,10 +77,10 @@ absl::Status Scan(Store* store, RequestMemory* memory, v1::ScanRequest* request,
 
 absl::Status Mutate(Store* store, Oracle* oracle, v1::MutateRequest* request, v1::MutateResponse* response) {
   PERCOLATOR_RETURN_IF_ERROR(CheckRows(request->mutations_size()));
-  constexpr int kMostDrawn = OracleService::kMostAtOnce;
-  if (request->draw() && request->mutations_size() > kMostDrawn) {
+  constexpr int kMaxDrawn = OracleService::kMaxAtOnce;
+  if (request->draw() && request->mutations_size() > kMaxDrawn) {
     return absl::InvalidArgumentError(StrCat(request->mutations_size(), " mutations can't be given timestamps; 1 to ",
-                                             kMostDrawn, " is possible in one request"));
+                                             kMaxDrawn, " is possible in one request"));
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<RowMutation> mutations,
                               FromMessages<RowMutation>(request->mutable_mutations()));

@@ -19,7 +19,7 @@ class StoreService final : public LimitedService<v1::Store::CallbackService> {
  public:
   // Rows that one request may read or change. Without a limit a message that is not large could name very many, of nothing
   // each.
-  static constexpr int kMostRows = 100'000;
+  static constexpr int kMaxRows = 100'000;
   // An answer to Read ends with the row that reaches this, though more were asked for: it may be asked for the rest. Nobody
   // can make the server gather more than this and the last row.
   static constexpr size_t kReadBytes = size_t{4} << 20;

@@ -27,7 +27,7 @@
 #include "src/base/call_gate.h"
 #include "src/base/fork.h"
 #include "src/base/periodic.h"
-#include "src/coord/hint_fan.h"
+#include "src/coord/hint_listeners.h"
 #include "src/coord/row_claims.h"
 #include "src/txn/background.h"
 #include "src/txn/environment.h"
@@ -109,7 +109,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::optional<Tables> tables;
   std::unique_ptr<Session> session;
   std::optional<RowClaims> claims;  // of the workers, as hints
-  std::optional<HintFan> hints;
+  std::optional<HintListeners> hints;
   std::optional<SecondaryQueue> secondaries;
   std::optional<LockKeeper> keeper;
 

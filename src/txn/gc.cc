@@ -199,21 +199,21 @@ absl::StatusOr<Timestamp> ChooseSafePoint(Environment& env) {
 }
 
 absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timestamp ts,
-                             const std::function<bool(const MetLock&)>& which, const std::function<bool()>& stop) {
+                             const std::function<bool(const FoundLock&)>& which, const std::function<bool()>& stop) {
   ScanRequest request{table, RowRange::All(), {{Family::kLock, std::nullopt, TimestampRange::UpTo(ts)}}};
   return ForEachPage(env, std::move(request), stop, [&](const ScanPage& page) {
-    std::vector<MetLock> locks;
+    std::vector<FoundLock> locks;
     for (const Row& row : page.rows) {
       for (const Cell& cell : row.cells) {
         absl::StatusOr<Lock> lock = DecodeLock(cell.value);
         if (!lock.ok()) return AtCell(lock.status(), table, row.key, cell);
-        MetLock met{{table, row.key, cell.column}, cell.timestamp, *std::move(lock)};
+        FoundLock met{{table, row.key, cell.column}, cell.timestamp, *std::move(lock)};
         if (which(met)) locks.push_back(std::move(met));
       }
     }
     if (locks.empty()) return absl::OkStatus();
     const Deadline deadline(env.runtime, kPatience);
-    return RetryUntil(deadline, [&] { return ResolveLocks(env, locks, Patience::kNone); }).status();
+    return RetryUntil(deadline, [&] { return ResolveLocks(env, locks, LiveLocks::kRollBack); }).status();
   });
 }
 
@@ -221,7 +221,7 @@ absl::Status CollectGarbage(Environment& env, Timestamp safe_point, const std::f
   PERCOLATOR_RETURN_IF_ERROR(env.store->RaiseSafePoint(safe_point));
   // Listed after the publication: a table that is made later can't hold an old lock.
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store));
-  const auto any = [](const MetLock& /*met*/) { return true; };
+  const auto any = [](const FoundLock& /*met*/) { return true; };
   for (const TableInfo& table : tables) {
     absl::Status s = UnlessDropped(env, table.name, ResolveAllLocks(env, table.name, safe_point, any, stop));
     if (!s.ok()) return s;

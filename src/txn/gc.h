@@ -30,7 +30,7 @@ absl::Status CollectGarbage(Environment& env, Timestamp safe_point, const std::f
 
 // Resolves the locks of a table that started at or below `ts` and satisfy `which`, owners alive or not.
 absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timestamp ts,
-                             const std::function<bool(const MetLock&)>& which, const std::function<bool()>& stop);
+                             const std::function<bool(const FoundLock&)>& which, const std::function<bool()>& stop);
 
 }  // namespace percolator
 

@@ -99,7 +99,7 @@ absl::StatusOr<Version> GetCell(Environment& env, Timestamp ts, CellView cell,
     if (found.front().family != Family::kLock) return VersionOfNewest(env, ts, cell, found.back(), in_time);
     absl::StatusOr<Lock> lock = DecodeLock(found.front().value);
     if (!lock.ok()) return AtCell(lock.status(), cell.table, cell.row, found.front());
-    const MetLock met{NameOf(cell), found.front().timestamp, *std::move(lock)};
+    const FoundLock met{NameOf(cell), found.front().timestamp, *std::move(lock)};
     PERCOLATOR_RETURN_IF_ERROR(ResolveOrWait(env, {met}, in_time(), &backoff));
   }
 }
@@ -118,7 +118,7 @@ absl::StatusOr<std::vector<std::optional<Version>>> GetCells(Environment& env, T
     std::vector<std::vector<ColumnState>> states;
     std::vector<std::pair<CellName, ColumnState*>> verified;
     std::vector<std::pair<size_t, ColumnState*>> found;
-    std::vector<MetLock> locks;
+    std::vector<FoundLock> locks;
     pending.clear();
     states.reserve(groups.size());
     for (size_t g = 0; g < groups.size(); ++g) {

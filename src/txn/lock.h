@@ -52,7 +52,7 @@ absl::StatusOr<Lock> DecodeLock(std::string_view bytes);
 std::string EncodeRecordOf(const Lock& lock, Timestamp start_ts);
 
 // A lock as somebody meets it.
-struct MetLock {
+struct FoundLock {
   CellName cell;
   Timestamp start_ts;
   Lock lock;

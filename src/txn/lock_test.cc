@@ -149,8 +149,8 @@ TEST(LockTest, TheRecordHasWhatTheLockHas) {
 TEST(LockTest, AMetLockKnowsItsPrimary) {
   const CellName bob{"accounts", "Bob", "bal"};
   const CellName joe{"accounts", "Joe", "bal"};
-  EXPECT_EQ((MetLock{bob, Timestamp(7), BobsLock()}).primary(), bob);
-  EXPECT_EQ((MetLock{joe, Timestamp(7), JoesLock()}).primary(), bob);
+  EXPECT_EQ((FoundLock{bob, Timestamp(7), BobsLock()}).primary(), bob);
+  EXPECT_EQ((FoundLock{joe, Timestamp(7), JoesLock()}).primary(), bob);
 }
 
 }  // namespace

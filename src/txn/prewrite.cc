@@ -54,7 +54,7 @@ std::optional<Timestamp> DrawnWith(const std::vector<DrawnResult>& locks) {
 absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Timestamp start_ts) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Row found, ReadObstacles(env, row, start_ts));
   Obstacle obstacle = Obstacle::kNone;
-  std::vector<MetLock> locks;
+  std::vector<FoundLock> locks;
   absl::Status conflict;
   for (const Cell& cell : found.cells) {
     if (cell.column == RollbackColumn()) {
@@ -81,7 +81,7 @@ absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Ti
   }
   if (!conflict.ok()) return conflict;
   if (locks.empty()) return obstacle;
-  PERCOLATOR_ASSIGN_OR_RETURN(const bool resolved, ResolveLocks(env, locks, Patience::kWhileAlive));
+  PERCOLATOR_ASSIGN_OR_RETURN(const bool resolved, ResolveLocks(env, locks, LiveLocks::kKeep));
   if (resolved) return Obstacle::kNone;
   // The owner of the lock is alive. If it commits, it commits after we started, and we would have to abort anyway: so no
   // waiting, and two transactions never wait for each other.

@@ -89,8 +89,4 @@ void ReadCache::Shrink() {
   bytes_ = 0;
 }
 
-void ReadCache::Learn(Predictor* predictor) const {
-  for (const auto& [row, reads] : row_reads_) predictor->Learn(profile_, row.first, reads.first, reads.others);
-}
-
 }  // namespace percolator

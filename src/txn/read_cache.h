@@ -42,7 +42,9 @@ class ReadCache {
   // Forgets all that was fetched, if it has become too much.
   void Shrink();
   // Tells the predictor what was read together.
-  void Learn(Predictor* predictor) const;
+  void Learn(Predictor* predictor) const {
+    for (const auto& [row, reads] : row_reads_) predictor->Learn(profile_, row.first, reads.first, reads.others);
+  }
 
  private:
   struct Entry {

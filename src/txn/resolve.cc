@@ -65,12 +65,12 @@ absl::StatusOr<bool> OwnerIsAlive(Environment& env, const Lock& lock) {
 }
 
 // The locks that the transaction holds in a row.
-absl::StatusOr<std::vector<HeldLock>> ReadLocks(Environment& env, const std::string& table, const std::string& row,
-                                                Timestamp start_ts) {
+absl::StatusOr<std::vector<RowLock>> ReadLocks(Environment& env, const std::string& table, const std::string& row,
+                                               Timestamp start_ts) {
   const absl::StatusOr<std::vector<Row>> rows =
       env.store->Read({{table, row, {{Family::kLock, std::nullopt, TimestampRange::Exactly(start_ts)}}}});
   if (!rows.ok()) return rows.status();
-  std::vector<HeldLock> locks;
+  std::vector<RowLock> locks;
   for (const Cell& cell : rows->front().cells) {
     absl::StatusOr<Lock> lock = DecodeLock(cell.value);
     if (!lock.ok()) return AtCell(lock.status(), table, row, cell);
@@ -81,9 +81,9 @@ absl::StatusOr<std::vector<HeldLock>> ReadLocks(Environment& env, const std::str
 
 // As RollBackPrimary below, where the primary is locked.
 absl::StatusOr<bool> RollBackLockedPrimary(Environment& env, const CellName& primary, Timestamp start_ts) {
-  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<HeldLock> locks, ReadLocks(env, primary.table, primary.row, start_ts));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<RowLock> locks, ReadLocks(env, primary.table, primary.row, start_ts));
   const bool still_locked =
-      std::any_of(locks.begin(), locks.end(), [&](const HeldLock& held) { return held.column == primary.column; });
+      std::any_of(locks.begin(), locks.end(), [&](const RowLock& held) { return held.column == primary.column; });
   if (!still_locked) return false;
   PERCOLATOR_ASSIGN_OR_RETURN(const auto result,
                               env.store->Mutate({BuildRollbackRow(primary.table, primary.row, start_ts, locks)})[0]);
@@ -112,7 +112,7 @@ absl::StatusOr<bool> MarkMissingPrimary(Environment& env, const CellName& primar
 absl::StatusOr<std::optional<RowMutation>> SettleRow(Environment& env, const CellName& cell, Timestamp start_ts,
                                                      const Verdict& verdict) {
   PERCOLATOR_DCHECK(verdict.kind != Verdict::Kind::kPending);  // T13
-  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<HeldLock> locks, ReadLocks(env, cell.table, cell.row, start_ts));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<RowLock> locks, ReadLocks(env, cell.table, cell.row, start_ts));
   if (locks.empty()) return std::nullopt;  // somebody else was here
   if (verdict.kind == Verdict::Kind::kRolledBack) {
     Counters::Add(&env.counters.rolled_back, locks.size());
@@ -131,14 +131,14 @@ absl::StatusOr<bool> RollBackPrimary(Environment& env, const CellName& primary, 
 }
 
 // Sets `remember` to whether the verdict may be remembered.
-absl::StatusOr<Verdict> DecideAtPrimary(Environment& env, const MetLock& met, Patience patience, bool* remember) {
+absl::StatusOr<Verdict> DecideAtPrimary(Environment& env, const FoundLock& met, LiveLocks live_locks, bool* remember) {
   *remember = true;
   for (;;) {
     const absl::StatusOr<PrimaryState> state = ReadPrimary(env, met.primary(), met.start_ts);
     if (absl::IsNotFound(state.status())) return Verdict::RolledBack();  // its table is dropped: see Cluster::DropTable
     if (!state.ok()) return state.status();
     if (state->verdict.has_value()) return *state->verdict;
-    if (patience == Patience::kWhileAlive) {
+    if (live_locks == LiveLocks::kKeep) {
       // Only the primary's own lock is refreshed. Without it, the lock that was met is the only sign of life.
       PERCOLATOR_ASSIGN_OR_RETURN(const bool alive,
                                   OwnerIsAlive(env, state->lock.has_value() ? *state->lock : met.lock));
@@ -165,22 +165,22 @@ absl::StatusOr<Verdict> DecideAtPrimary(Environment& env, const MetLock& met, Pa
 
 }  // namespace
 
-absl::StatusOr<Verdict> Decide(Environment& env, const MetLock& met, Patience patience) {
+absl::StatusOr<Verdict> Decide(Environment& env, const FoundLock& met, LiveLocks live_locks) {
   if (const std::optional<Verdict> known = env.verdicts.Find(met.start_ts)) return *known;
   bool remember = false;
-  PERCOLATOR_ASSIGN_OR_RETURN(const Verdict verdict, DecideAtPrimary(env, met, patience, &remember));
-  PERCOLATOR_DCHECK(patience == Patience::kWhileAlive || verdict.kind != Verdict::Kind::kPending);
+  PERCOLATOR_ASSIGN_OR_RETURN(const Verdict verdict, DecideAtPrimary(env, met, live_locks, &remember));
+  PERCOLATOR_DCHECK(live_locks == LiveLocks::kKeep || verdict.kind != Verdict::Kind::kPending);
   if (remember && verdict.kind != Verdict::Kind::kPending) env.verdicts.Remember(met.start_ts, verdict);
   return verdict;
 }
 
-absl::StatusOr<Sighting> LookAt(Environment& env, const MetLock& met) {
+absl::StatusOr<LockStatus> InspectLock(Environment& env, const FoundLock& met) {
   const absl::StatusOr<PrimaryState> state = ReadPrimary(env, met.primary(), met.start_ts);
-  if (absl::IsNotFound(state.status())) return Sighting{.verdict = Verdict::RolledBack()};
+  if (absl::IsNotFound(state.status())) return LockStatus{.verdict = Verdict::RolledBack()};
   if (!state.ok()) return state.status();
-  if (state->verdict.has_value()) return Sighting{.verdict = state->verdict};
+  if (state->verdict.has_value()) return LockStatus{.verdict = state->verdict};
   PERCOLATOR_ASSIGN_OR_RETURN(const bool alive, OwnerIsAlive(env, state->lock.has_value() ? *state->lock : met.lock));
-  return Sighting{.verdict = std::nullopt, .alive = alive};
+  return LockStatus{.verdict = std::nullopt, .alive = alive};
 }
 
 // G7: garbage collection takes verdicts that no lock needs any more (G2). The owner has no lock to show, so at or below the safe
@@ -200,18 +200,18 @@ absl::StatusOr<Verdict> DecideOwn(Environment& env, const CellName& primary, Tim
   }
 }
 
-absl::StatusOr<bool> ResolveLocks(Environment& env, const std::vector<MetLock>& locks, Patience patience) {
+absl::StatusOr<bool> ResolveLocks(Environment& env, const std::vector<FoundLock>& locks, LiveLocks live_locks) {
   Counters::Add(&env.counters.foreign_locks_found, locks.size());
   std::map<Timestamp, Verdict> verdicts;
-  for (const MetLock& met : locks) {
+  for (const FoundLock& met : locks) {
     if (verdicts.contains(met.start_ts)) continue;
-    PERCOLATOR_ASSIGN_OR_RETURN(const Verdict verdict, Decide(env, met, patience));
+    PERCOLATOR_ASSIGN_OR_RETURN(const Verdict verdict, Decide(env, met, live_locks));
     verdicts[met.start_ts] = verdict;
   }
   absl::StatusOr<bool> all = true;
   std::set<std::tuple<std::string_view, std::string_view, Timestamp>> settled;
   std::vector<RowMutation> mutations;
-  for (const MetLock& met : locks) {
+  for (const FoundLock& met : locks) {
     const Verdict& verdict = verdicts[met.start_ts];
     if (verdict.kind == Verdict::Kind::kPending) {
       all = false;

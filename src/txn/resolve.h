@@ -26,30 +26,30 @@
 
 namespace percolator {
 
-// Whether an undecided transaction may be given up for dead.
-enum class Patience {
-  kWhileAlive,  // not while its owner seems to be alive
-  kNone,        // at once: for garbage collection
+// What to do with an undecided transaction whose owner seems to be alive. One whose owner is dead is rolled back.
+enum class LiveLocks {
+  kKeep,
+  kRollBack,  // for garbage collection
 };
 
-// The verdict on the transaction of a lock. Decides it, if it is not decided and patience is at its end. A passing error
+// Returns the verdict on the transaction of a lock. Decides it if it is undecided and may be rolled back. A transient error
 // may be tried again.
-absl::StatusOr<Verdict> Decide(Environment& env, const MetLock& met, Patience patience);
+absl::StatusOr<Verdict> Decide(Environment& env, const FoundLock& met, LiveLocks live_locks);
 
 // The same for the owner of the transaction, who wants to know what became of its commit and has given up on it.
 // kOutOfRange: it is older than the safe point, and what garbage collection has left of it does not tell.
 absl::StatusOr<Verdict> DecideOwn(Environment& env, const CellName& primary, Timestamp start_ts);
 
 // What Decide would find, without doing anything about it.
-struct Sighting {
+struct LockStatus {
   std::optional<Verdict> verdict;  // absent: undecided
   bool alive = false;              // undecided: its owner seems to live
 };
-absl::StatusOr<Sighting> LookAt(Environment& env, const MetLock& met);
+absl::StatusOr<LockStatus> InspectLock(Environment& env, const FoundLock& met);
 
 // Decides the transactions of these locks, and carries the verdicts out in the rows where the locks are. Returns whether
 // all are out of the way; false: the owner of one is alive.
-absl::StatusOr<bool> ResolveLocks(Environment& env, const std::vector<MetLock>& locks, Patience patience);
+absl::StatusOr<bool> ResolveLocks(Environment& env, const std::vector<FoundLock>& locks, LiveLocks live_locks);
 
 }  // namespace percolator
 

@@ -18,7 +18,7 @@ std::string Describe(const CellName& cell) {
                 cell.table);
 }
 
-absl::Status LockedTooLong(const MetLock& met, const Deadline& deadline) {
+absl::Status LockedTooLong(const FoundLock& met, const Deadline& deadline) {
   return absl::DeadlineExceededError(StrCat(Describe(met.cell), " is locked by the transaction that started at ",
                                             met.start_ts.ToString(), ", whose owner is alive: waited ",
                                             deadline.waited()));
@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<ColumnState>> ParseRow(const std::string& table, Row 
     if (cell.family == Family::kLock) {
       absl::StatusOr<Lock> lock = DecodeLock(cell.value);
       if (!lock.ok()) return AtCell(lock.status(), table, row.key, cell);
-      state.lock = MetLock{{table, row.key, cell.column}, cell.timestamp, *std::move(lock)};
+      state.lock = FoundLock{{table, row.key, cell.column}, cell.timestamp, *std::move(lock)};
     } else {
       absl::StatusOr<WriteRecord> record = TakeWriteRecord(std::move(cell.value));
       if (!record.ok()) return AtCell(record.status(), table, row.key, cell);
@@ -142,9 +142,9 @@ absl::Status LoadValues(Environment& env, Timestamp ts, const std::vector<std::p
   return absl::OkStatus();
 }
 
-absl::Status ResolveOrWait(Environment& env, const std::vector<MetLock>& locks, const Deadline& deadline,
+absl::Status ResolveOrWait(Environment& env, const std::vector<FoundLock>& locks, const Deadline& deadline,
                            Backoff* backoff) {
-  const absl::StatusOr<bool> all = ResolveLocks(env, locks, Patience::kWhileAlive);
+  const absl::StatusOr<bool> all = ResolveLocks(env, locks, LiveLocks::kKeep);
   if (all.ok() && *all) return absl::OkStatus();
   if (!all.ok() && !IsTransient(all.status())) return all.status();
   if (deadline.passed()) return all.ok() ? LockedTooLong(locks.front(), deadline) : all.status();

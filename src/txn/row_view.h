@@ -28,7 +28,7 @@ struct Version {
 // What one row's read says of one column.
 struct ColumnState {
   std::string column;
-  std::optional<MetLock> lock;
+  std::optional<FoundLock> lock;
   std::optional<WriteRecord> record;
   Timestamp commit_ts;  // the record's
 };
@@ -63,7 +63,7 @@ absl::Status LoadValues(Environment& env, Timestamp ts, const std::vector<std::p
                         const Deadline& deadline);
 
 // Resolves the locks, or waits a while for their owners.
-absl::Status ResolveOrWait(Environment& env, const std::vector<MetLock>& locks, const Deadline& deadline,
+absl::Status ResolveOrWait(Environment& env, const std::vector<FoundLock>& locks, const Deadline& deadline,
                            Backoff* backoff);
 
 }  // namespace percolator

@@ -82,7 +82,7 @@ absl::Status SnapshotScan::ResolveRows(std::vector<RowStates>* rows, const Deadl
   for (Backoff backoff(env_->runtime);;) {
     std::vector<RowStates*> locked;
     std::vector<RowRead> reads;
-    std::vector<MetLock> locks;
+    std::vector<FoundLock> locks;
     for (RowStates& row : *rows) {
       if (!HasLock(row.columns)) continue;
       locked.push_back(&row);

@@ -139,7 +139,7 @@ RowMutation BuildCommitRow(const RowWrites& row, Timestamp start_ts, Timestamp c
 }
 
 RowMutation BuildCommitRow(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
-                           const std::vector<HeldLock>& locks) {
+                           const std::vector<RowLock>& locks) {
   return BuildCommit(table, row, start_ts, commit_ts, locks);
 }
 
@@ -184,7 +184,7 @@ RowMutation BuildRollbackRow(const RowWrites& row, Timestamp start_ts) {
 }
 
 RowMutation BuildRollbackRow(const std::string& table, const std::string& row, Timestamp start_ts,
-                             const std::vector<HeldLock>& locks) {
+                             const std::vector<RowLock>& locks) {
   return BuildRollback(table, row, start_ts, locks);
 }
 

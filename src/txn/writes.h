@@ -72,7 +72,7 @@ Condition MayWrite(const RowWrites& row, Timestamp start_ts);
 RowMutation BuildPrewriteRow(const RowWrites& row, Timestamp start_ts);
 
 // A cell's lock, as somebody else found it.
-struct HeldLock {
+struct RowLock {
   std::string column;
   Lock lock;
 };
@@ -80,7 +80,7 @@ struct HeldLock {
 // If all these locks are there: replaces them by write records at commit_ts (T2).
 RowMutation BuildCommitRow(const RowWrites& row, Timestamp start_ts, Timestamp commit_ts);
 RowMutation BuildCommitRow(const std::string& table, const std::string& row, Timestamp start_ts, Timestamp commit_ts,
-                           const std::vector<HeldLock>& locks);
+                           const std::vector<RowLock>& locks);
 
 // The commit point: BuildCommitRow of the primary's row; marks that are to be removed there go with it (N4).
 RowMutation BuildPrimaryCommitRow(const Writes& writes, Timestamp commit_ts);
@@ -98,7 +98,7 @@ void AddRemoval(const Writes& writes, std::vector<RowMutation>* rows);
 // If all these locks are there: removes them with their data, and leaves a marker (T3).
 RowMutation BuildRollbackRow(const RowWrites& row, Timestamp start_ts);
 RowMutation BuildRollbackRow(const std::string& table, const std::string& row, Timestamp start_ts,
-                             const std::vector<HeldLock>& locks);
+                             const std::vector<RowLock>& locks);
 
 }  // namespace percolator
 

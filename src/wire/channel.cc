@@ -99,8 +99,8 @@ absl::Status WithReason(const absl::Status& status, std::string_view request, co
                                             "; is it overloaded or unreachable?"));
 }
 
-bool WaitForConnection(grpc::Channel& channel, Duration at_most) {
-  return channel.WaitForConnected(DeadlineIn(at_most));
+bool WaitForConnection(grpc::Channel& channel, Duration timeout) {
+  return channel.WaitForConnected(DeadlineIn(timeout));
 }
 
 }  // namespace percolator

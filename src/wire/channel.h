@@ -48,7 +48,7 @@ void SetTimeout(grpc::ClientContext* context, Duration timeout);
 
 // Waits until there is a connection, for this long at most. Whoever tries again should wait with this, not sleep: gRPC makes
 // connections only while some thread waits for it, and a call that fails at once does not.
-bool WaitForConnection(grpc::Channel& channel, Duration at_most);
+bool WaitForConnection(grpc::Channel& channel, Duration timeout);
 
 // Returns the status. Instead of the bare "Deadline Exceeded" of gRPC it says what was waited for (a name such as
 // percolator.v1.ReadRequest), where, and how long, if that is known.

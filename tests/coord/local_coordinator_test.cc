@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/coord/session_book.h"
+#include "src/coord/session_table.h"
 #include "tests/harness/test_oracle.h"
 #include "tests/testing/status_matchers.h"
 
@@ -18,13 +18,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(SessionBookTest, ClaimsTooManyAreGrantedAndForgotten) {
-  SessionBook book;
+TEST(SessionTableTest, ClaimsTooManyAreGrantedAndForgotten) {
+  SessionTable book;
   for (const SessionId session : {1, 2}) book.Report(session, Timestamp());
   const auto row = [](size_t i) { return std::to_string(i); };
-  for (size_t i = 0; i <= SessionBook::kMostClaims; ++i) ASSERT_THAT(book.Claim("t", row(i), 1), IsOkAndHolds(true));
-  EXPECT_THAT(book.Claim("t", row(SessionBook::kMostClaims - 1), 2), IsOkAndHolds(false));
-  EXPECT_THAT(book.Claim("t", row(SessionBook::kMostClaims), 2), IsOkAndHolds(true))
+  for (size_t i = 0; i <= SessionTable::kMaxClaims; ++i) ASSERT_THAT(book.Claim("t", row(i), 1), IsOkAndHolds(true));
+  EXPECT_THAT(book.Claim("t", row(SessionTable::kMaxClaims - 1), 2), IsOkAndHolds(false));
+  EXPECT_THAT(book.Claim("t", row(SessionTable::kMaxClaims), 2), IsOkAndHolds(true))
       << "nobody remembers that it was 1's";
   book.Release("t", row(0), 1);
   EXPECT_THAT(book.Claim("t", "again", 1), IsOkAndHolds(true));
@@ -33,10 +33,10 @@ TEST(SessionBookTest, ClaimsTooManyAreGrantedAndForgotten) {
   EXPECT_THAT(book.Claim("t", row(1), 2), IsOkAndHolds(true));
 }
 
-TEST(SessionBookTest, TheNamesOfAllClaimsAreBounded) {
-  SessionBook book;
+TEST(SessionTableTest, TheNamesOfAllClaimsAreBounded) {
+  SessionTable book;
   for (const SessionId session : {1, 2}) book.Report(session, Timestamp());
-  const std::string row(SessionBook::kClaimBytes - 1, 'r');
+  const std::string row(SessionTable::kClaimBytes - 1, 'r');
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(book.Claim("t", row, 1), IsOkAndHolds(true));
     EXPECT_THAT(book.Claim("t", row, 2), IsOkAndHolds(false));
@@ -47,10 +47,10 @@ TEST(SessionBookTest, TheNamesOfAllClaimsAreBounded) {
   }
 }
 
-TEST(SessionBookTest, ASessionHasAFewRoles) {
-  SessionBook book;
+TEST(SessionTableTest, ASessionHasAFewRoles) {
+  SessionTable book;
   for (const SessionId session : {1, 2}) book.Report(session, Timestamp());
-  for (size_t i = 0; i < SessionBook::kMostRoles; ++i) {
+  for (size_t i = 0; i < SessionTable::kMaxRoles; ++i) {
     ASSERT_THAT(book.Campaign(std::to_string(i), 1), IsOkAndHolds(true));
   }
   EXPECT_THAT(book.Campaign("one more", 1), StatusIs(absl::StatusCode::kResourceExhausted));

@@ -84,7 +84,7 @@ class Client {
   bool crashed() const { return crashed_; }
 
   // A lock that it has met, and will resolve later.
-  std::optional<MetLock> met;
+  std::optional<FoundLock> met;
   // The next observer that it runs stops before it does anything.
   bool holds = false;
 

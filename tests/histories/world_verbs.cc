@@ -106,7 +106,7 @@ Player::Answer Player::Meet(const Words& words) {
   const absl::StatusOr<std::vector<RawCell>> cells = ReadRawCells(store_.get());
   if (!cells.ok()) return cells.status();
   for (const RawCell& raw : *cells) {
-    if (raw.name == *cell && raw.lock.has_value()) (*client)->met = MetLock{*cell, raw.timestamp, *raw.lock};
+    if (raw.name == *cell && raw.lock.has_value()) (*client)->met = FoundLock{*cell, raw.timestamp, *raw.lock};
   }
   by_name_[words[0]] = *client;
   return (*client)->met.has_value() ? "" : StrCat(words[1], ": no lock");
@@ -122,8 +122,8 @@ Player::Answer Player::Resolve(const Words& words) {
   if (!client.ok()) return client.status();
   if (!(*client)->met.has_value()) return Mistake("it has met no lock");
   return Act(*client, [&]() -> Answer {
-    const MetLock met = *(*client)->met;
-    const absl::StatusOr<bool> resolved = ResolveLocks((*client)->env(), {met}, Patience::kWhileAlive);
+    const FoundLock met = *(*client)->met;
+    const absl::StatusOr<bool> resolved = ResolveLocks((*client)->env(), {met}, LiveLocks::kKeep);
     if (!resolved.ok()) return ErrorText(resolved.status());
     return *resolved ? "resolved" : stamps_.TransactionName(met.start_ts) + " is alive";
   });

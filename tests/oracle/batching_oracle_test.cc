@@ -125,8 +125,8 @@ void DrawOften(BatchingOracle* oracle, uint32_t count) {
 TEST(BatchingOracleTest, WhatIsSharedIsNoMoreThanAServerAnswers) {
   SlowOracle distant;
   BatchingOracle oracle(&distant);
-  DrawOften(&oracle, BatchingOracle::kMostShared / 3);
-  EXPECT_LE(distant.most, BatchingOracle::kMostShared);
+  DrawOften(&oracle, BatchingOracle::kMaxShared / 3);
+  EXPECT_LE(distant.most, BatchingOracle::kMaxShared);
   EXPECT_LT(distant.requests, 8 * 20) << "some were shared";
 }
 

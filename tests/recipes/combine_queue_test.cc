@@ -324,10 +324,10 @@ TEST_P(CombineQueueTest, AddedBeforeThereWasAWorker) {
 }
 
 TEST_P(CombineQueueTest, ADeltaThatCannotBeCombined) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   const CombineQueue<int64_t> queue = Queue();
   const auto worker = NewWorker(queue);
-  Add(queue, "a", kMost);
+  Add(queue, "a", kMax);
   ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
   Add(queue, "a", 1);
   ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
@@ -335,7 +335,7 @@ TEST_P(CombineQueueTest, ADeltaThatCannotBeCombined) {
   ASSERT_THAT(quarantined, IsOk());
   ASSERT_EQ(quarantined->size(), 1U);
   EXPECT_THAT(quarantined->front().error, HasSubstr("does not fit"));
-  EXPECT_EQ(Get(queue, "a"), kMost);
+  EXPECT_EQ(Get(queue, "a"), kMax);
 }
 
 // A program uses the queue with another type.

@@ -165,16 +165,16 @@ TEST_F(LoaderTest, ObserversThatFallBehindHoldItBack) {
   ASSERT_THAT(worker.Start(), IsOk());
   worker.Pause();
   constexpr int kThreads = 4;
-  constexpr size_t kMost = 60;
+  constexpr size_t kMax = 60;
   Loader loader(cluster_,
-                {.threads = kThreads, .max_queued = 1000, .max_backlog = kMost, .max_backlog_age = Duration(0)});
+                {.threads = kThreads, .max_queued = 1000, .max_backlog = kMax, .max_backlog_age = Duration(0)});
   for (int i = 0; i < 300; ++i) loader.Add(PutThree(i));
   ASSERT_TRUE(Eventually([&] { return loader.progress().throttled; }));
   for (int i = 0; i < 40; ++i) {
-    ASSERT_LE(Waiting(), kMost + kThreads * 3);
+    ASSERT_LE(Waiting(), kMax + kThreads * 3);
     std::this_thread::sleep_for(milliseconds(5));
   }
-  EXPECT_GT(Waiting(), kMost);
+  EXPECT_GT(Waiting(), kMax);
   EXPECT_LT(loader.progress().done, 300U);
   EXPECT_THAT(ToString(loader.progress()), HasSubstr("waiting for observers"));
   worker.Resume();
@@ -224,7 +224,8 @@ Loader::Function Any() {
   return [](ReadWrite&) { return absl::OkStatus(); };
 }
 
-LoaderSeams SeamsOf(std::function<absl::Status()> transact, std::function<absl::StatusOr<Backlog>(size_t)> backlog) {
+LoaderCallbacks SeamsOf(std::function<absl::Status()> transact,
+                        std::function<absl::StatusOr<Backlog>(size_t)> backlog) {
   return {Runtime::Real(),
           [transact](const Loader::Function&, const TransactionOptions&, size_t* marks) {
             *marks = 1;
@@ -233,7 +234,7 @@ LoaderSeams SeamsOf(std::function<absl::Status()> transact, std::function<absl::
           std::move(backlog)};
 }
 
-TEST(LoaderSeamsTest, AddWaitsForRoom) {
+TEST(LoaderCallbacksTest, AddWaitsForRoom) {
   std::atomic<bool> go{false};
   LoaderCore loader(SeamsOf(
                         [&] {
@@ -258,7 +259,7 @@ TEST(LoaderSeamsTest, AddWaitsForRoom) {
   EXPECT_EQ(loader.progress().done, 3U);
 }
 
-TEST(LoaderSeamsTest, ABacklogThatPassinglyCannotBeSeen) {
+TEST(LoaderCallbacksTest, ABacklogThatPassinglyCannotBeSeen) {
   std::atomic<int> looks{0};
   LoaderCore loader(SeamsOf([] { return absl::OkStatus(); },
                             [&](size_t) -> absl::StatusOr<Backlog> {
@@ -271,7 +272,7 @@ TEST(LoaderSeamsTest, ABacklogThatPassinglyCannotBeSeen) {
   EXPECT_GE(looks, 3);
 }
 
-TEST(LoaderSeamsTest, ABacklogThatCannotBeSeenAtAll) {
+TEST(LoaderCallbacksTest, ABacklogThatCannotBeSeenAtAll) {
   LoaderCore loader(SeamsOf([] { return absl::OkStatus(); },
                             [](size_t) -> absl::StatusOr<Backlog> { return absl::DataLossError("spoilt"); }),
                     {});
@@ -280,7 +281,7 @@ TEST(LoaderSeamsTest, ABacklogThatCannotBeSeenAtAll) {
   EXPECT_EQ(loader.progress().done, 10U);
 }
 
-TEST(LoaderSeamsTest, WithoutBoundsNobodyLooks) {
+TEST(LoaderCallbacksTest, WithoutBoundsNobodyLooks) {
   std::atomic<int> looks{0};
   LoaderCore loader(SeamsOf([] { return absl::OkStatus(); },
                             [&](size_t) {
@@ -293,7 +294,7 @@ TEST(LoaderSeamsTest, WithoutBoundsNobodyLooks) {
   EXPECT_EQ(looks, 0);
 }
 
-TEST(LoaderSeamsTest, CountsUpToOneMoreThanTheBound) {
+TEST(LoaderCallbacksTest, CountsUpToOneMoreThanTheBound) {
   std::atomic<size_t> most{0};
   LoaderCore loader(SeamsOf([] { return absl::OkStatus(); },
                             [&](size_t asked) {
@@ -306,7 +307,7 @@ TEST(LoaderSeamsTest, CountsUpToOneMoreThanTheBound) {
   EXPECT_EQ(most, 8U);
 }
 
-TEST(LoaderSeamsTest, TellsOfProgress) {
+TEST(LoaderCallbacksTest, TellsOfProgress) {
   std::atomic<bool> go{false};
   std::atomic<int> inside{0};
   std::mutex mutex;

@@ -113,8 +113,8 @@ class Client {
 
   // A line for each thing that was done. Returns if nothing can be done.
   int Run() {
-    constexpr int kMostFailures = 20;  // in a row
-    for (int failures = 0; failures < kMostFailures;) {
+    constexpr int kMaxFailures = 20;  // in a row
+    for (int failures = 0; failures < kMaxFailures;) {
       const absl::Status done = AnyThing();
       failures = done.ok() ? 0 : failures + 1;
       if (done.ok()) {
@@ -220,11 +220,11 @@ class Client {
 
   // Until the process ends.
   absl::Status LeaveRowsUnread() {
-    constexpr size_t kMost = 20;
+    constexpr size_t kMax = 20;
     const auto channel = Connect();
     if (!channel.ok()) return channel.status();
     const auto stub = bt::Bigtable::NewStub(*channel);
-    if (unread_.size() >= kMost) unread_.clear();
+    if (unread_.size() >= kMax) unread_.clear();
     auto rows = std::make_unique<Stream<bt::ReadRowsResponse>>();
     rows->reader = stub->ReadRows(&rows->context, AllRows());
     rows->reader->WaitForInitialMetadata();

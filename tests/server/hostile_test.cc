@@ -297,8 +297,7 @@ TEST_F(HostileTest, NumbersAndNamesThatCantBe) {
 
 // Timestamps are microseconds: who could draw a million at once would let ten seconds pass with ten requests.
 TEST_F(HostileTest, MoreTimestampsThanAnybodyNeeds) {
-  static_assert(BatchingOracle::kMostShared <= OracleService::kMostAtOnce,
-                "what threads of a process share is answered");
+  static_assert(BatchingOracle::kMaxShared <= OracleService::kMaxAtOnce, "what threads of a process share is answered");
   Start();
   const auto stub = v1::Oracle::NewStub(channel_);
   const auto draw = [&](uint32_t count) {
@@ -307,13 +306,13 @@ TEST_F(HostileTest, MoreTimestampsThanAnybodyNeeds) {
     v1::GetTimestampsResponse response;
     return Call(*stub, &v1::Oracle::Stub::GetTimestamps, kTimeout, request, &response);
   };
-  EXPECT_THAT(draw(OracleService::kMostAtOnce), IsOk());
-  for (const uint32_t count : {uint32_t{0}, OracleService::kMostAtOnce + 1, Oracle::kMaxCount, UINT32_MAX}) {
+  EXPECT_THAT(draw(OracleService::kMaxAtOnce), IsOk());
+  for (const uint32_t count : {uint32_t{0}, OracleService::kMaxAtOnce + 1, Oracle::kMaxCount, UINT32_MAX}) {
     EXPECT_THAT(draw(count), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("16384"))) << count;
   }
   v1::MutateRequest mutate;
   mutate.set_draw(true);
-  for (uint32_t i = 0; i <= OracleService::kMostAtOnce; ++i) mutate.add_mutations();
+  for (uint32_t i = 0; i <= OracleService::kMaxAtOnce; ++i) mutate.add_mutations();
   v1::MutateResponse response;
   EXPECT_THAT(Call(*v1::Store::NewStub(channel_), &v1::Store::Stub::Mutate, kTimeout, mutate, &response),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("16384")));
@@ -555,8 +554,8 @@ TEST_F(HostileTest, HalfOpenCalls) {
 }
 
 TEST_F(HostileTest, SessionsAndListenersWithoutEnd) {
-  constexpr size_t kMost = 5;
-  options_.max_sessions = kMost;
+  constexpr size_t kMax = 5;
+  options_.max_sessions = kMax;
   options_.session_ttl = std::chrono::minutes(2);
   Start();
   const auto stub = v1::Coordination::NewStub(channel_);
@@ -570,7 +569,7 @@ TEST_F(HostileTest, SessionsAndListenersWithoutEnd) {
     v1::KeepAliveResponse response;
     return Call(*stub, &v1::Coordination::Stub::KeepAlive, kTimeout, request, &response);
   };
-  for (size_t i = 0; i < kMost; ++i) EXPECT_THAT(open(), IsOk());
+  for (size_t i = 0; i < kMax; ++i) EXPECT_THAT(open(), IsOk());
   for (int i = 0; i < 100; ++i) {
     EXPECT_THAT(open(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("5 sessions")));
     EXPECT_THAT(keep_alive(1), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("5 sessions"))) << "a new one";
@@ -584,7 +583,7 @@ TEST_F(HostileTest, SessionsAndListenersWithoutEnd) {
 
   std::vector<Unread<v1::Hints>> listeners;
   v1::Hints hints;
-  for (size_t i = 0; i < kMost; ++i) {
+  for (size_t i = 0; i < kMax; ++i) {
     Unread<v1::Hints>& listener = listeners.emplace_back();
     listener.reader = stub->Listen(listener.context.get(), v1::ListenRequest());
     ASSERT_TRUE(listener.reader->Read(&hints));

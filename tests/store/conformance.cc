@@ -14,7 +14,7 @@ std::vector<StoreKind> StoresWith(bool StoreKind::*ability) {
   return kinds;
 }
 
-constexpr int kMostPages = 100'000;  // more of them is a scan that never ends
+constexpr int kMaxPages = 100'000;  // more of them is a scan that never ends
 
 }  // namespace
 
@@ -153,7 +153,7 @@ std::vector<std::string> StoreTest::ScanKeys(RowRange rows) {
 
 std::vector<ScanPage> StoreTest::ScanPages(ScanRequest request) {
   std::vector<ScanPage> pages;
-  while (pages.size() < kMostPages) {
+  while (pages.size() < kMaxPages) {
     absl::StatusOr<ScanPage> page = store_->Scan(request);
     EXPECT_THAT(page, IsOk());
     if (!page.ok()) return pages;

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
-constexpr int kMostReversePages = 100'000;
+constexpr int kMaxReversePages = 100'000;
 
 // "r0000", "r0001", ...
 std::vector<std::string> CountedRows(int count) {
@@ -67,7 +67,7 @@ class ReverseScanTest : public StoreTest {
   // All pages, each checked to be well-formed: rows descending, in the range, not empty, and above the next page.
   std::vector<ScanPage> ReversePages(ScanRequest request) {
     std::vector<ScanPage> pages;
-    while (pages.size() < kMostReversePages) {
+    while (pages.size() < kMaxReversePages) {
       absl::StatusOr<ScanPage> page = store_->Scan(request);
       EXPECT_THAT(page, IsOk());
       if (!page.ok()) return pages;

@@ -156,10 +156,10 @@ TEST_F(LockKeeperTest, RefreshesThePrimaryWhileTheCommitLasts) {
     EXPECT_EQ(RefreshedOf("Joe", 7), Timestamp(7));
     EXPECT_EQ(Cells("Bob"), "lock@7 put 3 primary");  // the rest of the lock is as it was
     // So nobody takes it for dead.
-    EXPECT_FALSE(ResolveLocks(other_.env(), {Met("Joe", 7)}, Patience::kWhileAlive).value());
+    EXPECT_FALSE(ResolveLocks(other_.env(), {Met("Joe", 7)}, LiveLocks::kKeep).value());
   }
   world_.runtime.Sleep(Duration(10 * kLease));
-  EXPECT_TRUE(ResolveLocks(other_.env(), {Met("Joe", 7)}, Patience::kWhileAlive).value());
+  EXPECT_TRUE(ResolveLocks(other_.env(), {Met("Joe", 7)}, LiveLocks::kKeep).value());
 }
 
 TEST_F(LockKeeperTest, AShortCommitIsLeftAlone) {

@@ -350,7 +350,7 @@ TEST_P(CrashPoint, C8_NobodyCanRollItBack) {
   MustPrewrite(t);
   MustCommitPrimary(t, Later());
   Die();
-  EXPECT_TRUE(ResolveLocks(other_.env(), {Met("Joe", 7), Met("Ann", 7)}, Patience::kNone).value());
+  EXPECT_TRUE(ResolveLocks(other_.env(), {Met("Joe", 7), Met("Ann", 7)}, LiveLocks::kRollBack).value());
   ExpectOutcome(ResolveOutcome(other_.env(), t.primary(), t.start_ts, other_.deadline()), Outcome::kCommitted);
   MustBeCommitted();
 }
@@ -440,10 +440,10 @@ TEST_P(CrashPoint, C11_AnUnlockOfSomebodyElsesLock) {
   const Writes t = Transfer();
   MustPrewrite(t);
   Stall();
-  const MetLock met = Met("Joe", 7);
+  const FoundLock met = Met("Joe", 7);
   other_.wire().CountFromHere();
   other_.wire().FailAt({"mutate", 2}, {.kind = Kind::kEchoLate});  // 1 decides at Bob, 2 settles Joe
-  ASSERT_TRUE(ResolveLocks(other_.env(), {met}, Patience::kWhileAlive).value());
+  ASSERT_TRUE(ResolveLocks(other_.env(), {met}, LiveLocks::kKeep).value());
   const uint64_t start = Later();
   MustPrewriteBy(other_, BeginBy(other_, start, {Put("Joe", "locked")}));
   const std::string before = Cells("Joe");
@@ -472,7 +472,7 @@ TEST_P(CrashPoint, C11_TheMarkerOfAMissingPrimaryComesLate) {
   Stall();
   other_.wire().CountFromHere();
   other_.wire().FailAt({"mutate", 1}, {.kind = Kind::kLate});
-  EXPECT_FALSE(Decide(other_.env(), Met("Joe", 7), Patience::kWhileAlive).ok());
+  EXPECT_FALSE(Decide(other_.env(), Met("Joe", 7), LiveLocks::kKeep).ok());
   ASSERT_TRUE(ArrivePrewrite(t, "Bob"));
   ASSERT_TRUE(ArrivePrewrite(t, "Ann"));
   MustCommitPrimary(t, Later());
@@ -591,7 +591,7 @@ TEST_P(CrashPoint, K2_TwoCleaners) {
 TEST_P(CrashPoint, K3_APendingVerdictIsAskedForAgain) {
   const Writes t = Transfer();
   MustPrewrite(t);
-  EXPECT_EQ(Decide(other_.env(), Met("Joe", 7), Patience::kWhileAlive).value(), Verdict::Pending());
+  EXPECT_EQ(Decide(other_.env(), Met("Joe", 7), LiveLocks::kKeep).value(), Verdict::Pending());
   MustCommitPrimary(t, Later());
   MustBeCommitted();
 }

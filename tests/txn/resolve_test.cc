@@ -21,11 +21,11 @@ using Outcome = CommitResult::Outcome;
 
 class ResolveTest : public StepsTest {
  protected:
-  absl::StatusOr<Verdict> DecideBy(Client& client, const MetLock& met, Patience patience = Patience::kWhileAlive) {
-    return Decide(client.env(), met, patience);
+  absl::StatusOr<Verdict> DecideBy(Client& client, const FoundLock& met, LiveLocks live_locks = LiveLocks::kKeep) {
+    return Decide(client.env(), met, live_locks);
   }
-  absl::StatusOr<bool> Resolve(const std::vector<MetLock>& locks, Patience patience = Patience::kWhileAlive) {
-    return ResolveLocks(other_.env(), locks, patience);
+  absl::StatusOr<bool> Resolve(const std::vector<FoundLock>& locks, LiveLocks live_locks = LiveLocks::kKeep) {
+    return ResolveLocks(other_.env(), locks, live_locks);
   }
   // Its secondary "Joe" is locked; whether the primary is depends on the test.
   Writes Transfer(uint64_t start_ts) { return Begin(start_ts, {Put("Bob", "3"), Put("Joe", "9")}); }
@@ -148,9 +148,9 @@ TEST_F(ResolveTest, TwoResolversAgree) {
   const Writes t = Transfer(7);
   MustPrewrite(t);
   me_.Die();
-  const MetLock met = Met("Joe", 7);
+  const FoundLock met = Met("Joe", 7);
   Client third(&world_, Options());
-  other_.wire().After(1, [&] { EXPECT_TRUE(ResolveLocks(third.env(), {met}, Patience::kWhileAlive).value()); });
+  other_.wire().After(1, [&] { EXPECT_TRUE(ResolveLocks(third.env(), {met}, LiveLocks::kKeep).value()); });
   EXPECT_TRUE(Resolve({met}).value());
   EXPECT_EQ(Cells("Bob"), "rollback@7");
   EXPECT_EQ(Cells("Joe"), "rollback@7");
@@ -161,7 +161,7 @@ TEST_F(ResolveTest, TwoResolversAgree) {
 TEST_F(ResolveTest, OnlyTheExactLockIsTouched) {
   const Writes t = Transfer(7);
   MustPrewrite(t);
-  const MetLock met = Met("Joe", 7);
+  const FoundLock met = Met("Joe", 7);
   RollBack(t);
   MustPrewrite(Begin(9, {Put("Joe", "new")}));
   EXPECT_TRUE(Resolve({met}).value());  // it is out of the way
@@ -210,7 +210,7 @@ TEST_F(ResolveTest, RollingForwardLeavesWhatTheOwnerWouldHave) {
 
 TEST_F(ResolveTest, ManyLocksOfOneTransactionCostOneLookAtThePrimary) {
   std::vector<PlannedWrite> planned = {Put("Bob", "3")};
-  std::vector<MetLock> met;
+  std::vector<FoundLock> met;
   for (int i = 0; i < 20; ++i) planned.push_back(Put("row" + std::to_string(i), "x"));
   const Writes t = Begin(7, planned);
   MustPrewrite(t);
@@ -229,9 +229,9 @@ TEST_F(ResolveTest, LocksOfSeveralTransactionsAreSettledEachByItsOwnVerdict) {
   MustPrewrite(committed);
   MustCommitPrimary(committed, 8);
   MustPrewriteBy(other_, dead);
-  const std::vector<MetLock> met = {Met("Joe", 7), Met("Eve", 17)};
+  const std::vector<FoundLock> met = {Met("Joe", 7), Met("Eve", 17)};
   other_.Die();
-  EXPECT_TRUE(ResolveLocks(me_.env(), met, Patience::kWhileAlive).value());
+  EXPECT_TRUE(ResolveLocks(me_.env(), met, LiveLocks::kKeep).value());
   EXPECT_EQ(Cells("Joe"), "write@8 put 9 from 7");
   EXPECT_EQ(Cells("Eve"), "rollback@17");
 }
@@ -251,7 +251,7 @@ TEST_F(ResolveTest, WhatWasReadBeforeAFailureIsSettled) {
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Ann", "1"), Put("Eve", "2"), Put("Joe", "9")});
   MustPrewrite(t);
   MustCommitPrimary(t, 8);
-  const std::vector<MetLock> met = {Met("Ann", 7), Met("Eve", 7), Met("Joe", 7)};
+  const std::vector<FoundLock> met = {Met("Ann", 7), Met("Eve", 7), Met("Joe", 7)};
   other_.wire().CountFromHere();
   other_.wire().FailAt(4, {.kind = Kind::kLoseReply});  // the primary, Ann, Eve, Joe
   EXPECT_THAT(Resolve(met), StatusIs(absl::StatusCode::kUnavailable));
@@ -308,7 +308,7 @@ TEST_F(ResolveTest, WithoutOracleALiveSessionIsNotJudged) {
 
 TEST_F(ResolveTest, WithoutPatienceTheLivingAreRolledBackToo) {
   MustPrewrite(Transfer(7));
-  EXPECT_TRUE(Resolve({Met("Joe", 7)}, Patience::kNone).value());
+  EXPECT_TRUE(Resolve({Met("Joe", 7)}, LiveLocks::kRollBack).value());
   EXPECT_THAT(Locks(), IsEmpty());
   EXPECT_EQ(other_.env().counters.rolled_back, 1u);
 }
@@ -346,7 +346,7 @@ TEST_F(ResolveTest, TheOwnerIsToldWhatIsThere) {
 
 TEST_F(ResolveTest, AnUnreachablePrimaryIsNotJudged) {
   MustPrewrite(Transfer(7));
-  const MetLock met = Met("Joe", 7);
+  const FoundLock met = Met("Joe", 7);
   me_.Die();
   other_.wire().FailAt(1, {.kind = Kind::kLoseRequest});
   EXPECT_THAT(DecideBy(other_, met), StatusIs(absl::StatusCode::kUnavailable));
@@ -355,7 +355,7 @@ TEST_F(ResolveTest, AnUnreachablePrimaryIsNotJudged) {
 
 TEST_F(ResolveTest, ALostAnswerOfTheRollbackIsAnError) {
   MustPrewrite(Transfer(7));
-  const MetLock met = Met("Joe", 7);
+  const FoundLock met = Met("Joe", 7);
   me_.Die();
   other_.wire().FailAt(3, {.kind = Kind::kLoseReply});
   EXPECT_THAT(DecideBy(other_, met), StatusIs(absl::StatusCode::kUnavailable));
@@ -366,14 +366,14 @@ TEST_F(ResolveTest, ALostAnswerOfTheRollbackIsAnError) {
 // A lock of the same start, which points elsewhere, decides nothing.
 TEST_F(ResolveTest, APrimaryThatNamesAnotherIsNoPrimary) {
   MustPrewrite(Transfer(7));
-  MetLock met = Met("Joe", 7);
+  FoundLock met = Met("Joe", 7);
   met.lock.primary = Cell("Joe");  // in truth a secondary
   EXPECT_THAT(DecideBy(other_, met), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 TEST_F(ResolveTest, DamagedRecordsAreNotGuessed) {
   MustPrewrite(Transfer(7));
-  const MetLock met = Met("Joe", 7);
+  const FoundLock met = Met("Joe", 7);
   world_.store->Mutate({{kTable, "Bob", {}, {Mutation::Set(Family::kWrite, kColumn, Timestamp(8), "\x01")}}});
   EXPECT_THAT(DecideBy(other_, met), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(Locks(), SizeIs(2));
@@ -385,13 +385,13 @@ TEST_F(ResolveTest, ALateResolverDoesNotTurnACollectedCommitIntoARollback) {
   const Writes t = Begin(7, {Del("Bob"), Put("Joe", "9")});
   MustPrewrite(t);
   MustCommitPrimary(t, 8);
-  const MetLock met = Met("Joe", 7);  // and stalls
+  const FoundLock met = Met("Joe", 7);  // and stalls
   MustRead("Joe", 9, "9");
   ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(20)), IsOk());
   world_.store->Mutate({{kTable, "Bob", {}, {Mutation::Erase(Family::kWrite, kColumn, TimestampRange::All())}}});
   Client late(&world_, Options());
   me_.Die();
-  EXPECT_THAT(ResolveLocks(late.env(), {met}, Patience::kWhileAlive), IsOk());
+  EXPECT_THAT(ResolveLocks(late.env(), {met}, LiveLocks::kKeep), IsOk());
   MustRead("Joe", 21, "9");
   const CommitResult told = ResolveOutcome(other_.env(), t.primary(), t.start_ts, other_.deadline());
   EXPECT_NE(static_cast<int>(told.outcome), static_cast<int>(Outcome::kAborted)) << "it committed at 8";

@@ -310,7 +310,7 @@ void StepsTest::MustWrite(const std::string& row, const std::string& value, uint
                 CommitResult::Outcome::kCommitted);
 }
 
-MetLock StepsTest::Met(const std::string& row, uint64_t start_ts, const std::string& table) {
+FoundLock StepsTest::Met(const std::string& row, uint64_t start_ts, const std::string& table) {
   const std::vector<Row> rows =
       world_.store->Read({{table, row, {{Family::kLock, kColumn, TimestampRange::Exactly(Timestamp(start_ts))}}}})
           .value();

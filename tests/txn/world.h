@@ -177,7 +177,7 @@ class StepsTest : public ::testing::Test {
   }
   std::vector<std::string> Locks() { return AllLocks(world_.store.get()); }
   // The lock in a cell, as somebody meets it.
-  MetLock Met(const std::string& row, uint64_t start_ts, const std::string& table = kTable);
+  FoundLock Met(const std::string& row, uint64_t start_ts, const std::string& table = kTable);
   static CellName Cell(const std::string& row) { return {kTable, row, kColumn}; }
 
   // All locks are too old by now.

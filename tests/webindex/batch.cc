@@ -67,7 +67,7 @@ Way WayOf(const BatchInput& input, const std::string& url) {
       way.key = "url:" + *std::min_element(again, walk.end());
       return way;
     }
-    if (walk.size() == kMostHops) {
+    if (walk.size() == kMaxHops) {
       way.key = "url:" + identity.moved_to();
       return way;
     }

@@ -217,12 +217,12 @@ TEST_F(CrawlTest, AnUnreadableFileStaysAsItWas) {
 }
 
 TEST_F(CrawlTest, ALargePageIsCutAndReported) {
-  Write("a.html", std::string(kMostContents + 1, 'x'));
-  Write("b.bin", std::string(kMostContents + 1, 'x'));
+  Write("a.html", std::string(kMaxContents + 1, 'x'));
+  Write("b.bin", std::string(kMaxContents + 1, 'x'));
   EXPECT_EQ(Run().problems, 1u);
-  EXPECT_EQ(Cell(kContents.At("a.html"))->size(), kMostContents);
-  EXPECT_EQ(Stat("a.html").bytes(), kMostContents + 1);
-  EXPECT_EQ(Cell(kState.At("b.bin")), FileStateOf("b.bin", std::string(kMostContents + 1, 'x')).SerializeAsString());
+  EXPECT_EQ(Cell(kContents.At("a.html"))->size(), kMaxContents);
+  EXPECT_EQ(Stat("a.html").bytes(), kMaxContents + 1);
+  EXPECT_EQ(Cell(kState.At("b.bin")), FileStateOf("b.bin", std::string(kMaxContents + 1, 'x')).SerializeAsString());
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("a.html: too large")));
 }
 

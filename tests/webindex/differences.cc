@@ -25,7 +25,7 @@ using percolator::ExportQueue;
 using percolator::ScannedRow;
 using percolator::Snapshot;
 
-constexpr size_t kMostDifferences = 20;
+constexpr size_t kMaxDifferences = 20;
 constexpr size_t kLongestText = 300;
 constexpr uint32_t kExportShards = 4;
 
@@ -88,7 +88,7 @@ class Comparison {
 
  private:
   void Say(const std::string& difference) {
-    if (found_.size() < kMostDifferences) {
+    if (found_.size() < kMaxDifferences) {
       found_.push_back(difference);
     } else {
       ++more_;

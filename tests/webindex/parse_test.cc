@@ -190,8 +190,8 @@ void CheckBounded(std::string_view what, std::string_view html) {
   EXPECT_LE(page.text.body().size(), kLargestPage) << what;
   EXPECT_EQ(ToValidUtf8(page.text.body()), page.text.body()) << what;
   EXPECT_EQ(ToValidUtf8(page.text.title()), page.text.title()) << what;
-  EXPECT_LE(static_cast<size_t>(page.links.links_size()), kMostLinks) << what;
-  EXPECT_LE(static_cast<size_t>(page.resources.paths_size()), kMostResources) << what;
+  EXPECT_LE(static_cast<size_t>(page.links.links_size()), kMaxLinks) << what;
+  EXPECT_LE(static_cast<size_t>(page.resources.paths_size()), kMaxResources) << what;
   std::cout << "  " << what << ": " << taken << " s\n";
 }
 
@@ -263,10 +263,10 @@ TEST(HostilePageTest, ManyLinksResourcesAndWords) {
   }
   CheckBounded("links", links);
   const ParsedPage page = Parse(links);
-  EXPECT_EQ(static_cast<size_t>(page.links.links_size()), kMostLinks);
+  EXPECT_EQ(static_cast<size_t>(page.links.links_size()), kMaxLinks);
   EXPECT_THAT(page.text.notes(), ElementsAre("too many links", "too many resources"));
   CheckBounded("words", words);
-  EXPECT_EQ(CountTerms(Parse(words).text.body()).size(), kMostTerms);
+  EXPECT_EQ(CountTerms(Parse(words).text.body()).size(), kMaxTerms);
   CheckBounded("a word", std::string(kLarge, 'x'));
   CheckBounded("Thai", Repeat("\u0e2a\u0e27\u0e31", kLarge));
   CheckBounded("Chinese", Repeat("\u6211\u662f\u4e2d", kLarge));

@@ -188,7 +188,7 @@ TEST_F(RulesTest, WordsOfLinksAreBounded) {
     const auto value = AnchorWordsQueue().Get(*now, url);
     EXPECT_THAT(value.status(), IsOk());
     AnchorWords words = value->value_or(AnchorWords());
-    EXPECT_LE(words.ByteSizeLong(), 2 * kMostAnchorWordsBytes);
+    EXPECT_LE(words.ByteSizeLong(), 2 * kMaxAnchorWordsBytes);
     return words;
   };
   constexpr int kFrom = 5;
@@ -201,7 +201,7 @@ TEST_F(RulesTest, WordsOfLinksAreBounded) {
   }
   ASSERT_THAT(worker.WaitUntilIdle(std::chrono::minutes(5)), IsOk());
   EXPECT_TRUE(worker.ListQuarantine()->empty());
-  EXPECT_GT(words_of("victim").terms_size(), static_cast<int>(kMostAnchorTerms));
+  EXPECT_GT(words_of("victim").terms_size(), static_cast<int>(kMaxAnchorTerms));
   ASSERT_EQ(words_of("neighbour").terms_size(), 1);
   EXPECT_EQ(words_of("neighbour").terms(0).count(), kFrom);
   for (int page = 0; page < kFrom; ++page) unlink(std::to_string(page));

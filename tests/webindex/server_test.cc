@@ -311,13 +311,13 @@ TEST_F(ServerTest, BadInputGetsAClearError) {
 
 // Buffers of the system hold some megabytes that the server has not read.
 TEST_F(ServerTest, ARequestWithoutEndIsCutOff) {
-  constexpr size_t kMost = 64 << 20;
+  constexpr size_t kMax = 64 << 20;
   const std::string start = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n";
   std::string lines;
   while (lines.size() < 4096) lines += "X-Header: and another one\r\n";
-  EXPECT_LT(SendWithoutEnd(port_, start, lines, kMost), kMost) << "headers";
-  EXPECT_LT(SendWithoutEnd(port_, start + "X-Header: ", std::string(4096, 'x'), kMost), kMost) << "a header";
-  EXPECT_LT(SendWithoutEnd(port_, "GET /", std::string(4096, 'x'), kMost), kMost) << "a request line";
+  EXPECT_LT(SendWithoutEnd(port_, start, lines, kMax), kMax) << "headers";
+  EXPECT_LT(SendWithoutEnd(port_, start + "X-Header: ", std::string(4096, 'x'), kMax), kMax) << "a header";
+  EXPECT_LT(SendWithoutEnd(port_, "GET /", std::string(4096, 'x'), kMax), kMax) << "a request line";
   EXPECT_EQ(Get("/").status, 200);
   // Cut off after 64 KiB, and told so.
   std::string head = start;

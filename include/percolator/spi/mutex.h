@@ -37,9 +37,9 @@ class CondVar {
     lock.release();
   }
   // Same, but waits at most this long.
-  void WaitFor(Mutex* mutex, std::chrono::microseconds at_most) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  void WaitFor(Mutex* mutex, std::chrono::microseconds timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
-    condition_.wait_for(lock, at_most);
+    condition_.wait_for(lock, timeout);
     lock.release();
   }
   void NotifyOne() { condition_.notify_one(); }

@@ -26,7 +26,7 @@ class WaitQueue {
   // Releases the mutex, waits, and takes the mutex again. May return without having been woken.
   virtual void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) = 0;
   // Same, but waits at most this long.
-  virtual void WaitFor(Mutex* mutex, Duration at_most) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) = 0;
+  virtual void WaitFor(Mutex* mutex, Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) = 0;
   virtual void WakeOne() = 0;
   virtual void WakeAll() = 0;
 };

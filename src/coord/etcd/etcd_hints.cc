@@ -15,7 +15,7 @@ namespace {
 // Between two puts at least: each costs etcd a sync of its disk.
 constexpr Duration kHintPause = std::chrono::milliseconds(5);
 // What waits at most, and so the largest value. A hint about the longest names fits.
-constexpr size_t kMostBytes = 32 << 10;
+constexpr size_t kMaxBytes = 32 << 10;
 // Of one process. etcd keeps all of it for a while, and when it is full it takes no writes from anybody.
 constexpr size_t kBytesPerSecond = 64 << 10;
 constexpr Duration kTimeout = std::chrono::seconds(1);
@@ -66,7 +66,7 @@ EtcdHints::~EtcdHints() {
 
 void EtcdHints::Send(const CellName& cell) {
   MutexLock lock(&mutex_);
-  if (waiting_.size() + cell.table.size() + cell.row.size() + cell.column.size() > kMostBytes) return;
+  if (waiting_.size() + cell.table.size() + cell.row.size() + cell.column.size() > kMaxBytes) return;
   if (waiting_.empty()) changed_->WakeAll();
   AppendCell(&waiting_, cell);
 }

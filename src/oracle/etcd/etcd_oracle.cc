@@ -89,7 +89,7 @@ class EtcdOracle final : public ElectedOracle {
   Duration Renew();
   Duration Overtaken(const std::optional<etcd::KeyValue>& found);
   void GiveUpLead();
-  void LetEtcdForget();
+  void CompactEtcd();
   absl::StatusOr<EtcdClient::TxnResult> Write(int64_t over, uint64_t bound, uint64_t incarnation);
   // The record as it was just read. Absent: it can't be read.
   std::optional<Record> Note(const etcd::KeyValue& found);
@@ -298,12 +298,12 @@ Duration EtcdOracle::Renew() {
     leads_until_ = sent + LeaseMicros();
     bound_ = bound;
   }
-  LetEtcdForget();
+  CompactEtcd();
   return WhileLeading();
 }
 
 // It takes a part of the time until the next renewal at most. If it fails, it is done the next time.
-void EtcdOracle::LetEtcdForget() {
+void EtcdOracle::CompactEtcd() {
   if (options_.history == Duration::zero() || Now() < forget_at_) return;
   if (old_revision_ != 0) client_->Compact(old_revision_, RequestTimeout() / 4).IgnoreError();
   old_revision_ = revision_;

@@ -20,8 +20,8 @@ using Step = BigtableFilter::Step;
 using RowState = BigtableFilter::RowState;
 
 constexpr int64_t kMicrosPerMilli = 1000;
-constexpr size_t kMostCells = 1'000'000;         // unless the row has more
-constexpr size_t kMostBytes = size_t{16} << 20;  // the same
+constexpr size_t kMaxCells = 1'000'000;         // unless the row has more
+constexpr size_t kMaxBytes = size_t{16} << 20;  // the same
 
 size_t CellBytes(const BigtableCells& cells) {
   size_t bytes = 0;
@@ -197,7 +197,7 @@ Step BlockAll() {
 absl::StatusOr<Step> Sink(Place place) {
   if (place.in_condition) return Invalid("sink", "it can't stand inside a condition");
   return Step([](RowState& row, BigtableCells& cells) {
-    row.too_many = row.too_many || row.sunk.size() + cells.size() > kMostCells;
+    row.too_many = row.too_many || row.sunk.size() + cells.size() > kMaxCells;
     if (!row.too_many) row.sunk.insert(row.sunk.end(), cells.begin(), cells.end());
     cells.clear();
   });
@@ -265,7 +265,7 @@ absl::StatusOr<Step> Interleave(const bt::RowFilter::Interleave& interleave, Pla
     for (const Step& step : steps) {
       BigtableCells branch = cells;
       step(row, branch);
-      row.too_many = row.too_many || all.size() + branch.size() > std::max(kMostCells, cells.size());
+      row.too_many = row.too_many || all.size() + branch.size() > std::max(kMaxCells, cells.size());
       if (row.too_many) return cells.clear();
       all.insert(all.end(), branch.begin(), branch.end());
     }
@@ -392,15 +392,15 @@ absl::StatusOr<BigtableCells> BigtableFilter::Apply(std::string_view row_key, Bi
   step_(row, cells);
   if (row.too_many) {
     return absl::InvalidArgumentError(
-        StrCat("the filter makes more than ", kMostCells, " cells of the ", before, " of a row"));
+        StrCat("the filter makes more than ", kMaxCells, " cells of the ", before, " of a row"));
   }
   if (!row.sunk.empty()) {
     cells.insert(cells.end(), row.sunk.begin(), row.sunk.end());
     PutInOrder(cells);
   }
-  if (const size_t bytes = CellBytes(cells); bytes > std::max(kMostBytes, bytes_before)) {
+  if (const size_t bytes = CellBytes(cells); bytes > std::max(kMaxBytes, bytes_before)) {
     return absl::InvalidArgumentError(
-        StrCat("the filter makes ", bytes, " bytes of the ", bytes_before, " of a row; the limit is ", kMostBytes));
+        StrCat("the filter makes ", bytes, " bytes of the ", bytes_before, " of a row; the limit is ", kMaxBytes));
   }
   return cells;
 }

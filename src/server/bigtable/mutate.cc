@@ -30,10 +30,10 @@ Timestamp ServerTime() {
 }
 
 absl::Status CheckQualifier(const BigtableTable& table, std::string_view family, std::string_view qualifier) {
-  const size_t most = kQualifierBytes - (table.native() ? 0 : family.size() + 1);
-  if (qualifier.size() <= most) return absl::OkStatus();
+  const size_t limit = kQualifierBytes - (table.native() ? 0 : family.size() + 1);
+  if (qualifier.size() <= limit) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      StrCat("a column qualifier of family \"", family, "\" has ", qualifier.size(), " bytes; the limit is ", most));
+      StrCat("a column qualifier of family \"", family, "\" has ", qualifier.size(), " bytes; the limit is ", limit));
 }
 
 absl::Status CheckColumn(const BigtableTable& table, std::string_view family, std::string_view qualifier) {
@@ -189,7 +189,7 @@ std::set<std::string> ColumnsOf(const Row& row) {
 
 // --- Predicates that the store decides
 
-constexpr size_t kMostConditionCells = 20'000;  // of one condition: patterns and interleaves multiply
+constexpr size_t kMaxConditionCells = 20'000;  // of one condition: patterns and interleaves multiply
 
 // The filters of an interleave; any other filter is an interleave of itself.
 std::vector<const bt::RowFilter*> Branches(const bt::RowFilter& filter) {
@@ -250,7 +250,7 @@ bool AddPattern(const BigtableTable& table, const bt::RowFilter& filter, bool ne
   for (const bt::RowFilter* family : Branches(filter.chain().filters(1))) {
     const std::optional<Selector> selector = ToSelector(table, *family, needs_limit);
     if (!selector.has_value() || selector->column.has_value()) return false;
-    if (cells->size() + names->size() > kMostConditionCells) return false;
+    if (cells->size() + names->size() > kMaxConditionCells) return false;
     for (const std::string& name : *names) {
       if (name.size() > kQualifierBytes) return false;
       cells->push_back({selector->family, name, selector->range});

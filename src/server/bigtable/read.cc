@@ -14,7 +14,7 @@ namespace {
 namespace bt = google::bigtable::v2;
 
 constexpr size_t kRowKeyBytes = 4 << 10;
-constexpr int64_t kMostRanges = 100'000;  // in one request, with single keys
+constexpr int64_t kMaxRanges = 100'000;  // in one request, with single keys
 constexpr size_t kKeysAtOnce = 64;
 // A page of keys ends with the row that reaches this, as one of a scan does.
 constexpr size_t kKeysBytes = StoreLimits().max_scan_bytes;
@@ -90,7 +90,7 @@ std::vector<RowRange> Merge(std::vector<RowRange> ranges) {
 
 // --- Filters as selectors
 
-constexpr int kMostSelectors = 10'000;
+constexpr int kMaxSelectors = 10'000;
 
 bool IsExact(const bt::ColumnRange& range) {
   return range.has_start_qualifier_closed() && range.has_end_qualifier_closed() &&
@@ -175,7 +175,7 @@ std::vector<const bt::RowFilter*> Links(const bt::RowFilter& filter) {
 std::optional<std::vector<Selector>> InterleavedSelectors(const BigtableTable& table, const bt::RowFilter& filter) {
   std::vector<Selector> all;
   for (const bt::RowFilter& branch : filter.interleave().filters()) {
-    if (!ToSelectors(table, branch, &all) || all.size() > kMostSelectors) return std::nullopt;
+    if (!ToSelectors(table, branch, &all) || all.size() > kMaxSelectors) return std::nullopt;
   }
   return all;
 }
@@ -191,8 +191,8 @@ absl::Status CheckRowKey(std::string_view key) {
 absl::StatusOr<std::vector<RowRange>> RangesOf(const bt::RowSet& rows) {
   if (rows.row_keys().empty() && rows.row_ranges().empty()) return std::vector<RowRange>{RowRange::All()};
   const int64_t count = int64_t{rows.row_keys_size()} + rows.row_ranges_size();
-  if (count > kMostRanges) {
-    return absl::InvalidArgumentError(StrCat("there are ", count, " row keys and ranges; the limit is ", kMostRanges));
+  if (count > kMaxRanges) {
+    return absl::InvalidArgumentError(StrCat("there are ", count, " row keys and ranges; the limit is ", kMaxRanges));
   }
   std::vector<RowRange> ranges;
   for (const std::string& key : rows.row_keys()) {

@@ -84,8 +84,8 @@ std::optional<Family> NativeFamily(std::string_view name) {
 }
 
 int64_t ToMicros(Timestamp ts) {
-  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max() / kMicrosPerTick;
-  return static_cast<int64_t>(std::min(ts.value(), kMost)) * kMicrosPerTick;
+  constexpr uint64_t kMax = std::numeric_limits<int64_t>::max() / kMicrosPerTick;
+  return static_cast<int64_t>(std::min(ts.value(), kMax)) * kMicrosPerTick;
 }
 
 bool InOrder(const BigtableCell& a, const BigtableCell& b) {
@@ -361,7 +361,7 @@ absl::Status BigtableTables::EraseDropped(std::shared_ptr<const BigtableTable>* 
 absl::Status BigtableTables::EraseRows(const BigtableTable& table, RowRange rows,
                                        const std::function<bool(const Cell& cell)>& which) {
   constexpr size_t kPageRows = 100;
-  constexpr ptrdiff_t kMostErases = 10'000;  // in one mutation
+  constexpr ptrdiff_t kMaxErases = 10'000;  // in one mutation
   ScanRequest request{table.id(), std::move(rows), {}, kPageRows};
   for (const Family family : table.families()) request.selectors.push_back({.family = family});
   const auto of_clients = [&](const Cell& cell) {
@@ -372,8 +372,8 @@ absl::Status BigtableTables::EraseRows(const BigtableTable& table, RowRange rows
     std::vector<RowMutation> mutations;
     for (const Row& row : page.rows) {
       std::vector<Mutation> erases = EraseAll(row, of_clients);
-      for (ptrdiff_t i = 0; i < std::ssize(erases); i += kMostErases) {
-        const auto end = erases.begin() + std::min(i + kMostErases, std::ssize(erases));
+      for (ptrdiff_t i = 0; i < std::ssize(erases); i += kMaxErases) {
+        const auto end = erases.begin() + std::min(i + kMaxErases, std::ssize(erases));
         mutations.push_back({table.id(), row.key, {}, {erases.begin() + i, end}});
       }
     }

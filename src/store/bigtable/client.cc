@@ -35,7 +35,7 @@ constexpr char kCloudAdmin[] = "bigtableadmin.googleapis.com";
 // Tables take long to make in Cloud Bigtable.
 constexpr Duration kAdminTimeout = std::chrono::minutes(1);
 
-constexpr int kMostAttempts = 5;  // in a row without progress
+constexpr int kMaxAttempts = 5;  // in a row without progress
 constexpr Duration kFirstWait = std::chrono::milliseconds(20);
 constexpr Duration kLongestWait = std::chrono::milliseconds(160);
 
@@ -129,7 +129,7 @@ class BigtableClient::Attempts {
     ++sent_;
     in_vain_ = progress ? 0 : in_vain_ + 1;
     if (progress) backoff_.Reset();
-    if (!IsTransient(status) || in_vain_ >= kMostAttempts) return false;
+    if (!IsTransient(status) || in_vain_ >= kMaxAttempts) return false;
     const Duration wait = backoff_.Next();
     if (wait >= deadline_.left()) return false;
     const Deadline until = deadline_.AtMost(wait);

@@ -67,8 +67,8 @@ void AddRange(const TimestampRange& range, std::vector<pb::RowFilter>* chain) {
 
 void AddLimit(uint32_t newest, std::vector<pb::RowFilter>* chain) {
   if (newest == Selector::kAllVersions) return;
-  constexpr uint32_t kMost = std::numeric_limits<int32_t>::max();
-  chain->emplace_back().set_cells_per_column_limit_filter(static_cast<int32_t>(std::min(newest, kMost)));
+  constexpr uint32_t kMax = std::numeric_limits<int32_t>::max();
+  chain->emplace_back().set_cells_per_column_limit_filter(static_cast<int32_t>(std::min(newest, kMax)));
 }
 
 pb::RowFilter WholeFamily(Family family) {

@@ -9,7 +9,7 @@
 namespace percolator {
 namespace {
 
-constexpr int kMostQuestions = 10;
+constexpr int kMaxQuestions = 10;
 
 // The oldest lock that a mutation sets; infinite: it sets none.
 Timestamp OldestLock(const RowMutation& mutation) {
@@ -30,7 +30,7 @@ Duration SafePointGate::Now() const { return Duration(static_cast<int64_t>(clock
 void SafePointGate::Learn(Timestamp ts) { known_ = std::max(known_, ts); }
 
 absl::StatusOr<Timestamp> SafePointGate::Get() {
-  for (int i = 0; i < kMostQuestions; ++i) {
+  for (int i = 0; i < kMaxQuestions; ++i) {
     const Duration now = Now();
     {
       MutexLock lock(&mutex_);

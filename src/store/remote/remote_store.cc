@@ -53,12 +53,12 @@ void RemoteStore::NoteSafePoint(uint64_t safe_point) {
 template <typename Entry, typename Message>
 void RemoteStore::Fill(const std::vector<Entry>& entries, size_t* next,
                        google::protobuf::RepeatedPtrField<Message>* request) const {
-  const size_t most = std::min(entries.size() - *next, limits_.entries);
+  const size_t limit = std::min(entries.size() - *next, limits_.entries);
   size_t bytes = 0;
-  for (size_t i = 0; i < most && bytes < limits_.bytes; ++i) {
+  for (size_t i = 0; i < limit && bytes < limits_.bytes; ++i) {
     Message* const message = request->Add();
     ToMessage(entries[(*next)++], message);
-    if (most > 1) bytes += message->ByteSizeLong();
+    if (limit > 1) bytes += message->ByteSizeLong();
   }
 }
 

@@ -113,11 +113,11 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStoreWithEnv(const std::string& 
 absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& dir, const RocksOptions& options,
                                                              rocksdb::Env* env) {
   // More than this does not fit into RocksDB's records.
-  constexpr size_t kMostBytes = size_t{1} << 30;
-  if (options.limits.max_value_bytes > kMostBytes || options.limits.max_row_mutation_bytes > kMostBytes) {
+  constexpr size_t kMaxBytes = size_t{1} << 30;
+  if (options.limits.max_value_bytes > kMaxBytes || options.limits.max_row_mutation_bytes > kMaxBytes) {
     return absl::InvalidArgumentError(StrCat("limits of ", options.limits.max_value_bytes, " bytes for a value and ",
                                              options.limits.max_row_mutation_bytes, " for a row mutation: up to ",
-                                             kMostBytes, " is possible"));
+                                             kMaxBytes, " is possible"));
   }
   PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<StoreFolder> folder, StoreFolder::Open(dir, options.create_if_missing));
   std::unique_ptr<RocksStore> store(new RocksStore(options, std::move(folder)));

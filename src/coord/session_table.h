@@ -1,4 +1,4 @@
-// SessionBook: which sessions there are, what each reports, leads and has claimed. The state of a coordinator that keeps it
+// SessionTable: which sessions there are, what each reports, leads and has claimed. The state of a coordinator that keeps it
 // in memory, by itself: who opens sessions and who ends them is decided elsewhere.
 //
 // ENDING    When a session ends, its leaderships, its claims and its oldest snapshot end with it.
@@ -8,8 +8,8 @@
 // LIMITS    What a session holds is bounded, because strangers may have opened it. A claim too many is granted and not
 //           remembered, since claims are advice; a role too many is kResourceExhausted.
 
-#ifndef PERCOLATOR_COORD_SESSION_BOOK_H_
-#define PERCOLATOR_COORD_SESSION_BOOK_H_
+#ifndef PERCOLATOR_COORD_SESSION_TABLE_H_
+#define PERCOLATOR_COORD_SESSION_TABLE_H_
 
 #include <cstddef>
 #include <functional>
@@ -27,10 +27,10 @@
 
 namespace percolator {
 
-class SessionBook {
+class SessionTable {
  public:
-  static constexpr size_t kMostRoles = 100;                // of a session
-  static constexpr size_t kMostClaims = 10'000;            // of a session
+  static constexpr size_t kMaxRoles = 100;                 // of a session
+  static constexpr size_t kMaxClaims = 10'000;             // of a session
   static constexpr size_t kClaimBytes = size_t{64} << 20;  // of all claims: their names
 
   // Begins the session, if it does not exist, and notes the oldest snapshot it reports; zero: none.
@@ -66,4 +66,4 @@ class SessionBook {
 
 }  // namespace percolator
 
-#endif  // PERCOLATOR_COORD_SESSION_BOOK_H_
+#endif  // PERCOLATOR_COORD_SESSION_TABLE_H_

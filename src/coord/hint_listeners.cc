@@ -1,17 +1,18 @@
-#include "src/coord/hint_fan.h"
+#include "src/coord/hint_listeners.h"
 
 #include <utility>
 
 namespace percolator {
 
-void HintFan::Listeners::Tell(const CellName& cell) {
+void HintListeners::Listeners::Tell(const CellName& cell) {
   ReaderLock lock(&mutex);
   for (const auto& [unused, listener] : all) listener(cell);
 }
 
-HintFan::HintFan(Coordinator* coordinator) : coordinator_(coordinator), listeners_(std::make_shared<Listeners>()) {}
+HintListeners::HintListeners(Coordinator* coordinator)
+    : coordinator_(coordinator), listeners_(std::make_shared<Listeners>()) {}
 
-HintFan::~HintFan() {
+HintListeners::~HintListeners() {
   bool listening = false;
   {
     ReaderLock lock(&listeners_->mutex);
@@ -21,7 +22,7 @@ HintFan::~HintFan() {
 }
 
 // Listens to the coordinator from the first listener on, so that a process without workers takes nobody else's place.
-uint64_t HintFan::Add(Coordinator::HintListener listener) {
+uint64_t HintListeners::Add(Coordinator::HintListener listener) {
   uint64_t id = 0;
   bool is_first = false;
   {
@@ -36,12 +37,12 @@ uint64_t HintFan::Add(Coordinator::HintListener listener) {
   return id;
 }
 
-void HintFan::Tell(const CellName& cell) {
+void HintListeners::Tell(const CellName& cell) {
   listeners_->Tell(cell);
   coordinator_->SendHint(cell);
 }
 
-void HintFan::Remove(uint64_t listener) {
+void HintListeners::Remove(uint64_t listener) {
   Coordinator::HintListener last;  // destroyed after the mutex is released, with what it holds
   WriterLock lock(&listeners_->mutex);
   const auto it = listeners_->all.find(listener);

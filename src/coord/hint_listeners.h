@@ -1,8 +1,8 @@
-// HintFan: hands the hints that a process gets to all who want them. A Coordinator has one listener; a process may have
+// HintListeners: hands the hints that a process gets to all who want them. A Coordinator has one listener; a process may have
 // several workers.
 
-#ifndef PERCOLATOR_COORD_HINT_FAN_H_
-#define PERCOLATOR_COORD_HINT_FAN_H_
+#ifndef PERCOLATOR_COORD_HINT_LISTENERS_H_
+#define PERCOLATOR_COORD_HINT_LISTENERS_H_
 
 #include <cstdint>
 #include <map>
@@ -13,13 +13,13 @@
 
 namespace percolator {
 
-class HintFan {
+class HintListeners {
  public:
   // The coordinator must outlive this.
-  explicit HintFan(Coordinator* coordinator);
-  ~HintFan();
-  HintFan(const HintFan&) = delete;
-  HintFan& operator=(const HintFan&) = delete;
+  explicit HintListeners(Coordinator* coordinator);
+  ~HintListeners();
+  HintListeners(const HintListeners&) = delete;
+  HintListeners& operator=(const HintListeners&) = delete;
 
   // From now on `listener` is called for every hint, perhaps by the thread that commits: it must be quick and must not wait.
   // Returns what to call Remove with.
@@ -46,4 +46,4 @@ class HintFan {
 
 }  // namespace percolator
 
-#endif  // PERCOLATOR_COORD_HINT_FAN_H_
+#endif  // PERCOLATOR_COORD_HINT_LISTENERS_H_

@@ -1,4 +1,4 @@
-#include "src/coord/hint_fan.h"
+#include "src/coord/hint_listeners.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,9 +28,9 @@ class ListeningCoordinator final : public ForwardingCoordinator {
   std::vector<std::string> sent;
 };
 
-TEST(HintFanTest, EveryListenerHearsUntilItIsRemoved) {
+TEST(HintListenersTest, EveryListenerHearsUntilItIsRemoved) {
   ListeningCoordinator coordinator;
-  HintFan fan(&coordinator);
+  HintListeners fan(&coordinator);
   EXPECT_EQ(coordinator.listener, nullptr);  // nobody wants to hear
   std::vector<std::string> a;
   std::vector<std::string> b;
@@ -44,9 +44,9 @@ TEST(HintFanTest, EveryListenerHearsUntilItIsRemoved) {
   EXPECT_THAT(b, ElementsAre("r1", "r2"));
 }
 
-TEST(HintFanTest, TellReachesListenersHereAndElsewhere) {
+TEST(HintListenersTest, TellReachesListenersHereAndElsewhere) {
   ListeningCoordinator coordinator;
-  HintFan fan(&coordinator);
+  HintListeners fan(&coordinator);
   std::vector<std::string> heard;
   fan.Add([&](const CellName& cell) { heard.push_back(cell.row); });
   fan.Tell({"t", "r", "c"});
@@ -54,12 +54,12 @@ TEST(HintFanTest, TellReachesListenersHereAndElsewhere) {
   EXPECT_THAT(coordinator.sent, ElementsAre("r"));
 }
 
-TEST(HintFanTest, ALateCallFindsNobody) {
+TEST(HintListenersTest, ALateCallFindsNobody) {
   ListeningCoordinator coordinator;
   std::vector<std::string> heard;
   Coordinator::HintListener late;
   {
-    HintFan fan(&coordinator);
+    HintListeners fan(&coordinator);
     const uint64_t listener = fan.Add([&](const CellName& cell) { heard.push_back(cell.row); });
     late = coordinator.listener;
     fan.Remove(listener);

@@ -1,4 +1,4 @@
-#include "src/coord/session_book.h"
+#include "src/coord/session_table.h"
 
 #include <algorithm>
 
@@ -12,12 +12,12 @@ size_t BytesOf(const std::pair<std::string, std::string>& row) { return row.firs
 
 }  // namespace
 
-void SessionBook::Report(SessionId session, Timestamp oldest) {
+void SessionTable::Report(SessionId session, Timestamp oldest) {
   MutexLock lock(&mutex_);
   sessions_[session].oldest = oldest;
 }
 
-void SessionBook::End(SessionId session) {
+void SessionTable::End(SessionId session) {
   MutexLock lock(&mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return;
@@ -34,12 +34,12 @@ void SessionBook::End(SessionId session) {
   sessions_.erase(found);
 }
 
-bool SessionBook::Exists(SessionId session) const {
+bool SessionTable::Exists(SessionId session) const {
   MutexLock lock(&mutex_);
   return sessions_.contains(session);
 }
 
-Timestamp SessionBook::OldestSnapshot() const {
+Timestamp SessionTable::OldestSnapshot() const {
   MutexLock lock(&mutex_);
   Timestamp oldest = Timestamp::Infinity();
   for (const auto& [session, entry] : sessions_) {
@@ -48,40 +48,40 @@ Timestamp SessionBook::OldestSnapshot() const {
   return oldest;
 }
 
-absl::StatusOr<SessionBook::Entry*> SessionBook::Find(SessionId session) {
+absl::StatusOr<SessionTable::Entry*> SessionTable::Find(SessionId session) {
   const auto found = sessions_.find(session);
   if (found != sessions_.end()) return &found->second;
   return absl::FailedPreconditionError(StrCat("there is no session ", session));
 }
 
-absl::StatusOr<bool> SessionBook::Campaign(std::string_view role, SessionId session) {
+absl::StatusOr<bool> SessionTable::Campaign(std::string_view role, SessionId session) {
   MutexLock lock(&mutex_);
   PERCOLATOR_ASSIGN_OR_RETURN(Entry* const entry, Find(session));
   const auto leader = leaders_.find(role);
   if (leader != leaders_.end()) return leader->second == session;
-  if (entry->roles == kMostRoles) {
-    return absl::ResourceExhaustedError(StrCat("session ", session, " leads in ", kMostRoles, " roles already"));
+  if (entry->roles == kMaxRoles) {
+    return absl::ResourceExhaustedError(StrCat("session ", session, " leads in ", kMaxRoles, " roles already"));
   }
   ++entry->roles;
   leaders_.emplace(role, session);
   return true;
 }
 
-absl::StatusOr<bool> SessionBook::Claim(std::string_view table, std::string_view row, SessionId session) {
+absl::StatusOr<bool> SessionTable::Claim(std::string_view table, std::string_view row, SessionId session) {
   MutexLock lock(&mutex_);
   PERCOLATOR_ASSIGN_OR_RETURN(Entry* const entry, Find(session));
   TableRow name(table, row);
   const auto claim = claims_.find(name);
   if (claim != claims_.end()) return claim->second == session;
   const size_t bytes = BytesOf(name);
-  if (entry->claims == kMostClaims || claim_bytes_ + bytes > kClaimBytes) return true;
+  if (entry->claims == kMaxClaims || claim_bytes_ + bytes > kClaimBytes) return true;
   ++entry->claims;
   claim_bytes_ += bytes;
   claims_.emplace(std::move(name), session);
   return true;
 }
 
-void SessionBook::Release(std::string_view table, std::string_view row, SessionId session) {
+void SessionTable::Release(std::string_view table, std::string_view row, SessionId session) {
   MutexLock lock(&mutex_);
   const auto claim = claims_.find(TableRow(table, row));
   if (claim == claims_.end() || claim->second != session) return;
