@@ -68,13 +68,20 @@ def function_at(source, index):
     return None
 
 
+NAME = re.compile(r"(operator\S+?|[\w~]+)\(")
+
+
 def name_of(function):
-    return re.search(r"(operator\S+?|[\w~]+)\(", re.sub(r"template <[^\n]*>\n", "", function)).group(1)
+    """The name of a function, or an empty text for what only looks like one, such as a concept."""
+    found = NAME.search(re.sub(r"template <[^\n]*>\n", "", function))
+    return found.group(1) if found else ""
 
 
 def is_shared(comment, first, second):
     """Whether the comment of one function is also about the next: an overload, or one that it names, or it says so."""
     text = " ".join(comment)
+    if not name_of(first) or not name_of(second):
+        return False
     return (name_of(first) == name_of(second) or re.search(rf"\b{re.escape(name_of(second))}\b", text)
             or re.match(r"(?:Return|Same)\b", text))
 

@@ -58,6 +58,10 @@ class DoxygenFilterTest(unittest.TestCase):
     def test_a_comment_of_doxygen_stays(self):
         self.assertEqual(self.after_head("/// An A.\nint a;\n"), "/// An A.\nint a;\n")
 
+    def test_the_lines_of_a_concept_are_no_function(self):
+        text = "/// Like a T.\ntemplate <typename T>\nconcept A = B<T> &&\n    c<T> &&\n    (D<T> || E<T>);\nvoid f();\n"
+        self.assertEqual(self.after_head(text.replace("///", "//")), text)
+
     def test_a_class_does_not_take_part_in_functions(self):
         text = "/// An A.\nclass A {\n public:\n  A();\n};\n"
         self.assertEqual(self.after_head(text.replace("///", "//")), text)
