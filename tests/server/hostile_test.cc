@@ -627,6 +627,7 @@ TEST_F(HostileTest, NamesAndHintsThatAreTooMuch) {
 // Many listeners that do not read: what waits for them together is bounded too.
 TEST_F(HostileTest, HintsThatManyDoNotRead) {
   constexpr int kListeners = 300;
+  constexpr int kStreams = 75;  // of a connection, which may have 100
   // What is bounded, the same once more on its way through gRPC, and as much to spare. Without a bound it would be three
   // times a MiB for each listener.
   constexpr size_t kBound = 3 * CoordinationService::kHintBytes;
@@ -634,12 +635,16 @@ TEST_F(HostileTest, HintsThatManyDoNotRead) {
   // The client's end is in this process too: it must not take in more than 64 KiB of each stream.
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  const auto stub = v1::Coordination::NewStub(
-      grpc::CreateCustomChannel(StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials(), arguments));
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own for each channel
+  std::vector<std::unique_ptr<v1::Coordination::Stub>> stubs;
   std::vector<Unread<v1::Hints>> listeners;
   for (int i = 0; i < kListeners; ++i) {
+    if (i % kStreams == 0) {
+      stubs.push_back(v1::Coordination::NewStub(grpc::CreateCustomChannel(
+          StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials(), arguments)));
+    }
     Unread<v1::Hints>& listener = listeners.emplace_back();
-    listener.reader = stub->Listen(listener.context.get(), v1::ListenRequest());
+    listener.reader = stubs.back()->Listen(listener.context.get(), v1::ListenRequest());
     v1::Hints first;
     ASSERT_TRUE(listener.reader->Read(&first));
   }
