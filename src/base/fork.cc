@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/spi/mutex.h"
+
 namespace percolator {
 
 std::atomic<uint64_t> ForkWatch::forks_{0};
@@ -17,7 +19,9 @@ ForkWatch::ForkWatch() : made_(0) {
 }
 
 void KeepUntilExit(std::shared_ptr<void> object) {
+  static auto* const mutex = new Mutex();
   static auto* const kept = new std::vector<std::shared_ptr<void>>();
+  MutexLock lock(mutex);
   kept->push_back(std::move(object));
 }
 

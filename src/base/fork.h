@@ -23,7 +23,7 @@ class ForkWatch {
   uint64_t made_;
 };
 
-// Keeps an object until the process ends, because it can't be destroyed here.
+// Keeps an object until the process ends, because it cannot be destroyed here. Thread-safe.
 void KeepUntilExit(std::shared_ptr<void> object);
 
 }  // namespace percolator

@@ -246,9 +246,8 @@ absl::Status Worker::Impl::Stop() {
   if (forked()) return engine_->Closed();
   if (engine_->InUserTask()) {
     return absl::FailedPreconditionError(
-        "Stop was called by an observer, a load function or another callback of this cluster, for which it would have "
-        "to "
-        "wait");
+        "Stop was called by an observer, a load function or another callback of this cluster, for which it would "
+        "have to wait");
   }
   StopForClose();
   return absl::OkStatus();

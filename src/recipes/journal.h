@@ -57,7 +57,7 @@ class Journal {
   // Adds the entries, each to its shard, after those that the transaction added before. An error is kept as that of a write.
   void Append(ReadWrite& t, const std::vector<JournalEntry>& entries) const;
 
-  // The cells of a shard, in the order of their timestamps, until there are `most` entries or they are many bytes. A cell
+  // The cells of a shard, in the order of their timestamps, until there are `limit` entries or they are many bytes. A cell
   // is read whole, and at least one.
   absl::StatusOr<JournalPage> Read(const ReadView& view, uint32_t shard, TimestampRange range, size_t limit) const;
   void Delete(ReadWrite& t, uint32_t shard, const JournalCell& cell) const;

@@ -29,7 +29,7 @@ struct LoaderCallbacks {
   Runtime* runtime = nullptr;
   // Runs the function in a transaction, again on a conflict, and commits. `*marks`: how many notifications that made.
   std::function<absl::Status(const Loader::Function& load, const TransactionOptions& options, size_t* marks)> transact;
-  // Notifications that wait, counted up to `most`.
+  // Notifications that wait, counted up to `limit`.
   std::function<absl::StatusOr<Backlog>(size_t limit)> backlog;
   // The error of functions that are not run because the cluster was closed.
   std::function<absl::Status()> closed;

@@ -87,7 +87,6 @@ LockKeeper::Membership::Membership(LockKeeper* keeper, const Writes& writes)
     : keeper_(keeper), start_ts_(writes.start_ts) {
   PERCOLATOR_DCHECK(writes.has_primary());
   MutexLock lock(&keeper_->mutex_);
-  PERCOLATOR_DCHECK(!keeper_->members_.contains(start_ts_));
   keeper_->members_[start_ts_] = {&writes, keeper_->env_->runtime->Elapsed()};
 }
 

@@ -12,7 +12,8 @@ std::shared_ptr<Engine> Engine::Make(Parts parts, StoreIs store_is, std::unique_
                                      const ClusterOptions& options) {
   // In a forked process its threads are not there, and its files belong to the parent: it is left as it is.
   const auto end = [](Engine* engine) {
-    if (!engine->forked()) delete engine;
+    if (engine->forked()) return KeepUntilExit(std::shared_ptr<void>(engine, [](void*) {}));
+    delete engine;
   };
   return std::shared_ptr<Engine>(new Engine(std::move(parts), store_is, std::move(session), options), end);
 }

@@ -11,7 +11,6 @@
 #include "rocksdb/file_system.h"
 #include "rocksdb/listener.h"
 #include "rocksdb/metadata.h"
-#include "src/base/check.h"
 #include "src/base/strings.h"
 #include "src/store/rocks/cell_key.h"
 #include "src/store/rocks/clean_record.h"
@@ -138,14 +137,19 @@ RocksStore::RocksStore(const RocksOptions& options, std::unique_ptr<StoreFolder>
 RocksStore::~RocksStore() { Close().IgnoreError(); }
 
 void RocksStore::operator delete(RocksStore* store, std::destroying_delete_t) {
-  if (store->forks_.forked()) return;
+  if (store->forks_.forked()) return KeepUntilExit(std::shared_ptr<void>(store, [](void*) {}));
   store->~RocksStore();
   operator delete(static_cast<void*>(store));
 }
 
-void RocksStore::operator delete(void* memory) { ::operator delete(memory, std::align_val_t(alignof(RocksStore))); }
+// Neither is inline: GCC would compare what is inside one of them with the other, and warn that they do not fit.
+[[gnu::noinline]] void RocksStore::operator delete(void* memory) {
+  ::operator delete(memory, std::align_val_t(alignof(RocksStore)));
+}
 
-void* RocksStore::operator new(size_t bytes) { return ::operator new(bytes, std::align_val_t(alignof(RocksStore))); }
+[[gnu::noinline]] void* RocksStore::operator new(size_t bytes) {
+  return ::operator new(bytes, std::align_val_t(alignof(RocksStore)));
+}
 
 absl::Status RocksStore::MayNotUse() const {
   if (!forks_.forked()) return StoreClosed();
@@ -345,7 +349,6 @@ absl::Status RocksStore::Flush() {
 }
 
 absl::Status RocksStore::CloseDatabase() {
-  PERCOLATOR_DCHECK(!stopped_);
   // From here on the files stay as they are.
   rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);
   std::vector<std::string> files;
