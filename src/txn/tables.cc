@@ -57,22 +57,23 @@ absl::Status CheckSchema(Store* store, std::string_view table, const TableSchema
       StrCat("the table ", Quoted(table), " exists with other notify-only columns (TableSchema)"));
 }
 
-absl::Status Tables::Load() {
+absl::StatusOr<bool> Tables::Load(Schemas* schemas) {
   uint64_t generation = 0;
   {
     ReaderLock lock(&mutex_);
     generation = generation_;
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(store_));
-  std::map<std::string, TableSchema, std::less<>> schemas;
+  schemas->clear();
   for (const TableInfo& info : infos) {
     PERCOLATOR_ASSIGN_OR_RETURN(TableSchema schema, DecodeSchema(info.schema));
-    schemas.emplace(info.name, std::move(schema));
+    schemas->emplace(info.name, std::move(schema));
   }
   WriterLock lock(&mutex_);
-  // What was read before a Forget may be what is to be forgotten: the next who asks reads again.
-  if (generation_ == generation) schemas_ = std::move(schemas);
-  return absl::OkStatus();
+  // What was read before a Forget may be what is to be forgotten.
+  if (generation_ != generation) return false;
+  schemas_ = *schemas;
+  return true;
 }
 
 absl::StatusOr<bool> Tables::IsNotifyOnly(std::string_view table, std::string_view column) {
@@ -80,19 +81,23 @@ absl::StatusOr<bool> Tables::IsNotifyOnly(std::string_view table, std::string_vi
     return absl::InvalidArgumentError(
         StrCat("column ", Quoted(column), " begins with a zero byte: such names are reserved"));
   }
-  constexpr int kTries = 3;  // a Forget may come between loading and looking
-  for (int i = 0;; ++i) {
-    {
-      ReaderLock lock(&mutex_);
-      const auto it = schemas_.find(table);
-      if (it != schemas_.end()) {
-        const std::vector<std::string>& columns = it->second.notify_only_columns;
-        return std::find(columns.begin(), columns.end(), column) != columns.end();
-      }
-    }
-    if (i == kTries) break;
-    PERCOLATOR_RETURN_IF_ERROR(Load());
+  const auto is_declared = [column](const TableSchema& schema) {
+    const std::vector<std::string>& columns = schema.notify_only_columns;
+    return std::find(columns.begin(), columns.end(), column) != columns.end();
+  };
+  {
+    ReaderLock lock(&mutex_);
+    const auto it = schemas_.find(table);
+    if (it != schemas_.end()) return is_declared(it->second);
   }
+  constexpr int kTries = 3;  // of a list during which other tables are made and dropped, the last one is good enough
+  Schemas schemas;
+  bool current = false;
+  for (int i = 0; i < kTries && !current; ++i) {
+    PERCOLATOR_ASSIGN_OR_RETURN(current, Load(&schemas));
+  }
+  const auto it = schemas.find(table);
+  if (it != schemas.end()) return is_declared(it->second);
   return absl::NotFoundError(StrCat("there is no table ", Quoted(table), ": create it with Cluster::CreateTable"));
 }
 

@@ -42,13 +42,16 @@ class Tables {
   void Forget();
 
  private:
-  absl::Status Load();
+  using Schemas = std::map<std::string, TableSchema, std::less<>>;  // by table
+
+  // Reads all schemas. Returns false if a Forget came meanwhile: then they are not kept, and may be out of date.
+  absl::StatusOr<bool> Load(Schemas* schemas);
   absl::StatusOr<bool> IsNotifyOnly(std::string_view table, std::string_view column);
 
   Store* const store_;
   SharedMutex mutex_;
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts calls of Forget
-  std::map<std::string, TableSchema, std::less<>> schemas_ ABSL_GUARDED_BY(mutex_);
+  Schemas schemas_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace percolator

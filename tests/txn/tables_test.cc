@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -77,6 +78,17 @@ TEST_F(TablesTest, AListThatWasReadBeforeATableWasMadeAnewIsNotKept) {
     tables_.Forget();
   };
   EXPECT_THAT(tables_.CheckWritable(kTable, "n"), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+// The list was thrown away each time, and the table counted as missing.
+TEST_F(TablesTest, OtherTablesThatChangeAllTheTimeDoNotHideATable) {
+  std::function<void()> change = [&] {
+    tables_.Forget();
+    world_.store->after_list = change;
+  };
+  world_.store->after_list = change;
+  EXPECT_THAT(tables_.CheckWritable(kTable, "bal"), IsOk());
+  EXPECT_THAT(tables_.CheckWritable("missing", "bal"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(TablesTest, ATableThatWasMadeMeanwhileIsFound) {
