@@ -1,4 +1,4 @@
-// Bigtable's filters: any message is refused or compiled, and gives the same cells each time.
+// Bigtable's filters: any message is refused or compiled, and gives the same cells each time, unless it draws a sample of rows.
 #include "src/server/bigtable/filter.h"
 #include "tests/fuzz/check.h"
 
@@ -30,7 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::StatusOr<BigtableCells> cells = compiled->Apply("row", SomeCells());
   if (!cells.ok()) return 0;
   for (size_t i = 1; i < cells->size(); ++i) FUZZ_CHECK((*cells)[i - 1].position <= (*cells)[i].position);
-  FUZZ_CHECK(compiled->Apply("row", SomeCells())->size() == cells->size());
+  const bool samples = filter.ShortDebugString().find("row_sample_filter") != std::string::npos;  // by chance
+  if (!samples) FUZZ_CHECK(compiled->Apply("row", SomeCells())->size() == cells->size());
   FUZZ_CHECK(BigtableFilter::CompileRest(filter, 1).ok());
   return 0;
 }
