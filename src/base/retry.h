@@ -26,7 +26,7 @@ class Deadline {
   Deadline(Runtime* runtime, Duration from_now);
 
   bool passed() const { return runtime_->Elapsed() >= end_ || (over_ != nullptr && over_->load()); }
-  // Returns the time that is left, zero if there is none.
+  // Returns the remaining time, or zero if the deadline has passed.
   Duration left() const;
   // Returns how long it has been waited for, in text: "1500 ms".
   std::string waited() const;

@@ -278,7 +278,7 @@ void Worker::Impl::Resume() {
   scanner_->Wake();
 }
 
-// Whoever closes the cluster says so before he stops the worker: so the state is asked first.
+// Cluster::Close marks the engine as closing before it stops the worker. So the state is read first.
 absl::Status Worker::Impl::CheckStarted() const {
   const bool started = state() == State::kStarted;
   if (engine_->closing()) return engine_->Closed();

@@ -1,4 +1,4 @@
-// Mutations that are harmless to repeat, applied in spite of transient errors: erasing what nobody needs, setting marks,
+// Mutations that are harmless to repeat, applied in spite of transient errors: erasing garbage, setting marks,
 // rolling back, committing secondaries.
 
 #ifndef PERCOLATOR_TXN_APPLY_H_

@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<std::optional<Version>>> GetCells(Environment& env, T
 // The cells in their order, each once, as GetCells wants them.
 std::vector<WantedCell> WithoutRepeats(absl::Span<const CellName> cells);
 
-// The values of cells, of which some may come twice.
+// Returns the values of cells. A cell may be named twice.
 absl::StatusOr<std::vector<std::optional<std::string>>> GetValues(Environment& env, Timestamp ts,
                                                                   absl::Span<const CellName> cells,
                                                                   const Deadline& deadline);

@@ -22,7 +22,7 @@ CommitResult FromVerdict(const Verdict& verdict, const CellName& primary, Timest
 absl::StatusOr<Verdict> DecideOwnInTime(Environment& env, const CellName& primary, Timestamp start_ts,
                                         const Deadline& deadline);
 
-// The one true answer to a commit whose outcome is not known. If nobody has decided, decides for a rollback.
+// Determines the outcome of a commit that may or may not have happened. If it is undecided, rolls it back.
 CommitResult ResolveOutcome(Environment& env, const CellName& primary, Timestamp start_ts, const Deadline& deadline);
 
 // Ends a commit because of `why`, an answer that says that this request was not applied. A copy of the request may have been

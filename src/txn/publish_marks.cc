@@ -45,7 +45,7 @@ void PublishLateMarks(Environment& env, const Writes& writes, const std::set<Cel
   }
   if (late.notified.empty()) return;
   env.marks_begun.fetch_add(1);
-  WriteMarks(env, late, commit_ts, deadline).IgnoreError();  // who dies here leaves it to a backfill
+  WriteMarks(env, late, commit_ts, deadline).IgnoreError();  // a client that dies here leaves them to a backfill
   env.marks_ended.fetch_add(1);
   SendHints(env, late);
 }

@@ -23,7 +23,7 @@ absl::Status WriteMarks(Environment& env, const Writes& writes, Timestamp commit
 void PublishLateMarks(Environment& env, const Writes& writes, const std::set<CellName>& notified, Timestamp commit_ts,
                       const Deadline& deadline);
 
-// Tells whoever runs observers of the change at once. A hint that is lost costs a while (N10).
+// Tells the workers of the change at once. A lost hint only delays the observer until the next scan (N10).
 void SendHints(Environment& env, const Writes& writes);
 
 }  // namespace percolator

@@ -20,8 +20,8 @@ namespace percolator {
 
 // What a snapshot sees of a cell.
 struct Version {
-  Timestamp commit_ts;               // of the newest put or delete; zero: there is none
-  std::optional<std::string> value;  // absent: there is none, or it was deleted
+  Timestamp commit_ts;               // of the newest put or delete, or zero
+  std::optional<std::string> value;  // absent if the cell has no value or was deleted
   Timestamp data_ts;                 // not zero: the value has not been loaded yet, it is in the family data, there
 };
 
@@ -62,7 +62,7 @@ Version VersionOf(ColumnState* state);
 absl::Status LoadValues(Environment& env, Timestamp ts, const std::vector<std::pair<CellName, Version*>>& versions,
                         const Deadline& deadline);
 
-// Resolves the locks, or waits a while for their owners.
+// Resolves the locks, or waits for their owners by the backoff.
 absl::Status ResolveOrWait(Environment& env, const std::vector<FoundLock>& locks, const Deadline& deadline,
                            Backoff* backoff);
 

@@ -70,7 +70,7 @@ absl::StatusOr<bool> Tables::Load(Schemas* schemas) {
     schemas->emplace(info.name, std::move(schema));
   }
   WriterLock lock(&mutex_);
-  // What was read before a Forget may be what is to be forgotten.
+  // A list that was read before a Forget may be out of date.
   if (generation_ != generation) return false;
   schemas_ = *schemas;
   return true;

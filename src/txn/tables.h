@@ -44,7 +44,7 @@ class Tables {
  private:
   using Schemas = std::map<std::string, TableSchema, std::less<>>;  // by table
 
-  // Reads all schemas. Returns false if a Forget came meanwhile: then they are not kept, and may be out of date.
+  // Reads all schemas. Returns false if Forget was called during the read: then they may be out of date and are not kept.
   absl::StatusOr<bool> Load(Schemas* schemas);
   absl::StatusOr<bool> IsNotifyOnly(std::string_view table, std::string_view column);
 

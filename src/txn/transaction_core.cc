@@ -11,6 +11,7 @@
 #include "src/txn/two_phase.h"
 
 namespace percolator::internal {
+
 TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, const TransactionOptions& options)
     : owner_(std::move(engine)),
       engine_(owner_.get()),
@@ -207,7 +208,7 @@ CommitResult TransactionCore::Conclude() {
   return Count(std::move(result));
 }
 
-// Tells of the marks: to those who wait until all are handled, before, and to those who run observers, afterwards.
+// Counts the marks as under way, for Worker::WaitUntilIdle, before the commit. Sends hints to the workers after it.
 CommitResult TransactionCore::RunAndTell(const Writes& writes) {
   for (const RowWrites& row : writes.rows) {
     for (const CellWrite& cell : row.cells) {
@@ -224,7 +225,7 @@ CommitResult TransactionCore::RunAndTell(const Writes& writes) {
   return result;
 }
 
-// Chooses the protocol: marks need no locks; rows are committed in one step where the store can do that, else in two phases.
+// Chooses the protocol. Marks need no locks. Rows are committed in one step if the store supports it, otherwise in two phases.
 CommitResult TransactionCore::RunProtocol(const Writes& writes) {
   Environment& env = engine_->env;
   if (writes.rows.empty()) return PublishMarksOnly(env, writes, CallDeadline());

@@ -18,8 +18,8 @@
 
 namespace percolator {
 
-// `keeper` refreshes the primary's lock meanwhile. `secondaries` takes what is left at the commit point; if it is full, that is
-// done before this returns.
+// `keeper` refreshes the primary's lock until this returns. `secondaries` commits the other rows in the background. If it is
+// full, this function commits them before it returns.
 CommitResult CommitInTwoPhases(Environment& env, LockKeeper* keeper, SecondaryQueue* secondaries, const Writes& writes,
                                const Deadline& deadline);
 

@@ -154,7 +154,7 @@ size_t WriteBuffer::CountMarks(const ObservedColumns& observed) const {
 Writes WriteBuffer::Build(const Environment& env, Timestamp start_ts, Timestamp now) {
   Writes writes{
       .start_ts = start_ts, .rows = {}, .notified = {}, .depth = depth_, .continued = continued_, .removal = removal_};
-  // Marks are of value only if somebody observes the column.
+  // A mark is useful only if the column has an observer.
   for (const CellName& cell : notified_) {
     if (env.observed.Contains(cell.table, cell.column)) writes.notified.push_back(cell);
   }

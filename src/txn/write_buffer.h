@@ -47,12 +47,11 @@ class WriteBuffer {
 
   // Writes an acknowledgement: a cell in a reserved column, which becomes the primary.
   void Acknowledge(CellName ack, std::string value);
-  // Removes marks with the commit. What can't go with it, because the commit has two phases and its primary is in another
-  // row, is not done.
+  // Removes marks with the commit. Does nothing if the commit has two phases and its primary is in another row.
   void RemoveMarks(MarkRemoval removal) { removal_ = std::move(removal); }
   // Marks a cell as changed, though it is not written.
   void MarkCell(CellName cell) { notified_.insert(std::move(cell)); }
-  // Marks that the transaction makes are so deep.
+  // Sets the depth of the marks that the transaction makes.
   void set_depth(uint32_t depth) { depth_ = depth; }
   // Except the mark of this notify-only cell: the observer that notifies its own cell only goes on with its work.
   void set_continued(CellName cell) { continued_ = std::move(cell); }
@@ -60,7 +59,7 @@ class WriteBuffer {
   bool empty() const { return cells_.empty() && notified_.empty(); }
   const Cells& cells() const { return cells_; }
   const std::set<CellName>& notified() const { return notified_; }
-  // The put or delete of the cell; null: there is none.
+  // Returns the put or delete of the cell, or null.
   const BufferedWrite* Find(const CellName& cell) const;
   // The verified cells, and where to put the commit timestamp of the version that the transaction relies on.
   std::vector<std::pair<const CellName*, Timestamp*>> Verified();

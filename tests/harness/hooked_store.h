@@ -23,7 +23,7 @@ class HookedStore : public ForwardingStore {
   std::function<void(const std::vector<RowMutation>&)> before_mutate;                  // of all kinds
   std::function<void()> after_list;                                                    // the first call of ListTables
   std::atomic<bool> down{false};                                                       // Mutate fails
-  std::atomic<int> failing_lists{0};  // so many calls of ListTables fail
+  std::atomic<int> failing_lists{0};  // how many calls of ListTables fail
   std::atomic<int> asked_for_safe_point{0};
 
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override {

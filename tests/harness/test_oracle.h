@@ -39,7 +39,7 @@ class TestOracle final : public Oracle {
     MutexLock lock(&mutex_);
     next_ = ts;
   }
-  // Leaves out this many timestamps: so many microseconds pass for the oracle alone.
+  // Skips this many timestamps, as if as many microseconds had passed for the oracle alone.
   void Advance(uint64_t micros) {
     MutexLock lock(&mutex_);
     next_ += micros;

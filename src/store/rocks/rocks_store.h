@@ -120,7 +120,7 @@ class RocksStore : public Store {
     return absl::OkStatus();
   }
   absl::Status MayNotUse() const;
-  // kNotFound: there is none. REQUIRES: MayUse.
+  // Returns NotFound if there is no such table. REQUIRES: MayUse.
   absl::StatusOr<Table*> FindTable(const std::string& name) const;
 
   // rocks_read.cc
