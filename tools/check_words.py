@@ -247,7 +247,11 @@ def main(root):
 if __name__ == "__main__":
     ROOT = Path(__file__).resolve().parent.parent
     if sys.argv[1:2] == ["--show"]:
-        sys.exit(show(ROOT, [Path(path).resolve().relative_to(ROOT).as_posix() for path in sys.argv[2:]]))
+        paths = [Path(path).resolve() for path in sys.argv[2:]]
+        for path in paths:
+            if not path.exists() or not path.is_relative_to(ROOT):
+                sys.exit(f"check_words: {path}: no such file or folder of the project")
+        sys.exit(show(ROOT, [path.relative_to(ROOT).as_posix() for path in paths]))
     counted = sys.argv[1:2] == ["--count"]
     rest = sys.argv[2:] if counted else sys.argv[1:]
     sys.exit((count if counted else main)(Path(rest[0] if rest else ROOT)))
