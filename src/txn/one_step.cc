@@ -21,7 +21,7 @@ RowMutation BuildOneStepRow(const RowWrites& row, Timestamp start_ts) {
     }
     mutation.mutations.push_back(
         Mutation::Set(Family::kWrite, cell.column, JointMutation::AtCommit(), EncodeRecordOf(cell.lock, start_ts)));
-    // N1: with the record, in the same step. There was no time for a pending one.
+    // N1: the mark is written with the record. There is no earlier step that could have written a pending one.
     if (!cell.lock.observed) continue;
     mutation.mutations.push_back(
         Mutation::Set(Family::kNotify, cell.column, JointMutation::AtCommit(), EncodeMark({cell.lock.depth})));
@@ -35,8 +35,8 @@ absl::Status CheckAge(Environment& env, Timestamp start_ts, Duration age) {
   if (age < env.options.gc_retention / 2) return absl::OkStatus();
   const absl::StatusOr<Timestamp> safe_point = env.store->SafePoint();
   if (!safe_point.ok() || start_ts > *safe_point) return absl::OkStatus();  // the store decides
-  return absl::OutOfRangeError(StrCat("the transaction that started at ", start_ts.ToString(),
-                                      " is older than the safe point, ", safe_point->ToString(), ": start a new one"));
+  return absl::OutOfRangeError(StrCat("transaction ", start_ts.ToString(), " is older than the safe point ",
+                                      safe_point->ToString(), "; begin a new one"));
 }
 
 CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadline& deadline) {
@@ -51,17 +51,17 @@ CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadl
     const absl::StatusOr<JointResult> result = env.store->MutateTogether(mutation, env.oracle);
     if (result.ok() && result->applied) return CommittedAt(writes.primary(), writes.start_ts, result->timestamp);
     if (!result.ok()) {
-      // A full disk is not a conflict: running the transaction again would not help.
+      // A full disk is not a conflict: another attempt would not help.
       if (CertainlyNotApplied(result.status()) || absl::IsResourceExhausted(result.status())) {
         return SettleRefusal(env, writes, result.status(), deadline);
       }
-      // It may have been applied, or may still be. The primary's row tells; if it says nothing yet, a marker there
-      // decides.
+      // The mutation may have been applied, or may still be. The primary's row decides; if it has no verdict yet, a
+      // marker there becomes one.
       return ResolveOutcome(env, writes.primary(), writes.start_ts, deadline);
     }
     const absl::StatusOr<Obstacle> obstacle = FindObstacle(env, writes.rows[result->failed_row], writes.start_ts);
     if (obstacle.ok() && *obstacle != Obstacle::kNone) {
-      // A duplicate of this very mutation came first, in a way that the store does not tell of.
+      // A duplicate of this mutation came first, and the store did not report that.
       return ResolveOutcome(env, writes.primary(), writes.start_ts, deadline);
     }
     if (!obstacle.ok() && !IsTransient(obstacle.status()))
@@ -69,8 +69,8 @@ CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadl
     if (deadline.passed()) {
       return SettleRefusal(
           env, writes,
-          absl::DeadlineExceededError(StrCat("the transaction that started at ", writes.start_ts.ToString(),
-                                             " was not committed in ", deadline.waited())),
+          absl::DeadlineExceededError(StrCat("transaction ", writes.start_ts.ToString(), " (primary ",
+                                             ToString(writes.primary()), ") was not committed in ", deadline.waited())),
           deadline);
     }
   }

@@ -21,7 +21,8 @@ absl::StatusOr<Row> ReadObstacles(Environment& env, const RowWrites& row, Timest
   RowRead read{row.table, row.row, {{Family::kWrite, RollbackColumn(), TimestampRange::Exactly(start_ts)}}};
   for (const CellWrite& cell : row.cells) {
     read.selectors.push_back({Family::kLock, cell.column, TimestampRange::All(), 1});
-    // All of them: one of our own, from a request that was delivered twice, may lie below those of others.
+    // All of them: a record of this transaction, from a request that was delivered twice, may lie below those of
+    // others.
     read.selectors.push_back({Family::kWrite, cell.column, TimestampRange::From(start_ts)});
   }
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, env.store->Read({std::move(read)}));
@@ -39,7 +40,7 @@ absl::Status ConflictAt(Conflict::Kind kind, const RowWrites& row, const std::st
 
 bool IsApplied(const DrawnResult& row) { return row.result.ok() && *row.result == MutateResult::kApplied; }
 
-// T6: a timestamp that was drawn after all of these locks were taken: the latest of them, if each lock came with one.
+// T6: the latest timestamp, drawn after all of these locks were taken. Absent unless each lock came with one.
 std::optional<Timestamp> DrawnWith(const std::vector<DrawnResult>& locks) {
   std::optional<Timestamp> latest;
   for (const DrawnResult& lock : locks) {
@@ -73,7 +74,7 @@ absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Ti
     }
     const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
     if (!record.ok()) return AtCell(record.status(), row.table, row.row, cell);
-    // It was committed, whatever else is here (T11).
+    // The transaction was committed, whatever else is in the row (T11).
     if (record->start_ts == start_ts) return Obstacle::kOwnRecord;
     if (conflict.ok()) {
       conflict = ConflictAt(Conflict::Kind::kNewerWrite, row, cell.column, start_ts, record->start_ts, cell.timestamp);
@@ -83,8 +84,8 @@ absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Ti
   if (locks.empty()) return obstacle;
   PERCOLATOR_ASSIGN_OR_RETURN(const bool resolved, ResolveLocks(env, locks, LiveLocks::kKeep));
   if (resolved) return Obstacle::kNone;
-  // The owner of the lock is alive. If it commits, it commits after we started, and we would have to abort anyway: so no
-  // waiting, and two transactions never wait for each other.
+  // The owner of the lock is alive. If it commits, it commits after this transaction started, which would have to abort
+  // anyway. So it does not wait, and two transactions never wait for each other.
   return ConflictAt(Conflict::Kind::kLocked, row, locks[0].cell.column, start_ts, locks[0].start_ts);
 }
 
@@ -104,13 +105,14 @@ absl::StatusOr<std::optional<Timestamp>> Prewrite(Environment& env, const Writes
       absl::StatusOr<Obstacle> obstacle =
           results[i].result.ok() ? FindObstacle(env, *pending[i], writes.start_ts) : results[i].result.status();
       if (obstacle.ok() && *obstacle != Obstacle::kNone) continue;
-      // Whether the store did it is not known; to do it again is harmless (T11).
+      // The store may have applied it or not; a second prewrite is harmless (T11).
       if (!obstacle.ok() && (!IsTransient(obstacle.status()) || deadline.passed())) return obstacle.status();
       again.push_back(pending[i]);
-      // After every row: it takes a while to resolve another's locks.
+      // Checked after every row: resolving the locks of others takes long.
       if (deadline.passed()) {
-        return absl::DeadlineExceededError(StrCat("the transaction that started at ", writes.start_ts.ToString(),
-                                                  " did not get all its locks in ", deadline.waited()));
+        return absl::DeadlineExceededError(
+            StrCat("transaction ", writes.start_ts.ToString(), " did not get all its locks in ", deadline.waited(),
+                   "; tried last: row ", Quoted(pending[i]->row), " of table \"", pending[i]->table, "\""));
       }
     }
     if (again.empty()) return DrawnWith(results);

@@ -17,11 +17,11 @@
 namespace percolator {
 namespace {
 
-// What the primary's row says, in one consistent view of it.
+// What one consistent read of the primary's row finds.
 struct PrimaryState {
   std::optional<Verdict> verdict;
   std::optional<Lock> lock;
-  Timestamp newest_record;  // of the primary's column; zero if there is none since start_ts
+  Timestamp newest_record;  // of the primary's column; zero if it has none since start_ts
 };
 
 absl::StatusOr<PrimaryState> ReadPrimary(Environment& env, const CellName& primary, Timestamp start_ts) {
@@ -37,10 +37,11 @@ absl::StatusOr<PrimaryState> ReadPrimary(Environment& env, const CellName& prima
     if (cell.family == Family::kLock) {
       absl::StatusOr<Lock> lock = DecodeLock(cell.value);
       if (!lock.ok()) return AtCell(lock.status(), primary.table, primary.row, cell);
-      // A lock that points elsewhere is not this transaction's primary, whatever sent us here.
+      // A lock that names another primary is not the primary of this transaction.
       if (lock->primary.has_value()) {
-        return AtCell(absl::DataLossError("the primary of a lock names another primary"), primary.table, primary.row,
-                      cell);
+        return AtCell(absl::DataLossError(StrCat("the primary of transaction ", start_ts.ToString(),
+                                                 " has a lock that names another primary: ", ToString(*lock->primary))),
+                      primary.table, primary.row, cell);
       }
       state.lock = *std::move(lock);
     } else if (cell.column == RollbackColumn() && primary.column != RollbackColumn()) {
@@ -55,7 +56,7 @@ absl::StatusOr<PrimaryState> ReadPrimary(Environment& env, const CellName& prima
   return state;
 }
 
-// Lock ages are told by one clock, the oracle's: those of owner and reader may differ.
+// Lock ages are measured by the oracle's clock alone: those of owner and reader may differ.
 absl::StatusOr<bool> OwnerIsAlive(Environment& env, const Lock& lock) {
   const absl::StatusOr<bool> session_alive = env.coordinator->IsAlive(lock.session);
   if (session_alive.ok() && !*session_alive) return false;
@@ -79,7 +80,7 @@ absl::StatusOr<std::vector<RowLock>> ReadLocks(Environment& env, const std::stri
   return locks;
 }
 
-// As RollBackPrimary below, where the primary is locked.
+// Does what RollBackPrimary below does, for a primary that is locked.
 absl::StatusOr<bool> RollBackLockedPrimary(Environment& env, const CellName& primary, Timestamp start_ts) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<RowLock> locks, ReadLocks(env, primary.table, primary.row, start_ts));
   const bool still_locked =
@@ -90,10 +91,10 @@ absl::StatusOr<bool> RollBackLockedPrimary(Environment& env, const CellName& pri
   return result == MutateResult::kApplied;
 }
 
-// The same where it has no lock. Prewrite and commit of the primary could both arrive between our look and this mutation;
-// the lock or the newer record would tell. (If there was a newer record when we looked, its prewrite is refused forever.)
-// kOutOfRange: the transaction started at or below the safe point. What is missing there may have been collected, so no
-// marker may be left: it could contradict a verdict that others have acted on (T1).
+// The same for a primary without a lock. Its prewrite and commit could both arrive between the read and this mutation;
+// the condition finds that lock or newer record. (If the read found a newer record, the prewrite is refused forever.)
+// Returns OutOfRange if the transaction started at or below the safe point. Its records may have been collected, so no marker
+// may be left: it could contradict a verdict that others have acted on (T1).
 absl::StatusOr<bool> MarkMissingPrimary(Environment& env, const CellName& primary, Timestamp start_ts,
                                         Timestamp newest_record) {
   RowMutation mutation = BuildRollbackRow(primary.table, primary.row, start_ts, {});
@@ -101,19 +102,19 @@ absl::StatusOr<bool> MarkMissingPrimary(Environment& env, const CellName& primar
       Condition::Quantifier::kNone,
       {{Family::kLock, primary.column, TimestampRange::Exactly(start_ts)},
        {Family::kWrite, primary.column, TimestampRange::From(std::max(newest_record, start_ts).Next())}}};
-  // A lock that is set and removed at once: the store refuses it below the safe point, in the same atomic step (G4).
+  // Sets and removes a lock at once: the store refuses that below the safe point, in the same atomic step (G4).
   mutation.mutations.push_back(Mutation::Set(Family::kLock, primary.column, start_ts, EncodeLock({})));
   mutation.mutations.push_back(Mutation::Erase(Family::kLock, primary.column, TimestampRange::Exactly(start_ts)));
   PERCOLATOR_ASSIGN_OR_RETURN(const auto result, env.store->Mutate({std::move(mutation)})[0]);
   return result == MutateResult::kApplied;
 }
 
-// The mutations that carry verdicts out in one row, for the locks that a transaction holds there.
+// Returns the mutation that carries the verdict out in one row, for the locks that the transaction holds there.
 absl::StatusOr<std::optional<RowMutation>> SettleRow(Environment& env, const CellName& cell, Timestamp start_ts,
                                                      const Verdict& verdict) {
   PERCOLATOR_DCHECK(verdict.kind != Verdict::Kind::kPending);  // T13
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<RowLock> locks, ReadLocks(env, cell.table, cell.row, start_ts));
-  if (locks.empty()) return std::nullopt;  // somebody else was here
+  if (locks.empty()) return std::nullopt;  // another transaction has resolved them
   if (verdict.kind == Verdict::Kind::kRolledBack) {
     Counters::Add(&env.counters.rolled_back, locks.size());
     return BuildRollbackRow(cell.table, cell.row, start_ts, locks);
@@ -122,7 +123,7 @@ absl::StatusOr<std::optional<RowMutation>> SettleRow(Environment& env, const Cel
   return BuildCommitRow(cell.table, cell.row, start_ts, verdict.commit_ts, locks);
 }
 
-// True: the primary is rolled back now. False: it has changed since `state` was read, look again.
+// Returns whether the primary is now rolled back. If not, it has changed since `state` was read: read it again.
 absl::StatusOr<bool> RollBackPrimary(Environment& env, const CellName& primary, Timestamp start_ts,
                                      const PrimaryState& state) {
   PERCOLATOR_DCHECK(!state.verdict.has_value());  // T1
@@ -130,7 +131,7 @@ absl::StatusOr<bool> RollBackPrimary(Environment& env, const CellName& primary, 
                                 : MarkMissingPrimary(env, primary, start_ts, state.newest_record);
 }
 
-// Sets `remember` to whether the verdict may be remembered.
+// Sets `remember` to whether the verdict may be cached.
 absl::StatusOr<Verdict> DecideAtPrimary(Environment& env, const FoundLock& met, LiveLocks live_locks, bool* remember) {
   *remember = true;
   for (;;) {
@@ -139,22 +140,22 @@ absl::StatusOr<Verdict> DecideAtPrimary(Environment& env, const FoundLock& met, 
     if (!state.ok()) return state.status();
     if (state->verdict.has_value()) return *state->verdict;
     if (live_locks == LiveLocks::kKeep) {
-      // Only the primary's own lock is refreshed. Without it, the lock that was met is the only sign of life.
+      // Only the primary's own lock is refreshed. Without it, the lock that was found is the only sign of life.
       PERCOLATOR_ASSIGN_OR_RETURN(const bool alive,
                                   OwnerIsAlive(env, state->lock.has_value() ? *state->lock : met.lock));
       if (alive) return Verdict::Pending();
     }
     const absl::StatusOr<bool> rolled_back = RollBackPrimary(env, met.primary(), met.start_ts, *state);
-    if (absl::IsNotFound(rolled_back.status())) continue;  // its table was dropped since we looked
+    if (absl::IsNotFound(rolled_back.status())) continue;  // its table was dropped since the read
     if (absl::IsOutOfRange(rolled_back.status())) {
-      // It is at or below the safe point now. Its primary may have been locked since we looked, before the safe point passed
-      // it; from now on it can't be (G4). So look once more.
+      // The transaction is now at or below the safe point. Its primary may have been locked between the read and the
+      // time when the safe point passed it; from now on it cannot be (G4). So read once more.
       const absl::StatusOr<PrimaryState> last = ReadPrimary(env, met.primary(), met.start_ts);
       if (absl::IsNotFound(last.status())) continue;
       if (!last.ok()) return last.status();
       if (last->verdict.has_value() || last->lock.has_value()) continue;
-      // If the lock that was met is still there, no verdict was collected, because locks are resolved before (G2): so there
-      // is none, and never will be. If it is gone, nothing is left to be done, whatever the verdict was.
+      // If the lock that was found is still there, no verdict was collected, because locks are resolved before (G2): so
+      // there is none, and never will be. If it is gone, nothing is left to do, whatever the verdict was.
       *remember = false;
       return Verdict::RolledBack();
     }
@@ -183,17 +184,17 @@ absl::StatusOr<LockStatus> InspectLock(Environment& env, const FoundLock& met) {
   return LockStatus{.verdict = std::nullopt, .alive = alive};
 }
 
-// G7: garbage collection takes verdicts that no lock needs any more (G2). The owner has no lock to show, so at or below the safe
-// point a missing verdict proves nothing.
+// G7: garbage collection removes verdicts that no lock needs any more (G2). The owner has no lock to show, so at or
+// below the safe point a missing verdict proves nothing.
 absl::StatusOr<Verdict> DecideOwn(Environment& env, const CellName& primary, Timestamp start_ts) {
   for (;;) {
     PERCOLATOR_ASSIGN_OR_RETURN(const PrimaryState state, ReadPrimary(env, primary, start_ts));
     if (state.verdict.has_value()) return *state.verdict;
     PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp safe_point, env.store->SafePointOfReads());
     if (!state.lock.has_value() && start_ts <= safe_point) {
-      return absl::OutOfRangeError(
-          StrCat("the transaction that started at ", start_ts.ToString(),
-                 " is older than the safe point: garbage collection may have taken its verdict"));
+      return absl::OutOfRangeError(StrCat("transaction ", start_ts.ToString(), " (primary ", ToString(primary),
+                                          ") is older than the safe point ", safe_point.ToString(),
+                                          ": garbage collection may have removed its verdict"));
     }
     PERCOLATOR_ASSIGN_OR_RETURN(const bool rolled_back, RollBackPrimary(env, primary, start_ts, state));
     if (rolled_back) return Verdict::RolledBack();
@@ -220,7 +221,7 @@ absl::StatusOr<bool> ResolveLocks(Environment& env, const std::vector<FoundLock>
     if (!settled.emplace(met.cell.table, met.cell.row, met.start_ts).second) continue;
     absl::StatusOr<std::optional<RowMutation>> mutation = SettleRow(env, met.cell, met.start_ts, verdict);
     if (!mutation.ok()) {
-      // What was read so far is carried out: who tries again has less to do, however many locks there are.
+      // The mutations made so far are still applied, so that the next attempt has less to do.
       all = mutation.status();
       break;
     }
@@ -228,7 +229,7 @@ absl::StatusOr<bool> ResolveLocks(Environment& env, const std::vector<FoundLock>
   }
   if (mutations.empty()) return all;
   for (const auto& result : env.store->Mutate(mutations)) {
-    // A condition that failed is as good: the lock has gone another way.
+    // A failed condition is as good: another client has resolved the lock.
     if (!result.ok()) return result.status();
   }
   return all;

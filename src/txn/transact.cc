@@ -9,17 +9,17 @@
 namespace percolator {
 namespace {
 
-// Between a conflict and the next attempt.
+// The delay between a conflict and the next attempt.
 constexpr Duration kFirstRetry = std::chrono::microseconds(100);
 constexpr Duration kLastRetry = std::chrono::milliseconds(100);
 
-// Returns `why` no commit was attempted. If `result` is not null, it receives the same.
+// Returns `why` no commit was attempted, and stores it in `result` unless that is null.
 absl::Status Uncommitted(const absl::Status& why, CommitResult* result) {
   if (result != nullptr) *result = {.outcome = CommitResult::Outcome::kAborted, .status = why};
   return why;
 }
 
-// One transaction: the function, and its commit.
+// Runs the function in one transaction, and commits it.
 absl::Status Attempt(const std::shared_ptr<Engine>& engine, absl::FunctionRef<absl::Status(ReadWrite& t)> fn,
                      const TransactionOptions& options, CommitResult* result, size_t* marks) {
   Transaction t(engine, options);
@@ -47,7 +47,7 @@ absl::Status RunTransaction(const std::shared_ptr<Engine>& engine, absl::Functio
     if (marks != nullptr) *marks = 0;
     once.timeout = std::max(deadline.left(), Duration(1));
     absl::Status status = Attempt(engine, fn, once, result, marks);
-    // T12: the function is run again, on a new snapshot; what it wrote is forgotten.
+    // T12: the function runs again, on a new snapshot; the writes of the failed attempt are dropped.
     if (!absl::IsAborted(status)) return status;
     if (attempt >= options.max_attempts || deadline.passed()) return status;
     backoff.Wait();

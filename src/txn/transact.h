@@ -1,4 +1,4 @@
-// Running a function in a transaction until it commits: Cluster::Transact, and what a Loader does.
+// Runs a function in a transaction until it commits, for Cluster::Transact and Loader.
 
 #ifndef PERCOLATOR_TXN_TRANSACT_H_
 #define PERCOLATOR_TXN_TRANSACT_H_
@@ -14,7 +14,7 @@
 
 namespace percolator {
 
-// See Cluster::Transact. If `marks` is not null, it receives how many notifications the commit made.
+// See Cluster::Transact. If `marks` is not null, it receives the number of notifications that the commit made.
 absl::Status RunTransaction(const std::shared_ptr<Engine>& engine, absl::FunctionRef<absl::Status(ReadWrite& t)> fn,
                             const TransactionOptions& options, CommitResult* result, size_t* marks = nullptr);
 

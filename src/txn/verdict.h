@@ -1,4 +1,4 @@
-// What became of a transaction, as its primary says, and a memory for it.
+// The verdict on a transaction, as its primary says, and a cache of verdicts.
 
 #ifndef PERCOLATOR_TXN_VERDICT_H_
 #define PERCOLATOR_TXN_VERDICT_H_
@@ -17,7 +17,7 @@ namespace percolator {
 struct Verdict {
   enum class Kind : uint8_t { kPending, kCommitted, kRolledBack };
   Kind kind = Kind::kPending;
-  Timestamp commit_ts;  // kCommitted
+  Timestamp commit_ts;  // of kCommitted
 
   static Verdict Pending() { return {}; }
   static Verdict Committed(Timestamp ts) { return {Kind::kCommitted, ts}; }
@@ -26,8 +26,8 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-// Remembers definite verdicts (K3: those alone never change, T1), so that the many locks of one dead transaction cost one
-// look at its primary.
+// Remembers definite verdicts (K3: only those never change, T1), so that many locks of one dead transaction cost one
+// read of its primary. Thread-safe.
 class VerdictCache {
  public:
   std::optional<Verdict> Find(Timestamp start_ts) const {

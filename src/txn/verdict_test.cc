@@ -10,7 +10,7 @@
 namespace percolator {
 namespace {
 
-TEST(VerdictCacheTest, KnowsNothingAtFirst) {
+TEST(VerdictCacheTest, AnEmptyCacheFindsNothing) {
   const VerdictCache cache;
   for (uint64_t ts = 1; ts < 5000; ++ts) ASSERT_EQ(cache.Find(Timestamp(ts)), std::nullopt);
 }
@@ -24,8 +24,8 @@ TEST(VerdictCacheTest, RemembersBothVerdicts) {
   EXPECT_EQ(cache.Find(Timestamp(8)), std::nullopt);
 }
 
-// It is of fixed size: one may push out another, and then nothing is known; but never is one taken for another.
-TEST(VerdictCacheTest, ForgetsButNeverMixesUp) {
+// The cache has a fixed size. A verdict may replace another, which is then not found, but is never returned for it.
+TEST(VerdictCacheTest, EvictsVerdictsWithoutConfusingThem) {
   VerdictCache cache;
   constexpr uint64_t kMany = 100'000;
   for (uint64_t ts = 1; ts <= kMany; ++ts) cache.Remember(Timestamp(ts), Verdict::Committed(Timestamp(ts + 1)));
@@ -40,7 +40,7 @@ TEST(VerdictCacheTest, ForgetsButNeverMixesUp) {
   EXPECT_LE(known, 1024u);
 }
 
-TEST(VerdictCacheTest, ThreadsRememberAndFind) {
+TEST(VerdictCacheTest, IsThreadSafe) {
   VerdictCache cache;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
