@@ -8,16 +8,16 @@ namespace percolator {
 
 JointQueue::JointQueue(std::function<void(const Group&)> apply) : apply_(std::move(apply)) {}
 
-void JointQueue::Request::Tell(Told what) {
+void JointQueue::Request::Send(Signal sent) {
   MutexLock lock(&mutex);
-  told = what;
+  signal = sent;
   wake.NotifyOne();
 }
 
-JointQueue::Request::Told JointQueue::Request::Wait() {
+JointQueue::Request::Signal JointQueue::Request::Wait() {
   MutexLock lock(&mutex);
-  while (told == Told::kNothing) wake.Wait(&mutex);
-  return std::exchange(told, Told::kNothing);
+  while (signal == Signal::kNone) wake.Wait(&mutex);
+  return std::exchange(signal, Signal::kNone);
 }
 
 void JointQueue::Run(Request* request) {
@@ -30,7 +30,7 @@ void JointQueue::Run(Request* request) {
   for (;;) {
     if (!group.empty()) Lead(group, request);
     if (absl::c_linear_search(group, request)) return;
-    if (request->Wait() == Request::Told::kDone) return;
+    if (request->Wait() == Request::Signal::kDone) return;
     MutexLock lock(&mutex_);
     group = TryToLead();
   }
@@ -43,15 +43,15 @@ void JointQueue::Lead(const Group& group, const Request* own) {
     led_ = false;
     ++groups_done_;
     group_done_.NotifyAll();
-    // With the mutex held: what waits is there. Another thread may be quicker, and lead for it.
-    if (!waiting_.empty()) waiting_.front()->Tell(Request::Told::kTryToLead);
+    // A waiting request stays valid while the mutex is held. Another thread may come first, and lead for it.
+    if (!waiting_.empty()) waiting_.front()->Send(Request::Signal::kTryToLead);
   }
   for (Request* request : group) {
-    if (request != own) request->Tell(Request::Told::kDone);  // after which it may be gone
+    if (request != own) request->Send(Request::Signal::kDone);  // `request` may be gone after this
   }
 }
 
-// The first who waits, and everybody behind who can go with it.
+// Takes the first waiting request, and all later ones that fit into its group.
 JointQueue::Group JointQueue::TryToLead() {
   if (led_ || waiting_.empty()) return {};
   led_ = true;

@@ -1,15 +1,16 @@
-// Brings joint mutations together: those that wait while one is under way go next, as one group.
+// Groups joint mutations: those that arrive while a group is applied form the next group.
 //
-// A write costs about the same for one transaction as for many: one turn of RocksDB's writers, one record in the log, one
-// fsync, one request to the oracle. So one thread at a time, the leader, applies joint mutations, its own and those of all
-// who came meanwhile; they wait and find theirs done. Whoever comes when there is no leader becomes the leader, so a lone
-// caller waits for nobody. At the end of a group, the first who waits is woken before those whose requests are done: the
-// next fsync is under way while they wake, which takes as long as an fsync when they are many.
+// A write costs about the same for one transaction as for many: one turn in RocksDB's write queue, one record in the
+// log, one fsync, one request to the oracle. So one thread at a time, the leader, applies the joint mutations of all
+// threads that have arrived, and the others wait until theirs are done. A thread that arrives when there is no leader
+// becomes the leader, so a lone caller does not wait. At the end of a group, the leader wakes the first waiting thread
+// before those whose requests are done: waking many threads takes as long as an fsync, and the next fsync runs at that
+// time.
 //
-// At most one group is under way at any time: so whoever wants to see every joint mutation that began before now has one
-// thing to wait for (WaitForGroup).
+// At most one group is under way at any time. So a thread that has to see every joint mutation that began before now
+// waits for one thing (WaitForGroup).
 //
-// THREADS  All of it may be called from any thread.
+// Thread-safe.
 
 #ifndef PERCOLATOR_STORE_ROCKS_JOINT_QUEUE_H_
 #define PERCOLATOR_STORE_ROCKS_JOINT_QUEUE_H_
@@ -27,45 +28,46 @@ namespace percolator {
 
 class JointQueue {
  public:
-  // More would make those in front wait for those behind.
+  // With larger groups, the first requests would wait for the last.
   static constexpr size_t kGroupRequests = 128;
   static constexpr size_t kGroupBytes = 1 << 20;
 
-  // What is known of a joint mutation here. Lives with its caller until Run returns.
+  // A joint mutation, as the queue sees it. The caller keeps it until Run returns.
   struct Request {
     Oracle* oracle = nullptr;
     size_t bytes = 0;
 
    private:
     friend class JointQueue;
-    enum class Told { kNothing, kTryToLead, kDone };
+    enum class Signal { kNone, kTryToLead, kDone };
 
-    void Tell(Told what) ABSL_LOCKS_EXCLUDED(mutex);
-    // Waits to be told something, once.
-    Told Wait() ABSL_LOCKS_EXCLUDED(mutex);
+    void Send(Signal sent) ABSL_LOCKS_EXCLUDED(mutex);
+    // Waits for a signal, and takes it.
+    Signal Wait() ABSL_LOCKS_EXCLUDED(mutex);
 
-    Mutex mutex;  // its own, so that those who wake do not wait for each other
+    Mutex mutex;  // one per request, so that woken threads do not wait for each other
     CondVar wake;
-    Told told ABSL_GUARDED_BY(mutex) = Told::kNothing;
+    Signal signal ABSL_GUARDED_BY(mutex) = Signal::kNone;
   };
   using Group = absl::InlinedVector<Request*, 8>;
 
-  // `apply` is given groups of requests with the same oracle, one after the other.
+  // Calls `apply` with groups of requests that have the same oracle, one group at a time.
   explicit JointQueue(std::function<void(const Group&)> apply);
   JointQueue(const JointQueue&) = delete;
   JointQueue& operator=(const JointQueue&) = delete;
 
-  // Returns when the request was applied, by this thread or another.
+  // Returns when this thread or another has applied the request.
   void Run(Request* request) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Waits until the group that is under way at this moment, if any, is done.
+  // Waits until the group that is under way now, if any, is done.
   void WaitForGroup() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Requests that are not in a group yet.
+  // Returns the number of requests that are not in a group yet.
   size_t waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // The requests that this thread is to apply as the leader; none if another thread leads, or nobody waits.
+  // Returns the requests that this thread has to apply as the leader. Empty if another thread leads or no request
+  // waits.
   Group TryToLead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Lead(const Group& group, const Request* own) ABSL_LOCKS_EXCLUDED(mutex_);
 

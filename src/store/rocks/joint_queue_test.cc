@@ -19,7 +19,7 @@ using ::testing::Le;
 
 constexpr std::chrono::milliseconds kWhile(30);
 
-// A queue whose groups are noted, and whose first group takes until it is told to end.
+// A queue that records its groups, and whose first group lasts until EndFirst.
 class JointQueueTest : public ::testing::Test {
  protected:
   void Apply(const JointQueue::Group& group) {
@@ -31,7 +31,7 @@ class JointQueueTest : public ::testing::Test {
     while (!may_end_) end_.Wait(&mutex_);
   }
 
-  // Runs a request of its own in the first group.
+  // Runs a request in the first group.
   void StartFirst() {
     threads_.emplace_back([this] { queue_.Run(&first_); });
     while (!under_way_) std::this_thread::yield();
@@ -39,7 +39,7 @@ class JointQueueTest : public ::testing::Test {
   void Start(JointQueue::Request* request) {
     const size_t before = queue_.waiting();
     threads_.emplace_back([this, request] { queue_.Run(request); });
-    while (queue_.waiting() == before) std::this_thread::yield();  // so that they come in this order
+    while (queue_.waiting() == before) std::this_thread::yield();  // so that they arrive in this order
   }
   void EndFirst() {
     {
@@ -56,7 +56,7 @@ class JointQueueTest : public ::testing::Test {
     return sizes;
   }
 
-  std::vector<JointQueue::Group> groups_;  // of the leader
+  std::vector<JointQueue::Group> groups_;  // written by the leader
   JointQueue queue_{[this](const JointQueue::Group& group) { Apply(group); }};
   JointQueue::Request first_;
   std::atomic<bool> under_way_ = false;
@@ -66,7 +66,7 @@ class JointQueueTest : public ::testing::Test {
   std::vector<std::thread> threads_;
 };
 
-TEST_F(JointQueueTest, WhoComesMeanwhileGoesNextTogether) {
+TEST_F(JointQueueTest, RequestsThatArriveDuringAGroupFormTheNext) {
   JointQueue::Request a, b, c;
   StartFirst();
   for (JointQueue::Request* request : {&a, &b, &c}) Start(request);
@@ -111,7 +111,7 @@ TEST_F(JointQueueTest, AGroupIsBoundedInNumber) {
 }
 
 TEST_F(JointQueueTest, WaitForGroupWaitsForTheOneUnderWay) {
-  queue_.WaitForGroup();  // for none
+  queue_.WaitForGroup();  // returns at once: no group is under way
   StartFirst();
   std::atomic<bool> waited = false;
   std::thread scan([&] {
@@ -124,7 +124,7 @@ TEST_F(JointQueueTest, WaitForGroupWaitsForTheOneUnderWay) {
   scan.join();
 }
 
-TEST(JointQueueStressTest, EveryoneIsAppliedOnceAndWaitingEnds) {
+TEST(JointQueueStressTest, EachRequestIsAppliedOnceAndWaitingEnds) {
   std::atomic<int> applied = 0, applying = 0;
   JointQueue queue([&](const JointQueue::Group& group) {
     EXPECT_EQ(++applying, 1) << "two groups at once";

@@ -20,11 +20,11 @@ LatchTable::Guard::Guard(LatchTable* table, Stripes stripes) : table_(table), st
 }
 
 void LatchTable::Guard::Release() {
-  for (uint32_t s : stripes_) table_->LetGo(s);
+  for (uint32_t s : stripes_) table_->Release(s);
   stripes_.clear();
 }
 
-// Whoever learns of anything that is done after this sees the new count: hence the strongest order.
+// Anything done after this happens after the new count is visible: hence the strongest order.
 void LatchTable::Guard::Add(uint64_t bits) {
   for (uint32_t s : stripes_) table_->words_[s].fetch_add(bits, std::memory_order_seq_cst);
 }
@@ -32,7 +32,7 @@ void LatchTable::Guard::Add(uint64_t bits) {
 void LatchTable::PassThrough() {
   for (uint32_t s = 0; s < kStripes; ++s) {
     Take(s);
-    LetGo(s);
+    Release(s);
   }
 }
 
@@ -77,14 +77,15 @@ bool LatchTable::WaitUntilOpen(uint32_t stripe) {
   if (!IsClosed(closed)) return true;
   Waiter waiter{stripe, /*wants_latch=*/false};
   lot.waiters.push_back(&waiter);
-  // Closed and held: under way. Closed and not held: given up. Another count: whoever closed it then has opened it.
+  // Closed and held: under way. Closed and not held: abandoned. Another count: that write has ended and opened it.
   while (Count(stripe) == closed && Await(stripe)) Sleep(&lot, &waiter);
   Leave(&lot, &waiter);
   return Count(stripe) != closed;
 }
 
-// Wakes the readers, and the first who wants the latch. Whoever is woken marks the stripe again if it has to go on waiting.
-void LatchTable::LetGoAndWake(uint32_t stripe) {
+// Wakes the readers, and the first thread that wants the latch. A woken thread that has to wait on marks the stripe
+// again.
+void LatchTable::ReleaseAndWake(uint32_t stripe) {
   Lot& lot = lots_[stripe % kLots];
   MutexLock lock(&lot.mutex);
   Waiter* next = nullptr;
@@ -99,10 +100,10 @@ void LatchTable::LetGoAndWake(uint32_t stripe) {
     waiter->woken = true;
     waiter->wake.NotifyOne();
   }
-  if (next != nullptr && next->turns_lost >= kPatience) {
+  if (next != nullptr && next->turns_lost >= kMaxTurnsLost) {
     next->granted = true;
     Leave(&lot, next);
-    return;  // held as before, by another
+    return;  // the stripe stays held, now by `next`
   }
   words_[stripe].fetch_and(~cleared, std::memory_order_release);
 }

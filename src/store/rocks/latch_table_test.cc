@@ -13,10 +13,10 @@
 namespace percolator {
 namespace {
 
-// Long enough for somebody who does not wait to come through.
+// Long enough for a thread that does not wait to finish.
 constexpr std::chrono::milliseconds kLatchWhile(30);
 
-TEST(LatchTableTest, OneAtATimeHoldsAStripe) {
+TEST(LatchTableTest, AStripeHasOneHolderAtATime) {
   LatchTable table;
   int unguarded = 0;
   const auto work = [&] {
@@ -32,14 +32,14 @@ TEST(LatchTableTest, OneAtATimeHoldsAStripe) {
 }
 
 // In any order, and with repetitions.
-TEST(LatchTableTest, SetsOfStripesThatOverlapDoNotBlockEachOtherForEver) {
+TEST(LatchTableTest, OverlappingSetsOfStripesDoNotDeadlock) {
   LatchTable table;
   std::vector<int> unguarded(8);
   const auto work = [&](int seed) {
     std::mt19937 random(seed);
     for (int i = 0; i < 3000; ++i) {
       const uint32_t a = random() % 8, b = random() % 8;
-      // 64 lots: 64 stripes apart wait in the same one.
+      // There are 64 lots: stripes that are 64 apart share one.
       LatchTable::Guard guard(&table, {a * 64, b * 64, a * 64});
       ++unguarded[a];
       if (a != b) ++unguarded[b];
@@ -54,8 +54,8 @@ TEST(LatchTableTest, SetsOfStripesThatOverlapDoNotBlockEachOtherForEver) {
   EXPECT_LE(sum, 2 * 4 * 3000);
 }
 
-// Somebody who takes a latch again as soon as it is free keeps nobody from it.
-TEST(LatchTableTest, WhoWaitsGetsTheLatchAfterABoundedNumberOfOthers) {
+// Even if another thread takes the latch again as soon as it is free.
+TEST(LatchTableTest, AWaiterGetsTheLatchAfterABoundedNumberOfOthers) {
   LatchTable table;
   std::atomic<bool> done = false;
   std::atomic<int> turns = 0;
@@ -75,18 +75,18 @@ TEST(LatchTableTest, WhoWaitsGetsTheLatchAfterABoundedNumberOfOthers) {
   }
   done = true;
   greedy.join();
-  // Mostly: on a busy machine this thread may be held up before it begins to wait.
+  // The median: on a busy machine this thread may be delayed before it begins to wait.
   std::nth_element(others.begin(), others.begin() + 10, others.end());
   EXPECT_LE(others[10], 6);
 }
 
-TEST(LatchTableTest, CountTellsOfWritesThatBeganOrEnded) {
+TEST(LatchTableTest, TheCountChangesWhenAWriteBeginsOrEnds) {
   LatchTable table;
   const uint64_t before = table.Count(5);
   EXPECT_TRUE(LatchTable::IsQuiet(before));
   {
     LatchTable::Guard guard(&table, {5});
-    EXPECT_TRUE(table.StableSince(5, before)) << "a latch that is held is no write";
+    EXPECT_TRUE(table.StableSince(5, before)) << "a held latch is not a write";
     guard.BeginWrite();
     EXPECT_FALSE(table.StableSince(5, before));
     EXPECT_FALSE(LatchTable::IsQuiet(table.Count(5)));
@@ -98,7 +98,7 @@ TEST(LatchTableTest, CountTellsOfWritesThatBeganOrEnded) {
   EXPECT_TRUE(table.StableSince(6, before)) << "another stripe";
 }
 
-TEST(LatchTableTest, WhoMeetsAClosedStripeWaitsUntilItIsOpen) {
+TEST(LatchTableTest, WaitUntilOpenWaitsForAClosedStripe) {
   LatchTable table;
   std::optional<LatchTable::Guard> guard(std::in_place, &table, LatchTable::Stripes{9});
   guard->Close();
@@ -115,8 +115,8 @@ TEST(LatchTableTest, WhoMeetsAClosedStripeWaitsUntilItIsOpen) {
   EXPECT_EQ(open, 3);
 }
 
-// It is the closing that was met which is waited for, not one that comes after.
-TEST(LatchTableTest, AStripeThatIsClosedAgainAndAgainKeepsNobodyWaiting) {
+// WaitUntilOpen waits for the write that closed the stripe, not for later ones.
+TEST(LatchTableTest, WaitUntilOpenEndsThoughTheStripeIsClosedAgain) {
   LatchTable table;
   std::atomic<bool> done = false;
   std::atomic<int> turns = 0;
@@ -135,24 +135,24 @@ TEST(LatchTableTest, AStripeThatIsClosedAgainAndAgainKeepsNobodyWaiting) {
   writer.join();
 }
 
-TEST(LatchTableTest, AStripeLeftClosedIsToldFromOneThatIsUnderWay) {
+TEST(LatchTableTest, WaitUntilOpenReportsAStripeThatStaysClosed) {
   LatchTable table;
   std::optional<LatchTable::Guard> guard(std::in_place, &table, LatchTable::Stripes{9});
   guard->Close();
-  std::atomic<bool> told = false;
+  std::atomic<bool> reported = false;
   std::thread reader([&] {
     EXPECT_FALSE(table.WaitUntilOpen(9));
-    told = true;
+    reported = true;
   });
   std::this_thread::sleep_for(kLatchWhile);
-  EXPECT_FALSE(told);
+  EXPECT_FALSE(reported);
   guard.reset();
   reader.join();
   EXPECT_FALSE(table.WaitUntilOpen(9));
-  const LatchTable::Guard again(&table, {9});  // the latch is free all the same
+  const LatchTable::Guard again(&table, {9});  // the latch is free
 }
 
-TEST(LatchTableTest, AnyThreadMayLetTheLatchesGo) {
+TEST(LatchTableTest, AnyThreadMayReleaseTheLatches) {
   LatchTable table;
   LatchTable::Guard guard(&table, {1, 2});
   std::atomic<bool> taken = false;
@@ -166,7 +166,7 @@ TEST(LatchTableTest, AnyThreadMayLetTheLatchesGo) {
   other.join();
 }
 
-TEST(LatchTableTest, PassThroughWaitsForEveryoneWhoHoldsALatch) {
+TEST(LatchTableTest, PassThroughWaitsForAllHolders) {
   LatchTable table;
   std::optional<LatchTable::Guard> guard(std::in_place, &table, LatchTable::Stripes{LatchTable::kStripes - 1});
   std::atomic<bool> passed = false;
@@ -180,8 +180,8 @@ TEST(LatchTableTest, PassThroughWaitsForEveryoneWhoHoldsALatch) {
   other.join();
 }
 
-// Takers, closers and readers all at once: nobody is forgotten.
-TEST(LatchTableTest, NobodyIsForgotten) {
+// Threads that take, close and wait run at the same time.
+TEST(LatchTableTest, EveryWaiterIsWoken) {
   LatchTable table;
   std::atomic<bool> done = false;
   std::vector<std::thread> threads;

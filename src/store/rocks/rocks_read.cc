@@ -31,21 +31,21 @@ absl::StatusOr<std::vector<Row>> RocksStore::Read(const std::vector<RowRead>& re
   return rows;
 }
 
-// One consistent view of the row (T15): the families are read one after the other without a snapshot, and the
-// latch's count tells whether a write came between. If so, or if whole families are asked for, a snapshot
-// decides.
+// Gives one consistent view of the row (T15): it reads the families one after the other without a snapshot, and the
+// latch's count shows whether a write came between. If so, or if the read selects whole families, it reads at a
+// snapshot.
 absl::Status RocksStore::ReadRow(const Table& table, const RowRead& read, PointReader* reader, Row* out) {
   out->key = read.row;
   RowKeys keys(table.id, read.row);
   const uint32_t stripe = LatchTable::StripeOf(keys.row_prefix());
-  // T8: a joint mutation that is under way may have a timestamp that this read has to see. One that closes the row after
-  // this look has not (rocks_together.cc).
+  // T8: a joint mutation that is under way may have a timestamp that this read has to see. One that closes the row
+  // after this check has not (rocks_together.cc).
   if (LatchTable::IsClosed(latches_.Count(stripe))) {
     PERCOLATOR_RETURN_IF_ERROR(WaitUntilOpen(keys.row_prefix(), stripe));
   }
   for (int i = 0; i < kQuickTries && NamesEveryColumn(read); ++i) {
     const uint64_t count = latches_.Count(stripe);
-    // Of a failed write RocksDB may show what locks_ does not have; a snapshot shows all of it or nothing.
+    // RocksDB may show parts of a failed write that locks_ does not have; a snapshot shows all of it or nothing.
     if (!LatchTable::IsQuiet(count) || stopped_) break;
     out->cells.clear();
     reader->Renew();
@@ -73,8 +73,8 @@ absl::Status RocksStore::ReadPoints(RowKeys* keys, const RowRead& read, PointRea
   return bytes.Count(out->cells);
 }
 
-// What nearly every read of a transaction asks for: at hand, if it was read lately and nobody has written since. As with
-// all that is read here, it is for the latch's count to tell whether somebody is just writing.
+// The common read of a transaction. It is cached if it was read lately and the cell has not been written since. As with
+// all these reads, the latch's count shows whether a write is under way.
 absl::Status RocksStore::ReadNewestWrite(RowKeys* keys, const Selector& selector, PointReader* reader, Row* out) {
   const uint64_t changes = sketch_->Changes(selector.family, keys->cell());
   Cell& newest = out->cells.emplace_back();
@@ -86,7 +86,7 @@ absl::Status RocksStore::ReadNewestWrite(RowKeys* keys, const Selector& selector
   out->cells.pop_back();
   const size_t before = out->cells.size();
   PERCOLATOR_RETURN_IF_ERROR(ReadVersions(keys, selector, reader, out));
-  // It is the newest of all, and not only of the range, if nothing is newer than the range.
+  // The version is the newest of all, and not only of the range, if the cell has no version above the range.
   if (out->cells.size() > before && !sketch_->MayHaveFrom(selector.family, keys->cell(), selector.range.until)) {
     versions_.Fill(keys->cell(), changes, out->cells.back().timestamp, out->cells.back().value);
   }
@@ -104,8 +104,8 @@ absl::Status RocksStore::ReadVersions(RowKeys* keys, const Selector& selector, P
   });
 }
 
-// True: the newest version was asked for and has been found by a guess. No version is newer than the guess,
-// so what is there is the newest; that the guess is not outdated is for the latch's count to tell.
+// Returns true if the newest version was wanted and a guess found it. No version is newer than the guess, so the
+// version at the guess is the newest. The latch's count shows whether the guess is outdated.
 absl::StatusOr<bool> RocksStore::GetLikelyNewest(RowKeys* keys, const Selector& selector, Row* out) {
   if (selector.newest != 1) return false;
   const std::optional<Timestamp> guess = sketch_->LikelyNewest(selector.family, keys->cell());
@@ -129,7 +129,7 @@ absl::StatusOr<bool> RocksStore::GetLikelyNewest(RowKeys* keys, const Selector& 
 absl::Status RocksStore::ReadRowAtSnapshot(std::string_view row_prefix, const RowRead& read, Row* out) {
   rocksdb::ManagedSnapshot snapshot(db_.get());
   const ScanCursor::Range only_this_row = {std::string(row_prefix), PastRow(row_prefix)};
-  ScanCursor::Budget budget;  // never needed: a cursor does not stop at the first row
+  ScanCursor::Budget budget;  // unused: a cursor does not stop at the first row
   RowBytes bytes(read.selectors.size(), options_.limits);
   for (const auto& cursor :
        OpenCursors(snapshot.snapshot(), read.selectors, only_this_row, /*reverse=*/false, &budget)) {

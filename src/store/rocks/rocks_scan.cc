@@ -14,7 +14,7 @@ size_t BytesIn(const Row& row) {
   return bytes;
 }
 
-// The cursor in the first row of all, or in the last one if `reverse`; null: all are at their ends.
+// Returns the cursor with the first row, or with the last row if `reverse`. Returns null if all are at their ends.
 ScanCursor* FirstInOrder(const std::vector<std::unique_ptr<ScanCursor>>& cursors, bool reverse) {
   ScanCursor* first = nullptr;
   for (const auto& cursor : cursors) {
@@ -26,8 +26,8 @@ ScanCursor* FirstInOrder(const std::vector<std::unique_ptr<ScanCursor>>& cursors
   return first;
 }
 
-// Takes the row from every cursor that is in it. False: one has stopped there, and nothing may be returned of
-// the row. kResourceExhausted: the row is too large.
+// Takes the row from every cursor that is in it. Returns false if a cursor has stopped in the row, which may then not
+// be returned. Returns ResourceExhausted if the row is too large.
 absl::StatusOr<bool> TakeRow(const std::string& row_prefix, const std::vector<std::unique_ptr<ScanCursor>>& cursors,
                              const StoreLimits& limits, Row* row) {
   const auto in_row = [&](const auto& cursor) { return !cursor->at_end() && cursor->row_prefix() == row_prefix; };
@@ -80,7 +80,7 @@ absl::StatusOr<ScanPage> RocksStore::Scan(const ScanRequest& request) {
     PERCOLATOR_ASSIGN_OR_RETURN(const bool taken, full ? false : TakeRow(row_prefix, cursors, options_.limits, &row));
     if (!taken) {
       page.resume = std::move(row.key);
-      if (request.reverse) page.resume->push_back('\0');  // the rest has this row
+      if (request.reverse) page.resume->push_back('\0');  // the next page begins with this row
       break;
     }
     bytes += BytesIn(row);

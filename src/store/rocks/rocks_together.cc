@@ -1,28 +1,29 @@
-// MutateTogether: the rows of a transaction change in one step, at a timestamp that is drawn within it.
+// MutateTogether: changes the rows of a transaction in one step, at a timestamp that is drawn within it.
 //
 // THE STEP
 //
-//   1. latch the rows: from here on nobody else changes them;
-//   2. evaluate the conditions;
-//   then, together with whoever else is that far (JointQueue), the leader for all:
-//   3. close the rows;
-//   4. draw the timestamps;
-//   5. write everything as one batch;
-//   6. open the rows, and let the latches go.
+//  1. latch the rows: from here on no other thread changes them;
+//  2. evaluate the conditions;
+//  then the leader continues for all callers that have come this far (JointQueue):
+//  3. close the rows;
+//  4. draw the timestamps;
+//  5. write everything as one batch;
+//  6. open the rows, and release the latches.
 //
-// NOBODY MISSES IT (T8, T10). A transaction that reads at R must see every commit c <= R. R was drawn after c, c was drawn
-// after the rows were closed, and a Read at R begins after R was drawn: so it finds a row of the commit closed, and waits,
-// or open again, and then the write is in RocksDB. It is the first look at the row's count that has to find it open;
-// what is closed later gets a timestamp above R. A Scan does not know its rows beforehand: it waits for the group that is
-// under way when it begins, since that may have drawn a timestamp, and not for later ones, whose timestamps are above R.
-// So neither readers nor scans can be kept waiting by an endless row of commits.
+// EVERY READER SEES IT (T8, T10). A transaction that reads at R must see every commit c <= R. R was drawn after c, c
+// was drawn after the rows were closed, and a Read at R begins after R was drawn. So the Read finds a row of the commit
+// either closed, and waits, or open again, and then the write is in RocksDB. Only its first look at the row's count has
+// to find it open: a commit that closes the row later gets a timestamp above R. A Scan does not know its rows
+// beforehand. It waits for the group that is under way when it begins, which may have drawn a timestamp, and not for
+// later groups, whose timestamps are above R. So a stream of commits does not make a Read or a Scan wait forever.
 //
-// Mutate needs none of this: its timestamps are drawn while durable locks stand in the rows, which every reader meets.
+// Mutate needs none of this: its timestamps are drawn while durable locks are in the rows, and every reader finds
+// those.
 //
-// ALL OR NOTHING (T15). One batch is one record in RocksDB's log. If the process dies, it is replayed whole or not at all.
-// If the write fails, nobody knows which it will be. The store stops, as after every failed write (decision 4); but here
-// readers must not go on either: they would read as if the commit had not happened, and after opening again it might have.
-// So the rows stay closed, and reading them is an error, until then.
+// ALL OR NOTHING (T15). One batch is one record in RocksDB's log. If the process dies, RocksDB replays all of it or
+// nothing. If the write fails, it is unknown which of the two will happen. The store stops, as after every failed write
+// (decision 4). Readers must stop too: they would read as if the commit had not happened, and after the store is opened
+// again it might have. So the rows stay closed until then, and reading them is an error.
 
 #include <utility>
 
@@ -37,7 +38,7 @@
 namespace percolator {
 namespace {
 
-// The buffer of a batch that was larger is not kept.
+// A batch with a larger buffer is not kept.
 constexpr size_t kKeptBatchBytes = 1 << 20;
 
 size_t BytesOfRow(const RowMutation& row) {
@@ -83,7 +84,7 @@ absl::Status RocksStore::MakeJoint(const JointMutation& mutation, Oracle* oracle
   return absl::OkStatus();
 }
 
-// Whether the joint mutation may go on; else its result says why not.
+// Returns whether the joint mutation may go on. If not, its result says why.
 bool RocksStore::HoldTogether(Joint* joint) {
   PointReader reader(&pools_);
   absl::Status status = MayWrite();
@@ -105,7 +106,7 @@ void RocksStore::ApplyTogether(const JointQueue::Group& group) {
   Joints joints;
   joints.reserve(group.size());
   for (JointQueue::Request* request : group) joints.push_back(static_cast<Joint*>(request));
-  // Since they looked, the store may have been stopped.
+  // The store may have been stopped since the conditions were evaluated.
   if (absl::Status s = MayWrite(); !s.ok()) {
     for (Joint* joint : joints) joint->result = s;
     return;
@@ -115,8 +116,7 @@ void RocksStore::ApplyTogether(const JointQueue::Group& group) {
   for (Joint* joint : joints) Finish(written, joint);
 }
 
-// Whether there is something to write. Else the results say why not.
-// REQUIRES: the rows are closed.
+// Returns whether there is something to write. If not, the results say why. REQUIRES: the rows are closed.
 bool RocksStore::DrawAndStage(const Joints& joints) {
   for (const Joint* joint : joints) {
     for (const Entry& row : joint->rows) PERCOLATOR_DCHECK(LatchTable::IsClosed(latches_.Count(row.stripe)));
@@ -142,7 +142,7 @@ absl::Status RocksStore::WriteStaged() {
   return written;
 }
 
-// Opens the rows, unless it is not known what is in them.
+// Opens the rows, unless their contents are unknown.
 void RocksStore::Finish(const absl::Status& written, Joint* joint) {
   if (joint->staged && !written.ok()) {
     joint->result = written;
@@ -173,7 +173,7 @@ absl::Status RocksStore::WaitUntilOpen(const ScanCursor::Range& range) {
 
 absl::Status RocksStore::StaysClosed() {
   return absl::FailedPreconditionError(
-      StrCat("it is not known whether a transaction that wrote here has committed ", StopText()));
+      StrCat("cannot read: a transaction that wrote here may or may not have committed ", StopText()));
 }
 
 }  // namespace percolator

@@ -8,7 +8,7 @@
 namespace percolator {
 namespace {
 
-// Up to so many steps are cheaper than a seek.
+// Up to this number of steps costs less than a seek.
 constexpr int kStepsBeforeSeek = 8;
 
 std::string_view View(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
@@ -58,7 +58,7 @@ void ScanCursor::TakeRow(std::vector<Cell>* out) {
   if (reverse_ && status_.ok()) SettleBefore(row_prefix);
 }
 
-// Moves to the last row before `limit_key` in which something is selected, and in it to the first version that is.
+// Moves to the last row before `limit_key` with a selected version, and to the first selected version in it.
 void ScanCursor::SettleBefore(std::string limit_key) {
   do {
     if (!EnterRowBefore(limit_key)) return;
@@ -66,10 +66,10 @@ void ScanCursor::SettleBefore(std::string limit_key) {
                         : row_prefix_);
     Settle();
     limit_key = row_prefix_;
-  } while (state_ == State::kEnd && status_.ok());  // the end is that of the row
+  } while (state_ == State::kEnd && status_.ok());  // kEnd means the end of the row
 }
 
-// False: there is no row before `limit_key`, or no budget for it, or reading failed.
+// Returns false if there is no row before `limit_key`, or no budget for it, or reading failed.
 bool ScanCursor::EnterRowBefore(const std::string& limit_key) {
   state_ = State::kEnd;
   it_->SeekForPrev(limit_key);  // no version has a key as short as this
@@ -90,8 +90,8 @@ bool ScanCursor::EnterRowBefore(const std::string& limit_key) {
   return true;
 }
 
-// Moves forward to the first version that is selected, if the cursor is not on one already. A reverse cursor that finds
-// none in the row is at its end then, until it is moved to the row before.
+// Moves forward to the first version that is selected, unless the cursor is on one. A reverse cursor that finds none in
+// the row is then at its end, until it moves to the row before.
 void ScanCursor::Settle() {
   for (; it_->Valid(); Spend()) {
     const std::string_view key = View(it_->key());
@@ -119,7 +119,7 @@ void ScanCursor::Settle() {
   status_ = FromRocks(it_->status(), "scanning");
 }
 
-// False: the cursor can't go on, for lack of budget, because the key is corrupt, or, in reverse, because the row ends
+// Returns false if the cursor cannot go on: the budget is used up, the key is corrupt, or, in reverse, the row ends
 // here.
 bool ScanCursor::EnterCell(std::string_view key) {
   const bool first = row_prefix_.empty();
@@ -141,12 +141,12 @@ bool ScanCursor::EnterCell(std::string_view key) {
 bool ScanCursor::Parse(std::string_view key) {
   if (ParseCellKey(key, &key_)) return true;
   status_ =
-      absl::DataLossError(StrCat("the store has a key that can't be read: ", absl::BytesToHexString(std::string(key))));
+      absl::DataLossError(StrCat("the store has a key that is not valid: ", absl::BytesToHexString(std::string(key))));
   state_ = State::kEnd;
   return false;
 }
 
-// One version has been looked at.
+// Counts one version that was read.
 void ScanCursor::Spend() {
   if (budget_->versions > 0) --budget_->versions;
 }

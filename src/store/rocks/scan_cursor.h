@@ -1,10 +1,10 @@
-// Walks what one selector selects of a range of rows, in key order or, row by row, in reverse.
+// Iterates over the versions that one selector selects in a range of rows, in key order or, row by row, in reverse.
 //
-// A scan has one cursor per selector, all on one snapshot, and merges them row by row. The cursor steps over
-// versions and columns that are not selected, by Next while they are few and by Seek when they are many.
+// A scan has one cursor per selector, all on one snapshot, and merges them row by row. The cursor steps over versions
+// and columns that are not selected, by Next while they are few and by Seek when they are many.
 //
-// A reverse cursor seeks the last version before the row it is in, which tells which row comes next, then seeks the
-// beginning of that row and reads it forwards like any other. So a row costs it two seeks.
+// A reverse cursor seeks the last version before its row, which gives the next row, then seeks the start of that row
+// and reads it forwards. So a row costs it two seeks.
 
 #ifndef PERCOLATOR_STORE_ROCKS_SCAN_CURSOR_H_
 #define PERCOLATOR_STORE_ROCKS_SCAN_CURSOR_H_
@@ -28,7 +28,7 @@ class ScanCursor {
     std::string start_key;  // inclusive
     std::string limit_key;  // exclusive
   };
-  // How many versions the cursors of a scan may still look at; shared by them.
+  // The number of versions that the cursors of a scan may still read. They share it.
   struct Budget {
     size_t versions = 0;
   };
@@ -38,18 +38,18 @@ class ScanCursor {
   ScanCursor(const ScanCursor&) = delete;
   ScanCursor& operator=(const ScanCursor&) = delete;
 
-  // A cursor is at the end of the range, or on a version that is selected, or has stopped at the begin of a
-  // row (never the first it came to) because the budget is used up. The last two have a row.
+  // A cursor is at the end of the range, or on a version that is selected, or has stopped at the start of a row (never
+  // its first row) because the budget is used up. The last two have a row.
   bool at_end() const { return state_ == State::kEnd; }
   bool stopped() const { return state_ == State::kStopped; }
   const std::string& row() const { return key_.row; }
   const std::string& row_prefix() const { return row_prefix_; }
 
-  // Appends all that is selected of the row and moves on to the next.
+  // Appends all selected cells of the row, and moves to the next row.
   // REQUIRES: not at_end(), not stopped().
   void TakeRow(std::vector<Cell>* out);
 
-  // Not OK: reading failed, and the cursor is at its end.
+  // The error, if reading failed. The cursor is then at its end.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -65,7 +65,7 @@ class ScanCursor {
 
   const Selector selector_;
   const bool reverse_;
-  // Of a row at most one cell is wanted, and it was sought: a row ends with it.
+  // At most one cell of each row is selected, and the cursor seeks it: the row ends with that cell.
   const bool one_cell_;
   const Range range_;
   const rocksdb::Slice start_;
@@ -75,10 +75,10 @@ class ScanCursor {
 
   State state_ = State::kEnd;
   absl::Status status_;
-  ParsedKey key_;            // of the cell the cursor is in
-  std::string row_prefix_;   // of the row the cursor is in
-  std::string cell_prefix_;  // of the cell the cursor is in; empty: in none
-  uint32_t taken_ = 0;       // versions of this cell selected so far
+  ParsedKey key_;            // of the current cell
+  std::string row_prefix_;   // of the current row
+  std::string cell_prefix_;  // of the current cell; empty if there is none
+  uint32_t taken_ = 0;       // versions selected of the current cell
 };
 
 }  // namespace percolator
