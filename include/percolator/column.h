@@ -2,14 +2,16 @@
 //
 //     constexpr Column<int64_t> kBalance("accounts", "balance");
 //     constexpr Column<Links> kLinks("pages", "links");       // a protobuf message
-//     constexpr NotifyColumn kReindex("pages", "reindex");    // holds no value; see percolator/observer.h
+//     constexpr NotifyColumn kReindex("pages", "reindex");    // holds no value: see observer.h
 //
-// The names must be constant expressions, so a Column never dangles, and a malformed table name does not compile. Where
-// names are known only at run time, use CellName or CellView with the untyped calls of percolator/transaction.h.
+// The names must be constant expressions, so a Column never dangles, and a malformed table name
+// does not compile. Where names are known only at run time, use CellName or CellView with the
+// untyped calls of percolator/transaction.h.
 //
-// ENCODING  std::string: the bytes themselves. Integers, bool and floating point: decimal text that round-trips, readable in
-//           `percolator scan`. Protobuf messages: their serialization. To store another type, specialize Codec<T>. To store
-//           a type differently in one column, name the codec: Column<uint64_t, BigEndian>.
+// ENCODING  std::string: the bytes themselves. Integers, bool and floating point: decimal text that
+//           round-trips, readable in `percolator scan`. Protobuf messages: their serialization. To
+//           store another type, specialize Codec<T>. To store a type differently in one column,
+//           name the codec: Column<uint64_t, BigEndian>.
 
 #ifndef PERCOLATOR_COLUMN_H_
 #define PERCOLATOR_COLUMN_H_
@@ -31,9 +33,9 @@ namespace percolator {
 
 // Converts values of type T to and from bytes. Specializations provide:
 //
-//     using Param = ...;                                         how Set takes a value: T, const T& or a view
+//     using Param = ...;                                       how Set takes it, such as const T&
 //     static std::string Encode(Param value);
-//     static std::optional<T> Decode(std::string_view bytes);    nullopt if `bytes` is not an encoding of a T
+//     static std::optional<T> Decode(std::string_view bytes);  nullopt if `bytes` encode no T
 template <typename T>
 struct Codec;
 
@@ -46,23 +48,27 @@ struct Codec<std::string> {
 
 namespace internal {
 
-// Not characters, whose signs depend on the machine, nor long double, which the standard library cannot always read back.
+// Not characters, whose signs depend on the machine, nor long double, which the standard library
+// cannot always read back.
 template <typename T>
-concept Number =
-    std::is_arithmetic_v<T> && !std::same_as<T, char> && !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
-    !std::same_as<T, char16_t> && !std::same_as<T, char32_t> && !std::same_as<T, long double>;
+concept Number = std::is_arithmetic_v<T> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
+                 !std::same_as<T, char8_t> && !std::same_as<T, char16_t> &&
+                 !std::same_as<T, char32_t> && !std::same_as<T, long double>;
 
-// A number of the same kind as T: not a pointer or an integer for a bool, nor a fraction for an integer.
+// A number of the same kind as T: not a pointer or an integer for a bool, nor a fraction for an
+// integer.
 template <typename U, typename T>
-concept NumberLike = Number<U> &&
-    std::same_as<std::bool_constant<std::same_as<T, bool>>, std::bool_constant<std::same_as<U, bool>>> &&
+concept NumberLike = Number<U> && std::same_as<std::bool_constant<std::same_as<T, bool>>,
+                                               std::bool_constant<std::same_as<U, bool>>> &&
     (std::floating_point<T> || !std::floating_point<U>);
 template <typename T>
 class NumberParam {
  public:
   template <NumberLike<T> U>
-  constexpr NumberParam(U value) : value_(static_cast<T>(value)) {}  // NOLINT(google-explicit-constructor)
-  constexpr operator T() const { return value_; }                    // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr NumberParam(U value) : value_(static_cast<T>(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr operator T() const { return value_; }
 
  private:
   T value_;
@@ -75,24 +81,27 @@ struct Codec<T> {
   using Param = internal::NumberParam<T>;
   static std::string Encode(T value) {
     char text[64];
-    return std::string(text, std::to_chars(text, text + sizeof(text), static_cast<Number>(value)).ptr);
+    return std::string(text,
+                       std::to_chars(text, text + sizeof(text), static_cast<Number>(value)).ptr);
   }
   static std::optional<T> Decode(std::string_view bytes) {
     Number value{};
     const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), value);
     if (error != std::errc() || end != bytes.data() + bytes.size()) return std::nullopt;
-    if (static_cast<Number>(static_cast<T>(value)) != value && value == value) return std::nullopt;  // a bool that is 2
+    // A bool that is 2.
+    if (static_cast<Number>(static_cast<T>(value)) != value && value == value) return std::nullopt;
     return static_cast<T>(value);
   }
 
  private:
   // The standard library has no decimal form of bool.
-  using Integer = std::conditional_t<std::is_signed_v<T> || std::same_as<T, bool>, int64_t, uint64_t>;
+  using Integer =
+      std::conditional_t<std::is_signed_v<T> || std::same_as<T, bool>, int64_t, uint64_t>;
   using Number = std::conditional_t<std::is_floating_point_v<T>, T, Integer>;
 };
 
-// Any protobuf message. Recognized by its methods, so that this header does not include protobuf. A message without its
-// required fields is read as it was written.
+// Any protobuf message. Recognized by its methods, so that this header does not include protobuf. A
+// message without its required fields is read as it was written.
 template <typename T>
 requires requires(const T& in, T& out, const void* bytes, int size) {
   { in.SerializeAsString() } -> std::same_as<std::string>;
@@ -103,7 +112,8 @@ struct Codec<T> {
   static std::string Encode(const T& message) { return message.SerializeAsString(); }
   static std::optional<T> Decode(std::string_view bytes) {
     T message;
-    if (!message.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) return std::nullopt;
+    if (!message.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size())))
+      return std::nullopt;
     return message;
   }
 };
@@ -116,8 +126,8 @@ void ATableNameMustMatchLettersDigitsUnderscoreDashUpTo64();
 consteval std::string_view TableName(std::string_view name) {
   bool valid = !name.empty() && name.size() <= 64;
   for (const char c : name) {
-    valid =
-        valid && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-');
+    valid = valid && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                      c == '_' || c == '-');
   }
   if (!valid) ATableNameMustMatchLettersDigitsUnderscoreDashUpTo64();
   return name;
@@ -133,7 +143,8 @@ class Column {
   using Value = T;
   using Param = typename C::Param;
 
-  consteval Column(std::string_view table, std::string_view name) : table_(internal::TableName(table)), name_(name) {}
+  consteval Column(std::string_view table, std::string_view name)
+      : table_(internal::TableName(table)), name_(name) {}
 
   constexpr std::string_view table() const { return table_; }
   constexpr std::string_view name() const { return name_; }

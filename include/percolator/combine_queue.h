@@ -1,26 +1,26 @@
-// CombineQueue: values that many transactions update concurrently without conflicts: counters, sums, maxima, sets. Instead
-// of reading and writing the value, a transaction adds a delta in a cell of its own. An observer folds the deltas into the
-// values, many at a time.
+// CombineQueue: values that many transactions update concurrently without conflicts: counters,
+// sums, maxima, sets. Instead of reading and writing the value, a transaction adds a delta in a
+// cell of its own. An observer folds the deltas into the values, many at a time.
 //
 //     const CombineQueue<int64_t> words("words", Sum);
 //     PERCOLATOR_RETURN_IF_ERROR(words.EnsureTable(cluster));
 //     words.Attach(worker);
 //     ...
-//     words.Add(t, "percolator", 1);           // in any transaction, including an observer's; never conflicts
+//     words.Add(t, "percolator", 1);           // in any transaction or observer; never conflicts
 //     ...
-//     words.Get(snapshot, "percolator");       // the folded value: milliseconds behind while a worker runs
+//     words.Get(snapshot, "percolator");       // folded; milliseconds behind while a worker runs
 //     words.GetExact(snapshot, "percolator");  // including deltas that are not folded yet; slower
 //
-// COMBINING  The function combines two deltas, or a value and a delta. It must be associative and commutative, because deltas
-//         are folded in no particular order. Each delta is folded exactly once: the transaction that folds it deletes it. If
-//         the function returns an error for a delta, the notification for that delta and for those folded with it is
-//         quarantined.
+// COMBINING  The function combines two deltas, or a value and a delta. It must be associative and
+//         commutative, because deltas are folded in no particular order. Each delta is folded
+//         exactly once: the transaction that folds it deletes it. If the function returns an error
+//         for a delta, the notification for that delta and for those folded with it is quarantined.
 // OBSERVING  Observe adds an observer of the values. It sees one change for many deltas.
-// TABLE   A queue has a table of its own. All processes should use the same number of buckets, because GetExact reads the
-//         deltas of one bucket.
-// FIRST WORKER  As for any observer, deltas that a process adds before it knows the observer do not notify it. Other
-//         processes learn of it within about half of ClusterOptions::lock_lease after a worker with this queue first
-//         started. Call NotifyAll once after that time.
+// TABLE   A queue has a table of its own. All processes should use the same number of buckets,
+//         because GetExact reads the deltas of one bucket.
+// FIRST WORKER  As for any observer, deltas that a process adds before it knows the observer do not
+//         notify it. Other processes learn of it within about half of ClusterOptions::lock_lease
+//         after a worker with this queue first started. Call NotifyAll once after that time.
 
 #ifndef PERCOLATOR_COMBINE_QUEUE_H_
 #define PERCOLATOR_COMBINE_QUEUE_H_
@@ -60,7 +60,8 @@ namespace internal {
 // The queue as bytes.
 class RawCombineQueue {
  public:
-  using Combine = std::function<absl::StatusOr<std::string>(std::string_view a, std::string_view b)>;
+  using Combine =
+      std::function<absl::StatusOr<std::string>(std::string_view a, std::string_view b)>;
 
   RawCombineQueue(std::string table, Combine combine, std::optional<std::string> neutral,
                   const CombineQueueOptions& options);
@@ -70,14 +71,17 @@ class RawCombineQueue {
   const std::string& table() const;
   static TableSchema Schema();
   void Attach(Worker& worker) const;
-  void Observe(Worker& worker, std::string name, ObserverFunction fn, const ObserverOptions& options) const;
+  void Observe(Worker& worker, std::string name, ObserverFunction fn,
+               const ObserverOptions& options) const;
   void Add(ReadWrite& t, const std::map<std::string, std::string>& deltas) const;
   absl::StatusOr<std::optional<std::string>> Get(const ReadView& view, std::string_view key) const;
-  absl::StatusOr<std::vector<std::optional<std::string>>> Get(const ReadView& view,
-                                                              absl::Span<const std::string> keys) const;
-  absl::StatusOr<std::optional<std::string>> GetExact(const ReadView& view, std::string_view key) const;
-  absl::Status ForEach(const ReadView& view,
-                       absl::FunctionRef<absl::Status(std::string_view key, std::string_view value)> fn) const;
+  absl::StatusOr<std::vector<std::optional<std::string>>> Get(
+      const ReadView& view, absl::Span<const std::string> keys) const;
+  absl::StatusOr<std::optional<std::string>> GetExact(const ReadView& view,
+                                                      std::string_view key) const;
+  absl::Status ForEach(
+      const ReadView& view,
+      absl::FunctionRef<absl::Status(std::string_view key, std::string_view value)> fn) const;
   absl::Status NotifyAll(ReadWrite& t) const;
   // Returns DataLoss, with the bytes.
   static absl::Status NotAValue(std::string_view bytes);
@@ -96,16 +100,17 @@ class CombineQueue {
   // Combines two deltas, or a value and a delta.
   using Combine = std::function<absl::StatusOr<T>(const T& a, const T& b)>;
 
-  // Combining with `neutral` must change nothing. The first constructor uses T(). A value that becomes equal to it is
-  // deleted. Pass a std::optional<T> without a value if there is no neutral value, as for a minimum; then values are
-  // never deleted.
+  // Combining with `neutral` must change nothing. The first constructor uses T(). A value that
+  // becomes equal to it is deleted. Pass a std::optional<T> without a value if there is no neutral
+  // value, as for a minimum; then values are never deleted.
   CombineQueue(std::string table, Combine combine, const CombineQueueOptions& options = {})
       : CombineQueue(std::move(table), std::move(combine), std::optional<T>(T()), options) {}
   CombineQueue(std::string table, Combine combine, const std::optional<T>& neutral,
                const CombineQueueOptions& options = {})
       : raw_(
             std::move(table),
-            [combine = std::move(combine)](std::string_view a, std::string_view b) -> absl::StatusOr<std::string> {
+            [combine = std::move(combine)](std::string_view a,
+                                           std::string_view b) -> absl::StatusOr<std::string> {
               const std::optional<T> left = C::Decode(a);
               const std::optional<T> right = C::Decode(b);
               if (!left.has_value() || !right.has_value()) {
@@ -115,7 +120,8 @@ class CombineQueue {
               if (!both.ok()) return std::move(both).status();
               return C::Encode(*both);
             },
-            neutral.has_value() ? std::optional<std::string>(C::Encode(*neutral)) : std::nullopt, options) {}
+            neutral.has_value() ? std::optional<std::string>(C::Encode(*neutral)) : std::nullopt,
+            options) {}
 
   // Creates the table unless it exists.
   absl::Status EnsureTable(const Cluster& cluster) const {
@@ -124,12 +130,13 @@ class CombineQueue {
   // Adds the observer that folds deltas, "fold-TABLE".
   void Attach(Worker& worker) const { raw_.Attach(worker); }
   // Adds an observer of the values. The row of its notifications is the key.
-  void Observe(Worker& worker, std::string name, ObserverFunction fn, const ObserverOptions& options = {}) const {
+  void Observe(Worker& worker, std::string name, ObserverFunction fn,
+               const ObserverOptions& options = {}) const {
     raw_.Observe(worker, std::move(name), std::move(fn), options);
   }
 
-  // Add deltas if the transaction commits. Adding many in one call takes fewer requests. If Add fails, so does the
-  // transaction, as after a failed write.
+  // Add deltas if the transaction commits. Adding many in one call takes fewer requests. If Add
+  // fails, so does the transaction, as after a failed write.
   void Add(ReadWrite& t, std::string_view key, typename C::Param delta) const {
     raw_.Add(t, {{std::string(key), C::Encode(delta)}});
   }
@@ -157,13 +164,15 @@ class CombineQueue {
     }
     return values;
   }
-  // Returns the value of a key with the deltas that are not folded yet. Passes over every delta of the bucket that
-  // garbage collection has not removed, by default those of the last hour. In a hot queue these can be very many.
+  // Returns the value of a key with the deltas that are not folded yet. Passes over every delta of
+  // the bucket that garbage collection has not removed, by default those of the last hour. In a hot
+  // queue these can be very many.
   absl::StatusOr<std::optional<T>> GetExact(const ReadView& view, std::string_view key) const {
     return Decode(view, raw_.GetExact(view, key));
   }
   // Calls `fn` for each folded value, in the order of the keys.
-  absl::Status ForEach(const ReadView& view, absl::FunctionRef<void(std::string_view key, const T& value)> fn) const {
+  absl::Status ForEach(const ReadView& view,
+                       absl::FunctionRef<void(std::string_view key, const T& value)> fn) const {
     return raw_.ForEach(view, [&](std::string_view key, std::string_view bytes) -> absl::Status {
       const std::optional<T> value = C::Decode(bytes);
       if (!value.has_value()) return internal::RawCombineQueue::NotAValue(bytes);

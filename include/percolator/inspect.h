@@ -1,8 +1,9 @@
 // Inspection of a cluster, for its operators and for tools such as the command line `percolator`.
 //
-// The store holds a column `c` of a row in several families (figure 4 of the paper): long values in data, locks of running
-// transactions in lock, committed versions in write, and pending notifications in notify. DescribeCell and DescribeColumn
-// render such raw cells as text. An Inspector reads them from a cluster and lists locks, notifications and damaged cells:
+// The store holds a column `c` of a row in several families (figure 4 of the paper): long values in
+// data, locks of running transactions in lock, committed versions in write, and pending
+// notifications in notify. DescribeCell and DescribeColumn render such raw cells as text. An
+// Inspector reads them from a cluster and lists locks, notifications and damaged cells:
 //
 //     Inspector inspector(cluster);
 //     PERCOLATOR_ASSIGN_OR_RETURN(std::vector<LockInfo> locks, inspector.ListLocks());
@@ -41,10 +42,12 @@ class Engine;
 //     data    "$10"
 //     notify  "changed"                              or "changed, 3 observers down the chain"
 //
-// Escapes bytes that are not printable and cuts long values. Says so if the bytes are not a valid record.
+// Escapes bytes that are not printable and cuts long values. Says so if the bytes are not a valid
+// record.
 std::string DescribeCell(const Cell& cell);
 
-// Returns the name of a store column: escaped if it is a user's, described in brackets if it is one of Percolator's own:
+// Returns the name of a store column: escaped if it is a user's, described in brackets if it is one
+// of Percolator's own:
 //
 //     bal
 //     [bal seen by audit]      the acknowledgement of the observer audit
@@ -76,13 +79,15 @@ struct LockInfo {
 // A cell that has changed and that some of its observers have not processed yet.
 struct WaitingNotification {
   CellName cell = {};
-  Timestamp since = {};  // the newest change; if pending, the start of the transaction that makes it
+  // The newest change; if pending, the start of the transaction that makes it.
+  Timestamp since = {};
   bool pending = false;  // the transaction has not committed yet, or its process died
   Duration age{0};
 };
 
-// A cell of the store that cannot be used or that Percolator cannot have written: it is damaged, or another program wrote
-// it. The column is the store's, which may be one of Percolator's own (DescribeColumn).
+// A cell of the store that cannot be used or that Percolator cannot have written: it is damaged, or
+// another program wrote it. The column is the store's, which may be one of Percolator's own
+// (DescribeColumn).
 struct BadCell {
   enum class Kind : uint8_t {
     kDamaged,      // its bytes are not a lock, a write record, a mark or an acknowledgement
@@ -100,7 +105,8 @@ struct BadCell {
   std::string value = {};
   std::string why = {};
 };
-// Returns "damaged", "newer-format", "missing-data", "misplaced", "impossible", "future" or "abandoned".
+// Returns "damaged", "newer-format", "missing-data", "misplaced", "impossible", "future" or
+// "abandoned".
 std::string_view BadCellKindName(BadCell::Kind kind);
 
 struct CheckCounts {
@@ -112,9 +118,9 @@ struct CheckCounts {
 
 // Reads what transactions do not show. Runs no observers. Copies are cheap. Thread-safe.
 //
-// A list covers one table, or all tables if `table` is empty. It is in the order of tables, rows and columns, and ends after
-// `limit` entries. A list is read page by page; a concurrent change may or may not be in it. All calls with a table return
-// NotFound if it does not exist.
+// A list covers one table, or all tables if `table` is empty. It is in the order of tables, rows
+// and columns, and ends after `limit` entries. A list is read page by page; a concurrent change may
+// or may not be in it. All calls with a table return NotFound if it does not exist.
 class Inspector {
  public:
   explicit Inspector(const Cluster& cluster);
@@ -124,8 +130,8 @@ class Inspector {
   absl::StatusOr<std::vector<TableDescription>> ListTables();
   absl::StatusOr<std::vector<ObserverInfo>> ListObservers();
 
-  // Returns all versions of all cells of a row, in all families, in one consistent view: by column, then by family, newest
-  // first. Returns an empty list if the row does not exist.
+  // Returns all versions of all cells of a row, in all families, in one consistent view: by column,
+  // then by family, newest first. Returns an empty list if the row does not exist.
   absl::StatusOr<std::vector<Cell>> ReadCells(std::string_view table, std::string_view row);
 
   static constexpr size_t kAll = static_cast<size_t>(-1);
@@ -139,15 +145,17 @@ class Inspector {
   absl::StatusOr<ResolvedLocks> ResolveLocks(std::string_view table = {});
 
   // Cluster::CountNotifications counts them.
-  absl::StatusOr<std::vector<WaitingNotification>> ListNotifications(std::string_view table = {}, size_t limit = kAll);
+  absl::StatusOr<std::vector<WaitingNotification>> ListNotifications(std::string_view table = {},
+                                                                     size_t limit = kAll);
 
-  // Reads all cells of all families. Calls `found` for each bad cell and, unless it is null, `progress` after each page.
-  // Changes nothing. Skips tables that only Bigtable clients use.
-  absl::StatusOr<CheckCounts> Check(std::string_view table, const std::function<void(const BadCell&)>& found,
-                                    const std::function<void(const CheckCounts&)>& progress = nullptr);
-  // Erases exactly this version of this cell. Its contents are lost: if it was a write record, an older version becomes
-  // visible; if it was the primary's lock, its transaction counts as rolled back. Returns false, and erases nothing, if the
-  // cell is gone or its bytes differ.
+  // Reads all cells of all families. Calls `found` for each bad cell and, unless it is null,
+  // `progress` after each page. Changes nothing. Skips tables that only Bigtable clients use.
+  absl::StatusOr<CheckCounts> Check(
+      std::string_view table, const std::function<void(const BadCell&)>& found,
+      const std::function<void(const CheckCounts&)>& progress = nullptr);
+  // Erases exactly this version of this cell. Its contents are lost: if it was a write record, an
+  // older version becomes visible; if it was the primary's lock, its transaction counts as rolled
+  // back. Returns false, and erases nothing, if the cell is gone or its bytes differ.
   absl::StatusOr<bool> EraseBadCell(const BadCell& bad);
 
   // Like those of Worker, for programs that run no observers.
@@ -155,8 +163,8 @@ class Inspector {
   absl::Status Replay(const Quarantined& entry);
   absl::Status Drop(const Quarantined& entry);
 
-  // Returns the safe point of garbage collection: older versions were collected, except the newest of each cell, and no
-  // older snapshot can be opened.
+  // Returns the safe point of garbage collection: older versions were collected, except the newest
+  // of each cell, and no older snapshot can be opened.
   absl::StatusOr<Timestamp> SafePoint();
 
  private:

@@ -6,13 +6,15 @@
 //     }
 //     PERCOLATOR_RETURN_IF_ERROR(loader.Finish());
 //
-// Add waits while the queue is full. No load transaction begins while the observers are behind: while more than max_backlog
-// notifications wait in the cluster, or the oldest of them is older than max_backlog_age. So loading is as fast as the
-// slowest part of the pipeline. The loader reads the backlog from the cluster, so the workers may run in other processes. If
-// none runs, the backlog of an observed table only grows, and a loader with these bounds waits for a worker to start.
+// Add waits while the queue is full. No load transaction begins while the observers are behind:
+// while more than max_backlog notifications wait in the cluster, or the oldest of them is older
+// than max_backlog_age. So loading is as fast as the slowest part of the pipeline. The loader reads
+// the backlog from the cluster, so the workers may run in other processes. If none runs, the
+// backlog of an observed table only grows, and a loader with these bounds waits for a worker to
+// start.
 //
-// A load function runs again on a conflict, as in Cluster::Transact. An error of a load function, returned or thrown, does
-// not stop the others. Finish returns the first error.
+// A load function runs again on a conflict, as in Cluster::Transact. An error of a load function,
+// returned or thrown, does not stop the others. Finish returns the first error.
 
 #ifndef PERCOLATOR_LOADER_H_
 #define PERCOLATOR_LOADER_H_
@@ -60,19 +62,20 @@ struct LoaderOptions {
   size_t max_backlog = 10'000;
   // Maximum age of the oldest notification; zero: no limit.
   Duration max_backlog_age = std::chrono::seconds(10);
-  // With at most this many notifications in the cluster their age is ignored. So an observer that keeps failing for a few
-  // cells does not stop the loader.
+  // With at most this many notifications in the cluster their age is ignored. So an observer that
+  // keeps failing for a few cells does not stop the loader.
   size_t max_stuck_cells = 100;
   // How each load transaction runs.
   TransactionOptions transaction = {};
   // How many functions will be added; for LoadProgress. Zero: unknown.
   uint64_t expected = 0;
-  // Called about once a second and at the end, by one thread at a time. Must not call Add or Finish. An exception that it
-  // throws counts as an error of a load function.
+  // Called about once a second and at the end, by one thread at a time. Must not call Add or
+  // Finish. An exception that it throws counts as an error of a load function.
   std::function<void(const LoadProgress&)> on_progress = nullptr;
 };
 
-// Runs load transactions. Thread-safe. Cluster::Close stops it; it may be destroyed before or after that.
+// Runs load transactions. Thread-safe. Cluster::Close stops it; it may be destroyed before or after
+// that.
 class Loader {
  public:
   using Function = std::function<absl::Status(ReadWrite& t)>;
@@ -84,20 +87,24 @@ class Loader {
   // Finishes, if Finish was not called.
   ~Loader();
 
-  // Queues a transaction function that returns void or absl::Status, as for Cluster::Transact. Waits while the queue is
-  // full. After Finish the function does not run: that counts as an error, FailedPrecondition, which Finish returns if it is
-  // called again and there was none before.
+  // Queues a transaction function that returns void or absl::Status, as for Cluster::Transact.
+  // Waits while the queue is full. After Finish the function does not run: that counts as an error,
+  // FailedPrecondition, which Finish returns if it is called again and there was none before.
   template <std::invocable<ReadWrite&> Fn>
   void Add(Fn load) {
-    if constexpr (std::is_same_v<Fn, Function> || !std::is_void_v<std::invoke_result_t<Fn&, ReadWrite&>>) {
+    if constexpr (std::is_same_v<Fn, Function> ||
+                  !std::is_void_v<std::invoke_result_t<Fn&, ReadWrite&>>) {
       Push(std::move(load));
     } else {
-      Push([load = std::move(load)](ReadWrite& t) mutable { return load(t), internal::FirstReadError(t); });
+      Push([load = std::move(load)](ReadWrite& t) mutable {
+        return load(t), internal::FirstReadError(t);
+      });
     }
   }
-  // Waits until every added function has ended. Returns the first error. A function that had not begun when the cluster was
-  // closed does not run, which is an error. Returns FailedPrecondition, and does nothing, if called by a
-  // load function, an observer or another callback of this cluster.
+  // Waits until every added function has ended. Returns the first error. A function that had not
+  // begun when the cluster was closed does not run, which is an error. Returns FailedPrecondition,
+  // and does nothing, if called by a load function, an observer or another callback of this
+  // cluster.
   absl::Status Finish();
 
   LoadProgress progress() const;
@@ -106,7 +113,8 @@ class Loader {
   void Push(Function load);
 
   std::shared_ptr<internal::Engine> engine_;
-  std::shared_ptr<internal::LoaderCore> core_;  // the engine refers to it weakly, to stop it on Close
+  // The engine refers to it weakly, to stop it on Close.
+  std::shared_ptr<internal::LoaderCore> core_;
 };
 
 }  // namespace percolator

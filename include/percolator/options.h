@@ -28,22 +28,26 @@ struct StoreLimits {
   size_t max_column_bytes = 16 << 10;  // Bigtable's own limit
   size_t max_value_bytes = 16 << 20;
   size_t max_row_selectors = 100'000;  // selectors in a RowRead or a scan
-  size_t max_row_mutations = 100'000;  // mutations in a RowMutation; also the limit for the cells of its condition
+  // Mutations in a RowMutation; also the limit for the cells of its condition.
+  size_t max_row_mutations = 100'000;
   size_t max_row_mutation_bytes = 64 << 20;  // row key, columns and values in a RowMutation
-  size_t max_row_read_bytes =
-      64 << 20;  // cells that more than unlimited_selectors selectors return of one row, repeats included
-  size_t unlimited_selectors = 4;           // the number of families
-  size_t max_schema_bytes = 64 << 10;       // schema of a table
-  size_t max_tables = 1'000;                // CreateTable fails above this; existing tables stay
-  size_t max_total_schema_bytes = 4 << 20;  // schemas of all tables; CreateTable fails above this; existing tables stay
-  size_t max_scan_bytes = 4 << 20;          // a page ends with the first row that reaches this
-  size_t max_scan_work = 100'000;           // versions that the store examines for one page
+  // Cells that more than unlimited_selectors selectors return of one row, repeats included.
+  size_t max_row_read_bytes = 64 << 20;
+  size_t unlimited_selectors = 4;      // the number of families
+  size_t max_schema_bytes = 64 << 10;  // schema of a table
+  size_t max_tables = 1'000;           // CreateTable fails above this; existing tables stay
+  // Schemas of all tables; CreateTable fails above this; existing tables stay.
+  size_t max_total_schema_bytes = 4 << 20;
+  size_t max_scan_bytes = 4 << 20;  // a page ends with the first row that reaches this
+  size_t max_scan_work = 100'000;   // versions that the store examines for one page
 };
 
 // When a write is acknowledged.
 enum class Durability : uint8_t {
   kSync,  // when it is on disk: it survives a power failure; concurrent writers share an fsync
-  kNoSync,  // when the operating system has it: it survives the death of the process; a power failure may lose the last writes
+  // When the operating system has it: it survives the death of the process; a power failure may
+  // lose the last writes.
+  kNoSync,
 };
 
 // The store of `rocksdb:` addresses and of `percolator serve`.
@@ -55,8 +59,9 @@ struct RocksOptions {
   size_t version_cache_bytes = size_t{64} << 20;
   // Memory for writes that are not in table files yet, per large family.
   size_t write_buffer_bytes = size_t{64} << 20;
-  // Disk space to keep free; at most a twentieth of the disk. If less is free, or less than twice what is to be flushed,
-  // mutations that add data fail with ResourceExhausted and are not applied, until there is space again. Zero: no reserve.
+  // Disk space to keep free; at most a twentieth of the disk. If less is free, or less than twice
+  // what is to be flushed, mutations that add data fail with ResourceExhausted and are not applied,
+  // until there is space again. Zero: no reserve.
   uint64_t reserve_bytes = uint64_t{256} << 20;
   StoreLimits limits = {};
   // Create the directory if it is missing or empty. Otherwise that is NotFound.
@@ -69,41 +74,45 @@ struct ClusterOptions {
 
   TransactionLimits limits = {};
 
-  // Maximum duration of one call: a Get, a page of a scan, a Commit. Calls take long if they wait for another transaction's
-  // lock or for a store that cannot be reached.
+  // Maximum duration of one call: a Get, a page of a scan, a Commit. Calls take long if they wait
+  // for another transaction's lock or for a store that cannot be reached.
   Duration call_timeout = std::chrono::seconds(30);
 
-  // Commit in one step instead of two phases if the store supports it: `rocksdb:`, `memory:` and `percolator://` do. Turn it
-  // off to measure, or to test how a program behaves with other stores.
+  // Commit in one step instead of two phases if the store supports it: `rocksdb:`, `memory:` and
+  // `percolator://` do. Turn it off to measure, or to test how a program behaves with other stores.
   bool one_step_commit = true;
 
-  // Other processes may clean up a lock that its owner has not refreshed for this long. Owners refresh their locks.
+  // Other processes may clean up a lock that its owner has not refreshed for this long. Owners
+  // refresh their locks.
   Duration lock_lease = std::chrono::seconds(10);
 
-  // Garbage collection removes versions older than this, except the newest of each cell and those that open snapshots can
-  // see.
+  // Garbage collection removes versions older than this, except the newest of each cell and those
+  // that open snapshots can see.
   Duration gc_retention = std::chrono::hours(1);
   // Interval of garbage collection in the background. Zero: only Cluster::CollectGarbage collects.
   Duration gc_period = std::chrono::minutes(1);
 
-  // Maximum number of secondaries that wait to be committed in the background. Above it, Commit commits its own secondaries.
+  // Maximum number of secondaries that wait to be committed in the background. Above it, Commit
+  // commits its own secondaries.
   size_t max_background_commits = 10'000;
 
-  // Open the cluster to find and erase bad cells (Inspector::Check), even if the list of observers, which Open reads,
-  // contains some. Commits fail, because they could not notify observers.
+  // Open the cluster to find and erase bad cells (Inspector::Check), even if the list of observers,
+  // which Open reads, contains some. Commits fail, because they could not notify observers.
   bool for_repair = false;
 
-  // How far ahead the `rocksdb:` oracle reserves timestamps on disk. After a restart, timestamps are ahead of the clock by
-  // up to this much.
+  // How far ahead the `rocksdb:` oracle reserves timestamps on disk. After a restart, timestamps
+  // are ahead of the clock by up to this much.
   Duration oracle_window = std::chrono::seconds(3);
 };
 
 struct TransactionOptions {
-  // From construction, or the first attempt of Transact, to the end of Commit. After the timeout, nothing is retried.
+  // From construction, or the first attempt of Transact, to the end of Commit. After the timeout,
+  // nothing is retried.
   Duration timeout = std::chrono::seconds(60);
   // Transact and Loader: how often the function runs before a conflict is returned.
   int max_attempts = 100;
-  // Transactions with the same non-empty profile learn which cells they read together, and prefetch them.
+  // Transactions with the same non-empty profile learn which cells they read together, and prefetch
+  // them.
   std::string prefetch_profile = {};
 };
 

@@ -1,5 +1,5 @@
-// The cells of the store below transactions: what percolator/inspect.h shows, and what a Store (percolator/spi/store.h)
-// holds.
+// The cells of the store below transactions: what percolator/inspect.h shows, and what a Store
+// (percolator/spi/store.h) holds.
 
 #ifndef PERCOLATOR_RAW_CELL_H_
 #define PERCOLATOR_RAW_CELL_H_
@@ -12,8 +12,9 @@
 
 namespace percolator {
 
-// The families of every table: figure 5 of the paper. Each is kept apart on disk, so that scanning one does not read the
-// others. These values are part of the formats in docs/format.md: do not change them.
+// The families of every table: figure 5 of the paper. Each is kept apart on disk, so that scanning
+// one does not read the others. These values are part of the formats in docs/format.md: do not
+// change them.
 enum class Family : uint8_t {
   kData = 0,    // long values, at the start timestamp of the transaction that wrote them
   kLock = 1,    // locks of uncommitted transactions, at their start timestamp

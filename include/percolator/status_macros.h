@@ -12,8 +12,9 @@
 #define PERCOLATOR_RETURN_IF_ERROR(expr) \
   PERCOLATOR_INTERNAL_RETURN_(PERCOLATOR_INTERNAL_CAT_(percolator_status_, __COUNTER__), expr)
 
-// Evaluates `expr`, an absl::StatusOr, and assigns its value to `lhs`, which may declare a variable. On an error, returns
-// the status from the enclosing function. Enclose structured bindings in parentheses:
+// Evaluates `expr`, an absl::StatusOr, and assigns its value to `lhs`, which may declare a
+// variable. On an error, returns the status from the enclosing function. Enclose structured
+// bindings in parentheses:
 //
 //     PERCOLATOR_ASSIGN_OR_RETURN(Snapshot now, cluster.GetSnapshot());
 //     PERCOLATOR_ASSIGN_OR_RETURN((auto [title, links]), now.GetColumns(url, kTitle, kLinks));
@@ -38,8 +39,10 @@
 #define PERCOLATOR_INTERNAL_CAT2_(a, b) a##b
 
 // Removes the parentheses around `lhs`, if it has any.
-#define PERCOLATOR_INTERNAL_UNPAREN_(lhs) \
-  PERCOLATOR_INTERNAL_CAT_(PERCOLATOR_INTERNAL_LHS_, PERCOLATOR_INTERNAL_EMPTY_(PERCOLATOR_INTERNAL_EAT_ lhs))(lhs)
+#define PERCOLATOR_INTERNAL_UNPAREN_(lhs)                                            \
+  PERCOLATOR_INTERNAL_CAT_(PERCOLATOR_INTERNAL_LHS_,                                 \
+                           PERCOLATOR_INTERNAL_EMPTY_(PERCOLATOR_INTERNAL_EAT_ lhs)) \
+  (lhs)
 #define PERCOLATOR_INTERNAL_EAT_(...)
 #define PERCOLATOR_INTERNAL_FIRST_(first, ...) first
 #define PERCOLATOR_INTERNAL_EMPTY_(...) PERCOLATOR_INTERNAL_FIRST_(__VA_OPT__(0, ) 1)

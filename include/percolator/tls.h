@@ -9,7 +9,8 @@ namespace percolator {
 
 // Certificates and keys, as PEM files. Without any, connections are plain text.
 struct TlsFiles {
-  // The CA to trust: of the server for a client, of the clients for a server, which then requires a client certificate.
+  // The CA to trust: of the server for a client, of the clients for a server, which then requires a
+  // client certificate.
   std::string ca = {};
   std::string cert = {};  // our own certificate
   std::string key = {};   // its private key

@@ -1,18 +1,19 @@
 // Snapshots and transactions.
 //
-// A transaction reads from the snapshot at its start timestamp and writes at a later commit timestamp. Of two
-// overlapping transactions that write the same cell, at most one commits. This is snapshot isolation: a read never sees
-// part of a transaction, but it may wait for a commit in progress whose writes may belong to its snapshot. It is not
-// serializability: two transactions may each read what the other writes (write skew) unless one of them calls Verify on
-// what it read.
+// A transaction reads from the snapshot at its start timestamp and writes at a later commit
+// timestamp. Of two overlapping transactions that write the same cell, at most one commits. This is
+// snapshot isolation: a read never sees part of a transaction, but it may wait for a commit in
+// progress whose writes may belong to its snapshot. It is not serializability: two transactions may
+// each read what the other writes (write skew) unless one of them calls Verify on what it read.
 //
 //     ReadView      reads                              a Snapshot is one
-//     ReadWrite     + Set, Delete, Verify, Notify      passed to observers and Transact functions, which cannot commit
+//     ReadWrite     + Set, Delete, Verify, Notify      for observers and Transact functions
 //     Transaction   + Commit                           for running a transaction by hand
 //
-// LIFETIME  Snapshots, transactions and scans keep what they need of the cluster. They may be destroyed in any order,
-//           before or after the cluster is closed. Once it is closed, reads, writes and commits fail with
-//           FailedPrecondition; Commit returns an earlier result again.
+// LIFETIME  Snapshots, transactions and scans keep what they need of the cluster. They may be
+//           destroyed in any order, before or after the cluster is closed. Once it is closed,
+//           reads, writes and commits fail with FailedPrecondition; Commit returns an earlier
+//           result again.
 
 #ifndef PERCOLATOR_TRANSACTION_H_
 #define PERCOLATOR_TRANSACTION_H_
@@ -52,7 +53,7 @@ struct ScanOptions {
   std::vector<std::string> columns = {};  // empty: all
   size_t limit = 0;                       // maximum number of rows; 0: no limit
   bool keys_only = false;                 // return rows without columns; saves reading long values
-  bool reverse = false;                   // return rows in descending order of their keys; `limit` keeps the last rows
+  bool reverse = false;  // in descending order of keys; `limit` keeps the last rows
 };
 
 // A row and the values that a scan selected, ordered by column.
@@ -66,21 +67,23 @@ struct ScannedRow {
 
   // Returns the value of a column, or nullopt if the row has none.
   std::optional<std::string_view> operator[](std::string_view column) const;
-  // Same, decoded. Returns DataLoss if the value is not a T; a function that returns void must report that with Fail.
+  // Same, decoded. Returns DataLoss if the value is not a T; a function that returns void must
+  // report that with Fail.
   template <typename T, typename C>
   absl::StatusOr<std::optional<T>> Get(const percolator::Column<T, C>& column) const;
 };
 
-// The rows of a scan, in ascending order of their keys unless ScanOptions::reverse is set. Iterate once:
+// The rows of a scan, in ascending order of their keys unless ScanOptions::reverse is set. Iterate
+// once:
 //
 //     for (const absl::StatusOr<ScannedRow>& row : view.Scan("documents")) {
 //       PERCOLATOR_RETURN_IF_ERROR(row.status());
 //       Use(*row);
 //     }
 //
-// If the scan fails, its last element is the error, so a scan that was cut short cannot be mistaken for a complete one. An
-// element is valid until the next one is read. A scan keeps its snapshot or transaction alive, and may outlive the ReadView
-// that created it. Used by one thread at a time.
+// If the scan fails, its last element is the error, so a scan that was cut short cannot be mistaken
+// for a complete one. An element is valid until the next one is read. A scan keeps its snapshot or
+// transaction alive, and may outlive the ReadView that created it. Used by one thread at a time.
 class RowScan {
  public:
   class Iterator {
@@ -127,8 +130,8 @@ struct Entry {
   T value;
 };
 
-// The rows that have a value in one column, decoded, as elements of type absl::StatusOr<Entry<T>>. Otherwise like RowScan. A
-// value that cannot be decoded ends the scan with DataLoss.
+// The rows that have a value in one column, decoded, as elements of type absl::StatusOr<Entry<T>>.
+// Otherwise like RowScan. A value that cannot be decoded ends the scan with DataLoss.
 template <typename T, typename C = Codec<T>>
 class ColumnScan;
 
@@ -141,26 +144,32 @@ class ReadView {
 
   // Returns the value of a cell, or `fallback` if it has none.
   template <typename T, typename C>
-  absl::StatusOr<T> Get(const Column<T, C>& column, std::string_view row, std::type_identity_t<T> fallback) const;
+  absl::StatusOr<T> Get(const Column<T, C>& column, std::string_view row,
+                        std::type_identity_t<T> fallback) const;
 
-  // Return many values in as few requests as possible, in the order of the arguments: of several columns of one row, of one
-  // column in several rows, or of any cells.
+  // Return many values in as few requests as possible, in the order of the arguments: of several
+  // columns of one row, of one column in several rows, or of any cells.
   template <typename... Columns>
-  absl::StatusOr<std::tuple<std::optional<typename Columns::Value>...>> GetColumns(std::string_view row,
-                                                                                   const Columns&... columns) const;
+  absl::StatusOr<std::tuple<std::optional<typename Columns::Value>...>> GetColumns(
+      std::string_view row, const Columns&... columns) const;
   template <typename T, typename C>
   absl::StatusOr<std::vector<std::optional<T>>> GetRows(const Column<T, C>& column,
                                                         absl::Span<const std::string> rows) const;
-  absl::StatusOr<std::vector<std::optional<std::string>>> GetCells(std::initializer_list<CellView> cells) const;
-  absl::StatusOr<std::vector<std::optional<std::string>>> GetCells(absl::Span<const CellView> cells) const;
-  absl::StatusOr<std::vector<std::optional<std::string>>> GetCells(absl::Span<const CellName> cells) const;
+  absl::StatusOr<std::vector<std::optional<std::string>>> GetCells(
+      std::initializer_list<CellView> cells) const;
+  absl::StatusOr<std::vector<std::optional<std::string>>> GetCells(
+      absl::Span<const CellView> cells) const;
+  absl::StatusOr<std::vector<std::optional<std::string>>> GetCells(
+      absl::Span<const CellName> cells) const;
 
-  // Scans a table, or the rows of a table that have a value in `column`; then `columns` and `keys_only` have no effect.
+  // Scans a table, or the rows of a table that have a value in `column`; then `columns` and
+  // `keys_only` have no effect.
   RowScan Scan(std::string_view table, ScanOptions options = {}) const;
   template <typename T, typename C>
   ColumnScan<T, C> Scan(const Column<T, C>& column, ScanOptions options = {}) const;
 
-  // Everything committed at or before this timestamp is visible, and nothing else. Zero if the transaction has not started.
+  // Everything committed at or before this timestamp is visible, and nothing else. Zero if the
+  // transaction has not started.
   Timestamp timestamp() const;
 
   // Implementation detail.
@@ -176,27 +185,30 @@ class ReadView {
   std::shared_ptr<internal::TransactionCore> core_;  // never null
 };
 
-// A read-only view. Takes no locks and needs no commit. While a copy exists, garbage collection keeps what it sees. Copies
-// are cheap. Thread-safe, but each scan is for one thread.
+// A read-only view. Takes no locks and needs no commit. While a copy exists, garbage collection
+// keeps what it sees. Copies are cheap. Thread-safe, but each scan is for one thread.
 class Snapshot final : public ReadView {
  public:
   // Implementation detail: Cluster makes snapshots.
   explicit Snapshot(std::shared_ptr<internal::TransactionCore> core);
 };
 
-// Reads return this transaction's own earlier writes. Used by one thread at a time, const methods included.
+// Reads return this transaction's own earlier writes. Used by one thread at a time, const methods
+// included.
 //
-// Writes are buffered until the commit and return nothing. A write fails only if the call is invalid (an exceeded
-// limit, a malformed name, a missing table, a notify-only column), if the cluster is closed, or if the list of tables,
-// which the first write to a table reads, cannot be read within the timeout of a call. The first such error is kept:
-// all later reads and the commit return it, and later writes have no effect.
+// Writes are buffered until the commit and return nothing. A write fails only if the call is
+// invalid (an exceeded limit, a malformed name, a missing table, a notify-only column), if the
+// cluster is closed, or if the list of tables, which the first write to a table reads, cannot be
+// read within the timeout of a call. The first such error is kept: all later reads and the commit
+// return it, and later writes have no effect.
 class ReadWrite : public ReadView {
  public:
   ReadWrite(const ReadWrite&) = delete;
   ReadWrite& operator=(const ReadWrite&) = delete;
 
   template <typename T, typename C>
-  void Set(const Column<T, C>& column, std::string_view row, std::type_identity_t<typename Column<T, C>::Param> value) {
+  void Set(const Column<T, C>& column, std::string_view row,
+           std::type_identity_t<typename Column<T, C>::Param> value) {
     if constexpr (std::is_same_v<C, Codec<std::string>>) {
       Set(column.At(row), value);  // without a copy
     } else {
@@ -218,31 +230,33 @@ class ReadWrite : public ReadView {
     value.has_value() ? Set(column, row, *value) : Delete(column, row);
   }
 
-  // Makes the commit fail if another transaction writes or verifies the cell between this one's start and commit. So
-  // what was read still holds at the commit timestamp.
+  // Makes the commit fail if another transaction writes or verifies the cell between this one's
+  // start and commit. So what was read still holds at the commit timestamp.
   template <typename T, typename C>
   void Verify(const Column<T, C>& column, std::string_view row) {
     Verify(column.At(row));
   }
   void Verify(CellView cell);
 
-  // For a derived value that was recomputed: writes `now` if it differs from `was`, the value read in this transaction.
-  // Otherwise verifies the cell, so that a concurrent run on older inputs cannot overwrite it. Returns whether it wrote.
+  // For a derived value that was recomputed: writes `now` if it differs from `was`, the value read
+  // in this transaction. Otherwise verifies the cell, so that a concurrent run on older inputs
+  // cannot overwrite it. Returns whether it wrote.
   template <typename T, typename C>
-  bool SetOrVerify(const Column<T, C>& column, std::string_view row, const std::optional<std::type_identity_t<T>>& was,
+  bool SetOrVerify(const Column<T, C>& column, std::string_view row,
+                   const std::optional<std::type_identity_t<T>>& was,
                    const std::optional<std::type_identity_t<T>>& now);
 
-  // Notifies the observers of a notify-only column when the transaction commits. Never conflicts. If the commit fails,
-  // the observers may be notified nevertheless.
+  // Notifies the observers of a notify-only column when the transaction commits. Never conflicts.
+  // If the commit fails, the observers may be notified nevertheless.
   void Notify(const NotifyColumn& column, std::string_view row) { Notify(column.At(row)); }
   void Notify(CellView cell);
 
-  // Returns the start timestamp, and draws it first if necessary. No other transaction has the same, so it can serve as an
-  // ID.
+  // Returns the start timestamp, and draws it first if necessary. No other transaction has the
+  // same, so it can serve as an ID.
   absl::StatusOr<Timestamp> Start();
 
-  // Fails the transaction, as a failed write does. For functions that write on behalf of their caller and return nothing.
-  // Has no effect if `status` is OK.
+  // Fails the transaction, as a failed write does. For functions that write on behalf of their
+  // caller and return nothing. Has no effect if `status` is OK.
   void Fail(absl::Status status);
   // Returns the first error of a write or of Fail, or OK.
   absl::Status status() const;
@@ -252,17 +266,19 @@ class ReadWrite : public ReadView {
   ~ReadWrite() = default;
 };
 
-// A transaction that is committed by hand. Prefer Cluster::Transact, which retries. Without Commit it has no effect.
+// A transaction that is committed by hand. Prefer Cluster::Transact, which retries. Without Commit
+// it has no effect.
 class Transaction final : public ReadWrite {
  public:
   explicit Transaction(const Cluster& cluster, const TransactionOptions& options = {});
 
-  // Returns at the commit point: the transaction is then durable and visible as a whole. Afterwards reads and writes fail
-  // with FailedPrecondition, and Commit returns the same result again.
+  // Returns at the commit point: the transaction is then durable and visible as a whole. Afterwards
+  // reads and writes fail with FailedPrecondition, and Commit returns the same result again.
   CommitResult Commit();
 
   // Implementation detail.
-  explicit Transaction(std::shared_ptr<internal::Engine> engine, const TransactionOptions& options = {});
+  explicit Transaction(std::shared_ptr<internal::Engine> engine,
+                       const TransactionOptions& options = {});
 };
 
 // Implementation details follow.
@@ -276,8 +292,10 @@ absl::Status NoteReadError(const ReadView& view, absl::Status status);
 
 // `bytes`: a std::optional of a string, which is moved if it is the value, or of a view.
 template <typename T, typename C, typename Bytes>
-absl::StatusOr<std::optional<T>> DecodeCell(const Column<T, C>& column, std::string_view row, Bytes bytes) {
-  if constexpr (std::is_same_v<C, Codec<std::string>> && std::is_same_v<Bytes, std::optional<std::string>>)
+absl::StatusOr<std::optional<T>> DecodeCell(const Column<T, C>& column, std::string_view row,
+                                            Bytes bytes) {
+  if constexpr (std::is_same_v<C, Codec<std::string>> &&
+                std::is_same_v<Bytes, std::optional<std::string>>)
     return bytes;
   if (!bytes.has_value()) return std::optional<T>();
   absl::StatusOr<T> value = column.Decode(row, *bytes);
@@ -287,8 +305,9 @@ absl::StatusOr<std::optional<T>> DecodeCell(const Column<T, C>& column, std::str
 
 // Decodes one of the columns of GetColumns. Returns whether it could.
 template <typename T, typename C>
-bool DecodeColumn(const Column<T, C>& column, std::string_view row, std::optional<std::string>&& bytes,
-                  std::optional<T>* value, absl::Status* status) {
+bool DecodeColumn(const Column<T, C>& column, std::string_view row,
+                  std::optional<std::string>&& bytes, std::optional<T>* value,
+                  absl::Status* status) {
   absl::StatusOr<std::optional<T>> decoded = DecodeCell(column, row, std::move(bytes));
   *status = decoded.status();
   if (decoded.ok()) *value = *std::move(decoded);
@@ -326,7 +345,8 @@ class ColumnScan {
   };
 
   ColumnScan(const ReadView& view, const Column<T, C>& column, ScanOptions options)
-      : column_(column), rows_(view.Scan(column.table(), Only(column.name(), std::move(options)))) {}
+      : column_(column),
+        rows_(view.Scan(column.table(), Only(column.name(), std::move(options)))) {}
   ColumnScan(const ColumnScan&) = delete;
   ColumnScan& operator=(const ColumnScan&) = delete;
 
@@ -343,7 +363,8 @@ class ColumnScan {
   absl::StatusOr<Entry<T>> Decode(absl::StatusOr<ScannedRow>& row) {
     if (!row.ok()) return row.status();
     std::optional<std::string> bytes = std::move(row->columns.front().value);
-    absl::StatusOr<std::optional<T>> value = internal::DecodeCell(column_, row->key, std::move(bytes));
+    absl::StatusOr<std::optional<T>> value =
+        internal::DecodeCell(column_, row->key, std::move(bytes));
     if (!value.ok()) return rows_.NoteError(std::move(value).status());
     return Entry<T>{std::move(row->key), **std::move(value)};
   }
@@ -360,7 +381,8 @@ absl::StatusOr<std::optional<T>> ScannedRow::Get(const percolator::Column<T, C>&
 }
 
 template <typename T, typename C>
-absl::StatusOr<std::optional<T>> ReadView::Get(const Column<T, C>& column, std::string_view row) const {
+absl::StatusOr<std::optional<T>> ReadView::Get(const Column<T, C>& column,
+                                               std::string_view row) const {
   absl::StatusOr<std::optional<std::string>> bytes = Get(column.At(row));
   if constexpr (std::is_same_v<C, Codec<std::string>>) {
     return bytes;
@@ -389,8 +411,9 @@ absl::StatusOr<std::tuple<std::optional<typename Columns::Value>...>> ReadView::
   std::tuple<std::optional<typename Columns::Value>...> values;
   absl::Status status;
   [&]<size_t... I>(std::index_sequence<I...>) {
-    static_cast<void>(
-        (internal::DecodeColumn(columns, row, std::move((*bytes)[I]), &std::get<I>(values), &status) && ...));
+    static_cast<void>((internal::DecodeColumn(columns, row, std::move((*bytes)[I]),
+                                              &std::get<I>(values), &status) &&
+                       ...));
   }
   (std::index_sequence_for<Columns...>());
   if (!status.ok()) return internal::NoteReadError(*this, std::move(status));
@@ -398,8 +421,8 @@ absl::StatusOr<std::tuple<std::optional<typename Columns::Value>...>> ReadView::
 }
 
 template <typename T, typename C>
-absl::StatusOr<std::vector<std::optional<T>>> ReadView::GetRows(const Column<T, C>& column,
-                                                                absl::Span<const std::string> rows) const {
+absl::StatusOr<std::vector<std::optional<T>>> ReadView::GetRows(
+    const Column<T, C>& column, absl::Span<const std::string> rows) const {
   std::vector<CellView> cells;
   cells.reserve(rows.size());
   for (const std::string& row : rows) cells.push_back(column.At(row));
@@ -408,7 +431,8 @@ absl::StatusOr<std::vector<std::optional<T>>> ReadView::GetRows(const Column<T, 
   std::vector<std::optional<T>> values;
   values.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    absl::StatusOr<std::optional<T>> value = internal::DecodeCell(column, rows[i], std::move((*bytes)[i]));
+    absl::StatusOr<std::optional<T>> value =
+        internal::DecodeCell(column, rows[i], std::move((*bytes)[i]));
     if (!value.ok()) return internal::NoteReadError(*this, std::move(value).status());
     values.push_back(*std::move(value));
   }

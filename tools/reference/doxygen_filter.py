@@ -17,7 +17,7 @@ import re
 import sys
 from pathlib import Path
 
-COMMENT = re.compile(r"^(\s*)//(?!/)(?: (.*)|)$")
+COMMENT = re.compile(r"^(\s*)//(?!/| NOLINT)(?: (.*)|)$")
 # Code, then a comment that is not in a literal, and no remark to a tool.
 TRAILING = re.compile(r'^(\s*(?![/#}])(?:[^"/]|"(?:\\.|[^"\\])*"|/(?!/))*[;,{}]\s*)// (?!NOLINT)(.*)$')
 LAST_ENUMERATOR = re.compile(r"^(\s*k\w+(?: = \w+)?\s+)// (.*)$")

@@ -30,6 +30,8 @@ class DoxygenFilterTest(unittest.TestCase):
         text = 'const char* a = "b;  // c";\n#endif  // A_H_\n'
         self.assertEqual(self.after_head(text), text)
         self.assertEqual(self.after_head("int a;  // NOLINT(a)\n"), "int a;\n")
+        self.assertEqual(self.after_head("// One.\n// NOLINTNEXTLINE(a): why\nint a;\n"),
+                         "/// One.\n// NOLINTNEXTLINE(a): why\nint a;\n")
 
     def test_only_code_is_markup(self):
         self.assertEqual(self.after_head("// See `a<b>`: A<B>, c_d & *e @f.\nint a;\n"),

@@ -1,9 +1,10 @@
-// Mutex, SharedMutex and CondVar: the standard ones, annotated for clang's thread-safety analysis. Code that also runs in
-// the simulator waits with the WaitQueue of percolator/spi/runtime.h instead of a CondVar.
+// Mutex, SharedMutex and CondVar: the standard ones, annotated for clang's thread-safety analysis.
+// Code that also runs in the simulator waits with the WaitQueue of percolator/spi/runtime.h instead
+// of a CondVar.
 //
-// Why not absl::Mutex: ThreadSanitizer follows a lock only if the lock was compiled with it or is one that it intercepts.
-// Debian's Abseil is not compiled with it, so an absl::Mutex would look like no lock at all. std::mutex is pthread's, which
-// it intercepts.
+// Why not absl::Mutex: ThreadSanitizer follows a lock only if the lock was compiled with it or is
+// one that it intercepts. Debian's Abseil is not compiled with it, so an absl::Mutex would look
+// like no lock at all. std::mutex is pthread's, which it intercepts.
 
 #ifndef PERCOLATOR_SPI_MUTEX_H_
 #define PERCOLATOR_SPI_MUTEX_H_
@@ -37,7 +38,8 @@ class CondVar {
     lock.release();
   }
   // Same, but waits at most this long.
-  void WaitFor(Mutex* mutex, std::chrono::microseconds timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  void WaitFor(Mutex* mutex, std::chrono::microseconds timeout)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     condition_.wait_for(lock, timeout);
     lock.release();
@@ -51,7 +53,9 @@ class CondVar {
 
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
-  explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) { mutex_->Lock(); }
+  explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+    mutex_->Lock();
+  }
   ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
@@ -73,7 +77,9 @@ class ABSL_LOCKABLE SharedMutex {
 
 class ABSL_SCOPED_LOCKABLE ReaderLock {
  public:
-  explicit ReaderLock(SharedMutex* mutex) ABSL_SHARED_LOCK_FUNCTION(mutex) : mutex_(mutex) { mutex_->LockShared(); }
+  explicit ReaderLock(SharedMutex* mutex) ABSL_SHARED_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+    mutex_->LockShared();
+  }
   ~ReaderLock() ABSL_UNLOCK_FUNCTION() { mutex_->UnlockShared(); }
   ReaderLock(const ReaderLock&) = delete;
   ReaderLock& operator=(const ReaderLock&) = delete;
@@ -84,7 +90,9 @@ class ABSL_SCOPED_LOCKABLE ReaderLock {
 
 class ABSL_SCOPED_LOCKABLE WriterLock {
  public:
-  explicit WriterLock(SharedMutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) { mutex_->Lock(); }
+  explicit WriterLock(SharedMutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+    mutex_->Lock();
+  }
   ~WriterLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
   WriterLock(const WriterLock&) = delete;
   WriterLock& operator=(const WriterLock&) = delete;

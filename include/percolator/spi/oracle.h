@@ -1,14 +1,14 @@
 // Oracle: issues timestamps.
 //
-// O1  Every timestamp is unique, and greater than every timestamp whose request was answered before this request was made, in
-//     any process, across restarts and changes of leader.
+// O1  Every timestamp is unique, and greater than every timestamp whose request was answered before
+//     this request was made, in any process, across restarts and changes of leader.
 // O2  No timestamp at or above the durable bound is issued.
 // O3  A restarted oracle begins at or above that bound.
 //
 // Values are max(last + 1, microseconds since 2025-01-01 UTC): see percolator/timestamp.h.
 //
-// Implementations: in process, with durable ranges in a file; and a service shared by many processes, whose client keeps one
-// request in flight and shares it among all waiting threads.
+// Implementations: in process, with durable ranges in a file; and a service shared by many
+// processes, whose client keeps one request in flight and shares it among all waiting threads.
 
 #ifndef PERCOLATOR_SPI_ORACLE_H_
 #define PERCOLATOR_SPI_ORACLE_H_
@@ -25,7 +25,8 @@ class Oracle {
  public:
   virtual ~Oracle() = default;
 
-  // Returns a new timestamp. Blocks until there is one. Returns Unavailable if no oracle could be reached.
+  // Returns a new timestamp. Blocks until there is one. Returns Unavailable if no oracle could be
+  // reached.
   absl::StatusOr<Timestamp> GetTimestamp() { return GetTimestamps(1); }
 
   // Draws `count` consecutive timestamps and returns the first.
@@ -33,9 +34,11 @@ class Oracle {
   virtual absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) = 0;
   static constexpr uint32_t kMaxCount = 1 << 20;
 
-  // Same, if the oracle can answer from memory, without waiting for a disk or a network. Otherwise returns nullopt, which an
-  // oracle may always do.
-  virtual std::optional<absl::StatusOr<Timestamp>> TryGetTimestamps(uint32_t /*count*/) { return std::nullopt; }
+  // Same, if the oracle can answer from memory, without waiting for a disk or a network. Otherwise
+  // returns nullopt, which an oracle may always do.
+  virtual std::optional<absl::StatusOr<Timestamp>> TryGetTimestamps(uint32_t /*count*/) {
+    return std::nullopt;
+  }
 };
 
 }  // namespace percolator

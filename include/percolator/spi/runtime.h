@@ -1,10 +1,11 @@
 // Runtime: waiting, elapsed time, randomness and tasks.
 //
-// Runtime, Store, Oracle and Coordinator are the only sources of nondeterminism. On the real runtime a task is a thread. In
-// the simulator a task is a fiber, time is virtual and random numbers come from the seed, so a run can be repeated exactly.
+// Runtime, Store, Oracle and Coordinator are the only sources of nondeterminism. On the real
+// runtime a task is a thread. In the simulator a task is a fiber, time is virtual and random
+// numbers come from the seed, so a run can be repeated exactly.
 //
-// Never wait while holding a Mutex, except the one passed to WaitQueue::Wait. This holds for waits of the runtime and for
-// calls of a Store, Oracle or Coordinator.
+// Never wait while holding a Mutex, except the one passed to WaitQueue::Wait. This holds for waits
+// of the runtime and for calls of a Store, Oracle or Coordinator.
 
 #ifndef PERCOLATOR_SPI_RUNTIME_H_
 #define PERCOLATOR_SPI_RUNTIME_H_
@@ -31,8 +32,8 @@ class WaitQueue {
   virtual void WakeAll() = 0;
 };
 
-// Something that happens once. Waiting tasks take no mutex when it happens, so many tasks that are woken at the same time do
-// not queue for one, as those of a WaitQueue do.
+// Something that happens once. Waiting tasks take no mutex when it happens, so many tasks that are
+// woken at the same time do not queue for one, as those of a WaitQueue do.
 class Event {
  public:
   virtual ~Event() = default;
@@ -54,9 +55,11 @@ class Runtime {
   virtual void Yield() {}
   // Returns 64 random bits.
   virtual uint64_t Random() = 0;
-  // Runs `task` concurrently with the caller, which must make sure that it ends: the runtime does not wait for it.
+  // Runs `task` concurrently with the caller, which must make sure that it ends: the runtime does
+  // not wait for it.
   virtual void Start(std::function<void()> task) = 0;
-  // Returns a number that identifies the calling task among the running tasks. By default a task is a thread.
+  // Returns a number that identifies the calling task among the running tasks. By default a task is
+  // a thread.
   virtual uint64_t CurrentTask();
   virtual std::unique_ptr<WaitQueue> NewWaitQueue() = 0;
   // By default made of a WaitQueue.

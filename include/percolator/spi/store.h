@@ -1,45 +1,55 @@
 // Store: the data model of Bigtable, reduced to what Percolator needs.
 //
-// A store holds tables, a table holds rows, and a row holds cells. A cell is named by family and column and holds any number
-// of versions, each a value at a timestamp:
+// A store holds tables, a table holds rows, and a row holds cells. A cell is named by family and
+// column and holds any number of versions, each a value at a timestamp:
 //
 //     table -> row -> family:column -> timestamp -> value
 //
-// All guarantees of Percolator rest on two promises of a store. Row atomicity: a RowMutation is evaluated and applied in one
-// step, and a row is read in one consistent view. The safe point: no lock is set at or below it. A store that holds all rows
-// and is close to the oracle can offer faster operations (MutateThenDraw, MutateTogether).
+// All guarantees of Percolator rest on two promises of a store. Row atomicity: a RowMutation is
+// evaluated and applied in one step, and a row is read in one consistent view. The safe point: no
+// lock is set at or below it. A store that holds all rows and is close to the oracle can offer
+// faster operations (MutateThenDraw, MutateTogether).
 //
-// Read and Mutate take batches, because a request to a remote store costs far more than an operation in it.
+// Read and Mutate take batches, because a request to a remote store costs far more than an
+// operation in it.
 //
-// ORDER     Rows are ordered by their key and columns by their name, both as unsigned bytes (memcmp; a prefix comes first).
-//           Versions of a cell are ordered newest first.
-// RANGES    Include their start and exclude their end: rows [start, limit), timestamps [from, until).
+// ORDER     Rows are ordered by their key and columns by their name, both as unsigned bytes
+//           (memcmp; a prefix comes first). Versions of a cell are ordered newest first.
+// RANGES    Include their start and exclude their end: rows [start, limit), timestamps [from,
+//           until).
 // VALUES    Any bytes. A cell with an empty value exists.
-// KEYS      Row keys and columns are any bytes, including 0x00 and 0xFF. A row key has at least one byte. A column may be
-//           empty.
-// TABLES    Names match [A-Za-z0-9_-]{1,64}. An operation on a table that does not exist returns NotFound.
-// LIMITS    StoreLimits in percolator/options.h. A request that exceeds one returns InvalidArgument, and nothing of
-//           that row is applied. Exceeding max_tables, max_total_schema_bytes or max_row_read_bytes returns
-//           ResourceExhausted instead. The borders of a row range may be one byte longer than a row key.
+// KEYS      Row keys and columns are any bytes, including 0x00 and 0xFF. A row key has at least one
+//           byte. A column may be empty.
+// TABLES    Names match [A-Za-z0-9_-]{1,64}. An operation on a table that does not exist returns
+//           NotFound.
+// LIMITS    StoreLimits in percolator/options.h. A request that exceeds one returns
+//           InvalidArgument, and nothing of that row is applied. Exceeding max_tables,
+//           max_total_schema_bytes or max_row_read_bytes returns ResourceExhausted instead. The
+//           borders of a row range may be one byte longer than a row key.
 // THREADS   Thread-safe.
 //
-// ERRORS    The last column says whether a mutation that returned the error was certainly not applied (CertainlyNotApplied).
-//           Otherwise it may have been applied, or may be applied later; read to find out.
+// ERRORS    The last column says whether a mutation that returned the error was certainly not
+//           applied (CertainlyNotApplied). Otherwise it may have been applied, or may be applied
+//           later; read to find out.
 //
-//           kNotFound            the table does not exist                                            not applied
-//           kAlreadyExists       CreateTable of a table that exists                                  not applied
-//           kInvalidArgument     an exceeded limit or a malformed request                            not applied
-//           kFailedPrecondition  the store is closed; it was opened by a process that forked this    not applied
-//                                one; or it accepts no more writes because of an earlier I/O error,
-//                                which the text names, and reads still work if possible
-//           kOutOfRange          a lock at or below the safe point                                   not applied
-//           kUnimplemented       the store, or the server of a remote store, lacks the operation     not applied
-//           kResourceExhausted   the disk is full or nearly full (RocksOptions::reserve_bytes), or   unknown
-//                                a limit was exceeded: see LIMITS
-//           kDataLoss            stored bytes are corrupt, or this operation had an I/O error        unknown
+//           kNotFound            the table does not exist                               not applied
+//           kAlreadyExists       CreateTable of a table that exists                     not applied
+//           kInvalidArgument     an exceeded limit or a malformed request               not applied
+//           kFailedPrecondition  the store is closed; it was opened by a process that   not applied
+//                                forked this one; or it accepts no more writes because
+//                                of an earlier I/O error, which the text names, and
+//                                reads still work if possible
+//           kOutOfRange          a lock at or below the safe point                      not applied
+//           kUnimplemented       the store, or the server of a remote store, lacks the  not applied
+//                                operation
+//           kResourceExhausted   the disk is full or nearly full                        unknown
+//                                (RocksOptions::reserve_bytes), or a limit was
+//                                exceeded: see LIMITS
+//           kDataLoss            stored bytes are corrupt, or this operation had an     unknown
+//                                I/O error
 //           kUnavailable, kDeadlineExceeded
-//                                a remote store could not be reached in time                         unknown
-//           any other code       unexpected                                                          unknown
+//                                a remote store could not be reached in time            unknown
+//           any other code       unexpected                                             unknown
 
 #ifndef PERCOLATOR_SPI_STORE_H_
 #define PERCOLATOR_SPI_STORE_H_
@@ -94,9 +104,11 @@ struct ScanRequest {
   std::string table;
   RowRange rows;
   std::vector<Selector> selectors;
-  // Maximum number of rows in a page. Rows in which no selector selects anything are skipped and do not count.
+  // Maximum number of rows in a page. Rows in which no selector selects anything are skipped and do
+  // not count.
   size_t row_limit = 1000;
-  // Return rows in descending order of their keys, from the end of the range. The order of the cells in a row is unaffected.
+  // Return rows in descending order of their keys, from the end of the range. The order of the
+  // cells in a row is unaffected.
   bool reverse = false;
 
   // Makes this the request for the next page, given ScanPage::resume of the one before.
@@ -105,9 +117,9 @@ struct ScanRequest {
 
 struct ScanPage {
   std::vector<Row> rows;
-  // Where the next page begins: pass it to ScanRequest::ContinueAt and scan again. Absent at the end of the range. A store
-  // ends a page at row_limit, at StoreLimits::max_scan_bytes, or after a bounded amount of work. So a page may be short, or
-  // even empty, without being the last.
+  // Where the next page begins: pass it to ScanRequest::ContinueAt and scan again. Absent at the
+  // end of the range. A store ends a page at row_limit, at StoreLimits::max_scan_bytes, or after a
+  // bounded amount of work. So a page may be short, or even empty, without being the last.
   std::optional<std::string> resume;
 };
 
@@ -118,7 +130,8 @@ struct CellRange {
   TimestampRange range;
 };
 
-// Tests which of `cells` exist. A cell exists if it has a version in its range. A condition without cells always holds.
+// Tests which of `cells` exist. A cell exists if it has a version in its range. A condition without
+// cells always holds.
 struct Condition {
   enum class Quantifier : uint8_t {
     kNone,  // none of the cells exists (prewrite: no lock, no newer write)
@@ -162,7 +175,8 @@ enum class MutateResult : uint8_t {
 // The result of a mutation, and a timestamp: Store::MutateThenDraw.
 struct DrawnResult {
   absl::StatusOr<MutateResult> result;
-  // A new timestamp, drawn after the mutation was applied. Absent if it was not applied or if the store draws none.
+  // A new timestamp, drawn after the mutation was applied. Absent if it was not applied or if the
+  // store draws none.
   std::optional<Timestamp> drawn;
 };
 
@@ -170,7 +184,8 @@ struct DrawnResult {
 struct JointMutation {
   // The start of the transaction. Must be above the safe point.
   Timestamp start_ts;
-  // Each row at most once. A mutation that sets a cell at AtCommit() sets it at the timestamp that is drawn.
+  // Each row at most once. A mutation that sets a cell at AtCommit() sets it at the timestamp that
+  // is drawn.
   std::vector<RowMutation> rows;
 
   static constexpr Timestamp AtCommit() { return Timestamp::Infinity(); }
@@ -200,69 +215,79 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // Returns one Row for each RowRead, in the same order. The cells of a row are in the order of the selectors that selected
-  // them, and for one selector by column, then newest first; a cell that two selectors select appears twice. Each row is
-  // read in one consistent view. Different entries may be read at different moments, even if they name the same row. A
-  // mutation that was acknowledged before the call is always visible.
+  // Returns one Row for each RowRead, in the same order. The cells of a row are in the order of the
+  // selectors that selected them, and for one selector by column, then newest first; a cell that
+  // two selectors select appears twice. Each row is read in one consistent view. Different entries
+  // may be read at different moments, even if they name the same row. A mutation that was
+  // acknowledged before the call is always visible.
   virtual absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) = 0;
 
-  // Returns a page of rows in the order of their keys. Each row is one consistent view, with its cells as in Read. A reverse
-  // scan may return Unimplemented.
+  // Returns a page of rows in the order of their keys. Each row is one consistent view, with its
+  // cells as in Read. A reverse scan may return Unimplemented.
   virtual absl::StatusOr<ScanPage> Scan(const ScanRequest& request) = 0;
 
-  // Applies conditional row mutations. Returns one result for each, in the same order. The mutations are independent: one
-  // may be applied and the next one fail, and a crash may leave any subset applied, but never a part of a row mutation.
-  // Mutations of the same row are evaluated in their order.
-  virtual std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) = 0;
+  // Applies conditional row mutations. Returns one result for each, in the same order. The
+  // mutations are independent: one may be applied and the next one fail, and a crash may leave any
+  // subset applied, but never a part of a row mutation. Mutations of the same row are evaluated in
+  // their order.
+  virtual std::vector<absl::StatusOr<MutateResult>> Mutate(
+      const std::vector<RowMutation>& mutations) = 0;
 
-  // Like Mutate. A store that holds the cluster's oracle also returns a new timestamp for each applied mutation, which saves
-  // a request. The largest timestamp of a call was drawn after all its mutations were applied.
+  // Like Mutate. A store that holds the cluster's oracle also returns a new timestamp for each
+  // applied mutation, which saves a request. The largest timestamp of a call was drawn after all
+  // its mutations were applied.
   virtual std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations);
 
-  // Returns whether MutateTogether is supported: the store holds all rows in one place, and its caller's oracle is close.
+  // Returns whether MutateTogether is supported: the store holds all rows in one place, and its
+  // caller's oracle is close.
   virtual bool CanMutateTogether() const { return false; }
 
-  // If the conditions of all rows hold, draws a timestamp from the oracle and applies all mutations, in one atomic step and
-  // one durable write. No reader can miss it: from before the draw until all is applied the rows are closed, so every Read
-  // of one of them and every Scan waits. A Read that begins after a later timestamp was drawn therefore sees the mutation.
-  // After an error that leaves the outcome unknown, the rows stay closed: reading them returns FailedPrecondition until the
-  // store is opened again, because the mutation may then be visible.
+  // If the conditions of all rows hold, draws a timestamp from the oracle and applies all
+  // mutations, in one atomic step and one durable write. No reader can miss it: from before the
+  // draw until all is applied the rows are closed, so every Read of one of them and every Scan
+  // waits. A Read that begins after a later timestamp was drawn therefore sees the mutation. After
+  // an error that leaves the outcome unknown, the rows stay closed: reading them returns
+  // FailedPrecondition until the store is opened again, because the mutation may then be visible.
   virtual absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle);
 
-  // Raises the safe point of garbage collection. After this returns, no mutation sets a lock at or below it, and no
-  // MutateTogether that started there is applied: they return OutOfRange. A smaller timestamp has no effect. The safe point
-  // is durable.
+  // Raises the safe point of garbage collection. After this returns, no mutation sets a lock at or
+  // below it, and no MutateTogether that started there is applied: they return OutOfRange. A
+  // smaller timestamp has no effect. The safe point is durable.
   virtual absl::Status RaiseSafePoint(Timestamp ts) = 0;
   virtual absl::StatusOr<Timestamp> SafePoint() = 0;
-  // Returns a safe point at least as recent as the last Read or Scan of this caller. It tells whether garbage collection may
-  // have removed what was read. A remote store knows it without a request.
+  // Returns a safe point at least as recent as the last Read or Scan of this caller. It tells
+  // whether garbage collection may have removed what was read. A remote store knows it without a
+  // request.
   virtual absl::StatusOr<Timestamp> SafePointOfReads() { return SafePoint(); }
 
-  // Returns row keys that divide the table into pieces of about equal size: ascending, distinct, possibly none. For choosing
-  // random places to scan; an estimate.
+  // Returns row keys that divide the table into pieces of about equal size: ascending, distinct,
+  // possibly none. For choosing random places to scan; an estimate.
   virtual absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) = 0;
 
   virtual absl::Status CreateTable(const TableInfo& info) = 0;
-  // Drops the table with all its rows. Concurrent operations on it finish before that or return NotFound.
+  // Drops the table with all its rows. Concurrent operations on it finish before that or return
+  // NotFound.
   virtual absl::Status DropTable(const std::string& name) = 0;
   // Returns all tables, ordered by name.
   virtual absl::StatusOr<std::vector<TableInfo>> ListTables() = 0;
   // Returns one table, or NotFound.
   virtual absl::StatusOr<TableInfo> GetTable(const std::string& name);
 
-  // Waits for background work, makes everything acknowledged durable, and releases all resources. Later calls return
-  // FailedPrecondition; closing twice is not an error. The destructor closes too, but cannot report an error. REQUIRES: no
-  // other call is running.
+  // Waits for background work, makes everything acknowledged durable, and releases all resources.
+  // Later calls return FailedPrecondition; closing twice is not an error. The destructor closes
+  // too, but cannot report an error. REQUIRES: no other call is running.
   virtual absl::Status Close() = 0;
 
  protected:
   Store() = default;
 };
 
-// Opens the store in directory `dir`. Creates it if it is missing or empty. Returns FailedPrecondition if another process
-// has the directory open, if it holds something else, or if its format is newer. In a child of fork() every call of the
-// store fails with FailedPrecondition, and destroying it there does nothing.
-absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& dir, const RocksOptions& options = {});
+// Opens the store in directory `dir`. Creates it if it is missing or empty. Returns
+// FailedPrecondition if another process has the directory open, if it holds something else, or if
+// its format is newer. In a child of fork() every call of the store fails with FailedPrecondition,
+// and destroying it there does nothing.
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksStore(const std::string& dir,
+                                                      const RocksOptions& options = {});
 
 // Returns a store in memory, for tests and simulation.
 std::unique_ptr<Store> NewMemoryStore(const StoreLimits& limits = {});
