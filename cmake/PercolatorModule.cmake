@@ -24,8 +24,8 @@ endfunction()
 
 # percolator_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT seconds])
 #
-# A GoogleTest program. CTest knows it twice, and a run leaves out the one or the other (tools/run_tests.py):
-# - each of its tests by itself, as NAME.Suite.Case with the label "case": to run the few that somebody asks for
+# A GoogleTest program. CTest has its tests twice, and a run excludes one of the two forms (tools/run_tests.py):
+# - each of its tests by itself, as NAME.Suite.Case with the label "case": to run chosen tests
 # - in five parts, each a process that runs every fifth of the tests, as NAME.part1 and so on with the label "part": to run
 #   all of them, because a process takes longer to start and to end than most tests do, above all with a sanitizer
 function(percolator_test name)

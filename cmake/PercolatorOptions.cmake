@@ -33,10 +33,10 @@ add_library(percolator_flags INTERFACE)
 target_compile_options(percolator_flags INTERFACE
   -pthread  # in all or in none: what is precompiled must be compiled alike
   -Wall -Wextra -Werror -Wno-missing-field-initializers -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough
-  # GCC 12 warns at -O3 of overlaps in std::string that can't be (its bug 105651), and of the inside of an empty
+  # At -O3, GCC 12 warns about impossible overlaps in std::string (its bug 105651), and about the inside of an empty
   # std::optional.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized>
-  # Sources that are compiled together are included: GCC takes them for headers, and warns of types without a name outside.
+  # GCC regards sources that are compiled together as headers, and warns about their types with internal linkage.
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wno-subobject-linkage>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 if(PERCOLATOR_DCHECKS)

@@ -62,15 +62,26 @@ The rules, of which there are three, hold.
 It tells the coordinator. He was told that it failed. Is it done? They said so. It does so. It begins, so a reader waits.
 A value that cannot be read is DataLoss. A lock cannot be refused. At most one runs. It runs at most twice, 8 at most.
 How many rows are read? It depends on how many rows are read. The lock is held forever. It took the lock for reading.
+There is a table of which observer runs where, a page that says who leads, and a list: who holds what, since when; who
+links to a page, and with which words. Two parts: who leads, the bound, and clocks. The parts: what snapshots are made of.
 It is left for dead code. The server is therefore started twice. It is there. It is a simple, powerful, robust rule.
 Whatever it holds, whichever comes first, and whether it leads: no thread waits. Someone has to look at it. Everybody waits.
 """
 
 
+def clean_file(scope):
+    """The name and the content of a file without findings in a scope."""
+    path, kind = scope
+    name = {"text": "a.md", "comments": "a.h", "messages": "b.cc", "scripts": "a.py", "histories": "a.txt",
+            "mutants": "a.mutant"}[kind]
+    is_file = path.endswith((".md", ".txt")) or path in ("bench", "reference", "run", "setup", "test")
+    return path if is_file else f"{path}/{name}", "#!/bin/bash\n// A lock.\nF(\"a message of words\");\n"
+
+
 class CheckWordsTest(unittest.TestCase):
 
-    def names(self, text, kind="text"):
-        return [message.split("(")[1].split(")")[0] for _, message in check_words.check_text(text, kind)[0]]
+    def names(self, text, kind="text", suffix=".cc"):
+        return [message.split("(")[1].split(")")[0] for _, message in check_words.check_text(text, kind, suffix)[0]]
 
     def test_each_construction_is_found(self):
         for name, texts in FOUND.items():
@@ -117,6 +128,36 @@ class CheckWordsTest(unittest.TestCase):
         self.assertEqual(self.names('F("whoever"); F("nobody", 1);\n', "messages"), [])
         self.assertEqual(self.names('F("the text that is "\n  "none at all");\n', "messages"), ["is none"])
         self.assertEqual(self.names('F("one, two, three that is", "none at all, so");\n', "messages"), [])
+        self.assertEqual(self.names('F("can\'t open");\n', "messages"), ["contraction"])
+
+    def test_quotes_in_messages_are_not_read(self):
+        self.assertEqual(self.names('F("see `nobody` or \\"for ever\\" there");\n', "messages"), [])
+        self.assertEqual(self.names("f(`see ${nobody.here} there`);\n", "messages", ".js"), [])
+
+    def test_literals_of_javascript(self):
+        text = "const s = 'the page that is none', t = `${a} of\nnobody`, u = \"can't read\";  // whoever\n"
+        self.assertEqual(self.names(text, "messages", ".js"), ["is none", "contraction", "somebody"])
+        self.assertEqual(self.names(text, "comments", ".js"), ["whoever"])
+
+    def test_comments_and_docstrings_of_scripts_are_read(self):
+        python = ('#!/usr/bin/env python3\n"""For ever, "nobody".\n\n    x.py  for whoever\n"""\n\nNAME = "nobody at all"  # It can\'t.\n'
+                  'def f():\n    """Tells of\n    it."""\n    return "that is none"\n')
+        findings, _ = check_words.check_text(python, "scripts", ".py")
+        self.assertEqual([(line, message.split("(")[1].split(")")[0]) for line, message in findings],
+                         [(2, "for ever"), (4, "whoever"), (7, "contraction"), (9, "tell of")])
+        shell = '#!/bin/bash\n# For\n#   ever.\nx=${a#nobody} $#  # whoever\necho "nobody is there"\n'
+        self.assertEqual(self.names(shell, "scripts", ""), ["for ever", "whoever"])
+
+    def test_of_a_mutant_the_first_line_is_read_and_of_a_history_the_comments(self):
+        self.assertEqual(self.names("whoever reads waits\n\nsrc/a.cc\n  // nobody\n", "mutants"), ["whoever"])
+        self.assertEqual(self.names("# H1. For ever.\n\nget t1 x  # nobody\n----\nwhoever: x\n", "histories"),
+                         ["for ever", "somebody"])
+
+    def test_the_line_of_the_license_is_no_sentence(self):
+        text = "// SPDX-License-Identifier: Apache-2.0\n// Who reads waits.\n"
+        self.assertEqual(check_words.check_text(text, "comments")[0][0][0], 2)
+        self.assertEqual(self.names("#!/bin/bash\n# SPDX-License-Identifier: Apache-2.0\n# Who reads waits.\n", "scripts"),
+                         ["clause as subject"])
 
     def test_the_comment_of_a_field_stands_alone(self):
         text = "int a;  // cells prefetched\nint b;  // and used\n// and a comment of its own\n"
@@ -135,13 +176,12 @@ class CheckWordsTest(unittest.TestCase):
                 code = function(Path(root))
             return code, output.getvalue()
 
-    CLEAN = {path if path.endswith(".md") else f"{path}/a{'.md' if kind == 'text' else '.h'}":
-             "// A lock.\nF(\"a message of words\");\n" for path, kind in check_words.CHECKED}
+    CLEAN = dict(map(clean_file, check_words.CHECKED))
 
     def test_a_clean_tree_passes_and_says_what_was_checked(self):
         code, output = self.run_on(self.CLEAN, check_words.main)
         self.assertEqual(code, 0, output)
-        self.assertIn("README.md (text)", output)
+        self.assertIn("mutants of 2 files", output)
 
     def test_a_finding_fails_with_its_file_and_line(self):
         code, output = self.run_on(self.CLEAN | {"README.md": "# A\n\nWhoever reads.\n"}, check_words.main)
@@ -159,6 +199,26 @@ class CheckWordsTest(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertRegex(output, r"\n +2 +3 +666\.7  src/txn \(comments\)\n")
         self.assertRegex(output, r"\n +2 +6 +333\.3  in all\n")
+
+    def test_what_is_read_by_name(self):
+        files = {"a/b.txt": "# nobody\n", "a/CMakeLists.txt": "# whoever\n", "a/b_test.cc": 'F("nobody at all");\n',
+                 "a/run": "#!/bin/bash\n# for ever\n", "a/LICENSE": "# nobody\n", "a/build/b.h": "// nobody\n"}
+        def found(kind):
+            return lambda root: print(*check_words.check_scope(root, "a", kind)[0], sep="\n")
+        self.assertEqual(self.run_on(files, found("histories"))[1].split(" ")[0], "a/b.txt:1:")
+        self.assertEqual([line.split(" ")[0] for line in self.run_on(files, found("scripts"))[1].splitlines()],
+                         ["a/CMakeLists.txt:1:", "a/run:2:"])
+        self.assertEqual(self.run_on(files, found("messages"))[1], "\n")
+        self.assertEqual(self.run_on(files, found("comments"))[1], "\n")
+
+    def test_the_command_line(self):
+        for arguments, code, text in ((["--help"], 0, "Checks that texts"), (["-h"], 0, "Checks that texts"),
+                                      (["--hepl"], 2, "unknown option --hepl"), (["no/folder"], 2, "not a folder"),
+                                      (["--show"], 2, "needs a file"), (["--show", "/"], 2, "no such file")):
+            with self.subTest(arguments), contextlib.redirect_stdout(io.StringIO()) as output, \
+                    contextlib.redirect_stderr(output):
+                self.assertEqual(check_words.run(arguments), code)
+                self.assertIn(text, output.getvalue())
 
 
 if __name__ == "__main__":

@@ -2,17 +2,17 @@
 """./test: checks everything.
 
     ./test                  all of it: lint, every test optimised, with ASan and UBSan, and with TSan, and fuzzing
-    ./test --quick          the inner loop: the lint but clang-tidy, and the tests that are not slow, in the dev build
+    ./test --quick          the inner loop: the lint without clang-tidy, and the tests that are not slow, in the dev build
     ./test --filter REGEX   the tests whose names match, in the dev build (or in the stages named beside it)
     ./test --lint           one stage alone: layout, includes, labels, words, links, clang-tidy
     ./test --asan           one stage alone: the tests with AddressSanitizer and UndefinedBehaviorSanitizer
     ./test --tsan           one stage alone: the tests with ThreadSanitizer
     ./test --sim N          N seeds of the simulator alone, optimised (docs/testing.md)
-    ./test --fuzz MINUTES   the fuzz targets alone, for so long in all (docs/testing.md)
+    ./test --fuzz MINUTES   the fuzz targets alone, for MINUTES minutes in all (docs/testing.md)
     ./test --soak MINUTES   fresh simulator seeds, kills of processes, a server under churn, fuzzers; the report:
                             build/soak/REPORT.md
 
-A stage that fails does not keep the others from running, unless it is the build. The last line is always
+If a stage fails, the others still run, unless a build failed. The last line is always
 "N passed, M failed, K skipped", and the exit code is 0 only if nothing failed. Logs are in build/.
 """
 
@@ -50,14 +50,14 @@ SANITIZER_ENVIRONMENT = {
     # batch or of DropTable are. So it is off, and the order of locks is not checked by any stage.
     "tsan": {"TSAN_OPTIONS": f'suppressions="{ROOT}/tools/tsan.supp":detect_deadlocks=0'},
 }
-# What CTest says of every test that is well: of no interest while one watches.
+# What CTest prints for every test that passes. It is not shown.
 UNEVENTFUL = re.compile(r"\s*(Start\s+\d+: |\d+/\d+ Test\s.* Passed )")
 
 # A process of several tests, and how GoogleTest says that one of them ended; its list of failures has no times.
 PART = re.compile(r"(\w+)\.part\d+")
 END_OF_CASE = r"\[ +{} +\] ([^\s,]+).*\(\d+ ms\)$"
 
-# What the simulator says at its end.
+# The last line of the simulator.
 AMOUNT = re.compile(r"^(?:sim seeds=|mutants caught=).*$", re.MULTILINE)
 
 
@@ -67,7 +67,7 @@ class BuildFailed(Exception):
 
 @dataclass
 class Stage:
-    """What became of one stage: names of tests."""
+    """The result of one stage: names of tests."""
     name: str
     passed: list = field(default_factory=list)
     failed: list = field(default_factory=list)
@@ -145,7 +145,7 @@ def read_junit(file):
             passed.append(case.get("name"))
         elif status == "disabled" or message.startswith("SKIP_"):
             skipped.append(case.get("name"))
-        else:  # failed, or not run for a reason that nobody asked for, such as a missing program
+        else:  # failed, or not run for another reason, such as a missing program
             failed.append(case.get("name"))
     return passed, failed, skipped
 
@@ -195,7 +195,7 @@ def run_ctest(stage, preset, selection):
 
 
 def show_amounts(log):
-    """Prints how much the simulator did: a run that did nothing would pass as well."""
+    """Prints how much the simulator did, because a run that did nothing would pass as well."""
     if log.exists():
         for line in re.findall(AMOUNT, log.read_text(encoding="utf-8", errors="replace")):
             print(line)
@@ -257,7 +257,7 @@ def choose_stages(options):
 
 
 def run_stages(stages):
-    """Runs the stages in order; returns what became of each. Those after a failed build are not run."""
+    """Runs the stages in order, but none after a failed build; returns the result of each."""
     results = []
     for index, (name, run) in enumerate(stages):
         stage = Stage(name)

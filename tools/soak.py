@@ -1,9 +1,8 @@
-"""./test --soak: everything that finds more the longer it runs. A fifth of the time is for the simulator, with seeds that nobody
-has run before, two fifths for the programs that kill processes and watch a server whose clients come and go, and the rest for
-the fuzz targets.
+"""./test --soak: the tests that find more the longer they run. The simulator gets a fifth of the time, with new seeds. Two fifths
+go to the programs that kill processes and to a server whose clients come and go, and the rest to the fuzz targets.
 
-build/soak/REPORT.md says what ran, what failed, and how to see that again; build/soak/history.csv has a line for each part of
-all runs; build/soak/failures keeps the logs of what failed."""
+build/soak/REPORT.md says what ran, what failed, and how to reproduce each failure. build/soak/history.csv has a line for each
+part of all runs, and build/soak/failures has the logs of failures."""
 
 import csv
 import os

@@ -19,7 +19,7 @@ percolator_test(durability_test SOURCES durability_test.cc crash_process.cc LABE
 target_compile_definitions(durability_test PRIVATE CRASH_CHILD="$<TARGET_FILE:crash_child>")
 add_dependencies(durability_test crash_child)
 
-# Not with ThreadSanitizer: RocksDB, which it can't see into, hands the files of FaultFs between its threads.
+# Not with ThreadSanitizer: RocksDB, which is not instrumented, hands the files of FaultFs between its threads.
 if(NOT PERCOLATOR_SANITIZE STREQUAL "thread")
   percolator_test(fault_test SOURCES fault_test.cc LABELS slow
     DEPS percolator_fault_fs percolator_crash_workload percolator_store_rocks percolator_testing)

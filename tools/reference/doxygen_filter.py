@@ -3,14 +3,14 @@
 
     tools/reference/doxygen_filter.py FROM TO     copies the headers of a folder; ./reference does
 
-    // text            the comment of what follows, or of the file if it opens it
+    // text            the comment of the next declaration, or of the file if the file begins with it
     int a;  // text    the comment of the field before it
     //     code        lines that are indented are shown as they are
     // LIFETIME  text  a word in capitals and two spaces begin a paragraph with that title
 
 A function that follows another one directly, without a comment of its own, gets the same comment if that is about both:
-if it names the second, or they are overloads, or it begins with "Return". What is commented as "Implementation detail" is
-left out. What Doxygen would take for markup is escaped, except `code`.
+if it names the second, or they are overloads, or it begins with "Return". The filter omits declarations whose comment begins
+with "Implementation detail", and escapes all markup of Doxygen except `code`.
 """
 
 import re
