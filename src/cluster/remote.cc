@@ -126,7 +126,8 @@ absl::StatusOr<Parts> OpenServer(const Address& address, const ClusterOptions& o
   const Duration timeout = RequestTimeout(options);
   PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, OpenChannel(address.place, tls));
   Parts parts{.runtime = Borrow(Runtime::Real())};
-  parts.store = WithFront<BatchingStore, Store>(std::make_unique<RemoteStore>(channel, timeout));
+  parts.store =
+      WithFront<BatchingStore, Store>(std::make_unique<RemoteStore>(channel, timeout, RequestLimits(), address.place));
   PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<RemoteOracle> oracle, RemoteOracle::Open({address.place}, tls, timeout));
   parts.oracle = WithFront<BatchingOracle, Oracle>(std::move(oracle));
   parts.coordinator = std::make_shared<RemoteCoordinator>(channel, timeout);

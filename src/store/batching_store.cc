@@ -34,21 +34,21 @@ size_t SizeOf(const std::vector<Entry>& entries) {
 
 }  // namespace
 
-// In every moment: a batch gathers without leave to be sent only while all requests that may be are in flight. So when
-// there is none to hand its leave on to, whoever comes next may send.
+// Invariant: a batch gathers without permission to be sent only while the maximum number of requests is in flight. So
+// when no batch is waiting for a permission that is returned, the next call may send.
 template <typename Entry, typename Answer>
 class BatchingStore::Lane {
  public:
   using Entries = std::vector<Entry>;
   using Answers = absl::StatusOr<std::vector<Answer>>;
-  // One request: an answer for each entry, or an error for all.
+  // Sends one request. Returns an answer for each entry, or an error for all.
   using Request = std::function<Answers(const Entries& entries)>;
 
   Lane(Request request, Runtime* runtime, const BatchingStoreOptions& options)
       : request_(std::move(request)), runtime_(runtime), options_(options) {}
 
-  // Gets the entries answered, together with those of others who ask meanwhile. `shared`, if given, tells whether there were
-  // any.
+  // Gets the entries answered, together with those of calls that gather in the same batch. Sets `shared`, unless it is
+  // null, to whether there were any.
   Answers Do(const Entries& entries, bool* shared = nullptr) {
     Call call{&entries, absl::UnknownError("not answered yet")};
     const size_t bytes = SizeOf(entries);
@@ -66,13 +66,13 @@ class BatchingStore::Lane {
   }
 
  private:
-  // A caller that waits. It stands on the caller's stack, untouched by others once its batch is done.
+  // A waiting call, on its caller's stack. No other thread touches it once its batch is done.
   struct Call {
     const Entries* entries;
     Answers answers;
   };
 
-  // Fields are guarded by the lane's mutex, but for the answers in the calls: they are the sender's while it is sent.
+  // The lane's mutex guards the fields, except the answers in the calls, which belong to the sender while it sends.
   struct Batch {
     explicit Batch(Runtime* runtime) : changed(runtime->NewWaitQueue()) {}
 
@@ -86,7 +86,7 @@ class BatchingStore::Lane {
     std::vector<Call*> calls;
     size_t entries = 0;
     size_t bytes = 0;
-    std::unique_ptr<WaitQueue> changed;  // the state
+    std::unique_ptr<WaitQueue> changed;  // signals a change of the state
   };
   using State = typename Batch::State;
 
@@ -120,7 +120,7 @@ class BatchingStore::Lane {
     batch->changed->WakeAll();
   }
 
-  // A request has been answered: lets the batch that waits longest take its place.
+  // Called when a request has been answered: lets the oldest waiting batch take its place.
   void HandOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (const std::shared_ptr<Batch>& batch : waiting_) {
       if (batch->state != State::kGathering) continue;
@@ -131,7 +131,7 @@ class BatchingStore::Lane {
     --in_flight_;
   }
 
-  // Makes the request of a batch and gives each call its part of the answer.
+  // Makes the request of a batch, and gives each call its part of the answer.
   void Exchange(const std::vector<Call*>& calls) {
     if (calls.size() == 1) {
       calls[0]->answers = request_(*calls[0]->entries);
@@ -157,9 +157,9 @@ class BatchingStore::Lane {
   const BatchingStoreOptions options_;
 
   Mutex mutex_;
-  // Requests on their way, or with leave to be.
+  // Requests in flight, or allowed to be sent.
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Not yet sent, in the order of their first calls. Only the last one is joined.
+  // Batches not yet sent, in the order of their first calls. New calls join only the last.
   std::deque<std::shared_ptr<Batch>> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -180,11 +180,11 @@ absl::StatusOr<std::vector<Row>> BatchingStore::Read(const std::vector<RowRead>&
   bool shared = false;
   absl::StatusOr<std::vector<Row>> rows = reads_->Do(reads, &shared);
   if (rows.ok() || !shared) return rows;
-  return store_->Read(reads);  // the error may be another caller's
+  return store_->Read(reads);  // the error may belong to another call
 }
 
 std::vector<absl::StatusOr<MutateResult>> BatchingStore::Mutate(const std::vector<RowMutation>& mutations) {
-  return *mutations_->Do(mutations);  // errors are of single entries, never of the request
+  return *mutations_->Do(mutations);  // errors belong to single entries, never to the request
 }
 
 std::vector<DrawnResult> BatchingStore::MutateThenDraw(const std::vector<RowMutation>& mutations) {

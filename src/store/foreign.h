@@ -1,6 +1,5 @@
-// Tables that are not Percolator's: they stand in the same store and are used by clients of Bigtable only. Their schema
-// begins with a mark that no schema of Percolator (src/txn/tables.h) begins with. Percolator leaves them alone; for it they
-// do not exist.
+// Foreign tables: clients of Bigtable keep them in the same store. Their schema begins with a mark that no schema of
+// Percolator (src/txn/tables.h) begins with. To Percolator they do not exist.
 
 #ifndef PERCOLATOR_STORE_FOREIGN_H_
 #define PERCOLATOR_STORE_FOREIGN_H_
@@ -19,7 +18,7 @@ inline constexpr std::string_view kForeignSchemaMark =
 
 inline bool IsForeignSchema(std::string_view schema) { return schema.starts_with(kForeignSchemaMark); }
 
-// All tables but these, by name.
+// Returns all tables but the foreign ones, by name.
 absl::StatusOr<std::vector<TableInfo>> ListOwnTables(Store* store);
 
 }  // namespace percolator

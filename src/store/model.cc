@@ -69,7 +69,7 @@ bool CertainlyNotApplied(const absl::Status& status) {
 }
 
 absl::StatusOr<JointResult> Store::MutateTogether(const JointMutation& /*mutation*/, Oracle* /*oracle*/) {
-  return absl::UnimplementedError("this store cannot change several rows in one step");
+  return absl::UnimplementedError("this store does not support MutateTogether");
 }
 
 }  // namespace percolator

@@ -15,7 +15,7 @@ bool Contains(const RowRange& range, const std::string& key) {
   return range.start <= key && (!range.limit.has_value() || key < *range.limit);
 }
 
-// Every string of one to three bytes over those where ranges go wrong.
+// All strings of one to three of these bytes, at which ranges go wrong most easily.
 std::vector<std::string> NastyKeys() {
   const std::string alphabet("\x00\x01\xfe\xff", 4);
   std::vector<std::string> keys;
@@ -49,7 +49,7 @@ TEST(TimestampRangeTest, IncludesItsStartAndExcludesItsEnd) {
   EXPECT_FALSE(range.Contains(Timestamp(5)));
 }
 
-TEST(TimestampRangeTest, NamedRangesHaveTheBordersTheirNamesSay) {
+TEST(TimestampRangeTest, NamedRangesHaveTheBordersOfTheirNames) {
   const Timestamp last(Timestamp::Infinity().value() - 1);
   EXPECT_TRUE(TimestampRange::All().Contains(Timestamp(0)));
   EXPECT_TRUE(TimestampRange::All().Contains(last));

@@ -31,7 +31,7 @@ absl::Status CheckRowKey(const std::string& key, const StoreLimits& limits) {
   return absl::OkStatus();
 }
 
-// The border of a row range may be one byte longer than a row key: RowRange::After and Single make it so.
+// A border of a row range may be one byte longer than a row key: RowRange::After and Single make such borders.
 absl::Status CheckRowBorder(std::string_view what, const std::string& key, const StoreLimits& limits) {
   if (key.empty() || key.size() - 1 <= limits.max_row_key_bytes) return absl::OkStatus();
   return TooMany(what, key.size(), limits.max_row_key_bytes + 1, "bytes");
@@ -40,7 +40,7 @@ absl::Status CheckRowBorder(std::string_view what, const std::string& key, const
 absl::Status CheckFamily(Family family) {
   const int number = static_cast<int>(family);
   if (number < kFamilyCount) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("there is no family ", number));
+  return absl::InvalidArgumentError(StrCat("unknown family ", number));
 }
 
 absl::Status CheckColumn(Family family, const std::string& column, const StoreLimits& limits) {
@@ -64,7 +64,7 @@ absl::Status CheckSelectors(const std::vector<Selector>& selectors, const StoreL
 
 absl::Status CheckCondition(const Condition& condition, const StoreLimits& limits) {
   if (condition.quantifier > Condition::Quantifier::kAll) {
-    return absl::InvalidArgumentError(StrCat("there is no quantifier ", static_cast<int>(condition.quantifier)));
+    return absl::InvalidArgumentError(StrCat("unknown quantifier ", static_cast<int>(condition.quantifier)));
   }
   if (condition.cells.size() > limits.max_row_mutations) {
     return TooMany("condition of a row mutation", condition.cells.size(), limits.max_row_mutations, "cells");
@@ -81,7 +81,7 @@ enum class AtCommit { kRefused, kAllowed };
 absl::Status CheckSet(const Mutation& set, const StoreLimits& limits, AtCommit at_commit) {
   const bool drawn_later = at_commit == AtCommit::kAllowed && set.range.from == JointMutation::AtCommit();
   if (set.range.from == Timestamp::Infinity() && !drawn_later) {
-    return absl::InvalidArgumentError("a cell cannot be set at the infinite timestamp");
+    return absl::InvalidArgumentError("a cell cannot be set at an infinite timestamp");
   }
   if (set.range != TimestampRange::Exactly(set.range.from)) {
     return absl::InvalidArgumentError(StrCat("a cell is set at exactly one timestamp, not at [",
@@ -104,10 +104,10 @@ absl::Status CheckMutation(const Mutation& mutation, const StoreLimits& limits, 
     case Mutation::Kind::kErase:
       return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(StrCat("there is no kind of mutation ", static_cast<int>(mutation.kind)));
+  return absl::InvalidArgumentError(StrCat("unknown kind of mutation ", static_cast<int>(mutation.kind)));
 }
 
-// What counts against StoreLimits::row_mutation_bytes: every key, column and value the request carries.
+// Counted against StoreLimits::max_row_mutation_bytes: every key, column and value of the request.
 size_t BytesOf(const RowMutation& mutation) {
   size_t bytes = mutation.row.size();
   for (const CellRange& cell : mutation.condition.cells) bytes += cell.column.size();
@@ -130,8 +130,9 @@ absl::Status ValidateRowMutation(const RowMutation& mutation, const StoreLimits&
 }
 
 absl::Status BelowSafePoint(Timestamp ts, Timestamp safe_point) {
-  return absl::OutOfRangeError(StrCat("the transaction started at ", ts.ToString(), ", garbage is collected up to ",
-                                      safe_point.ToString(), ": it is too old to write"));
+  return absl::OutOfRangeError(StrCat("transaction ", ts.ToString(),
+                                      " is too old to write: it is not newer than the safe point ",
+                                      safe_point.ToString(), "; begin a new one"));
 }
 
 }  // namespace
@@ -143,7 +144,7 @@ absl::Status ValidateTableName(const std::string& name) {
                                        [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-'; });
   if (well_formed) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      StrCat("table name \"", absl::CHexEscape(name), "\" has other characters than letters, digits, _ and -"));
+      StrCat("table name \"", absl::CHexEscape(name), "\" is not valid: only letters, digits, _ and - are allowed"));
 }
 
 absl::Status ValidateTable(const TableInfo& info, const StoreLimits& limits) {
@@ -156,20 +157,21 @@ absl::Status RowBytes::CountMore(const std::vector<Cell>& cells) {
   for (; counted_ < cells.size(); ++counted_) bytes_ += cells[counted_].column.size() + cells[counted_].value.size();
   if (bytes_ <= limit_) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      StrCat("more than ", limit_, " bytes of one row are selected, which is the limit: select less at once"));
+      StrCat("the read selects more than ", limit_,
+             " bytes of one row, which is the limit; select fewer columns or versions"));
 }
 
 absl::Status CheckRoomForTable(const TableInfo& info, const std::vector<TableInfo>& tables, const StoreLimits& limits) {
   if (tables.size() >= limits.max_tables) {
-    return absl::ResourceExhaustedError(
-        StrCat("there are ", limits.max_tables, " tables, which is the limit: drop one first"));
+    return absl::ResourceExhaustedError(StrCat("cannot create table ", info.name, ": there are ", limits.max_tables,
+                                               " tables, which is the limit; drop one first"));
   }
   size_t bytes = info.schema.size();
   for (const TableInfo& table : tables) bytes += table.schema.size();
   if (bytes <= limits.max_total_schema_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(StrCat("with table ", info.name, " the schemas of all tables would have ", bytes,
                                              " bytes, more than the limit of ", limits.max_total_schema_bytes,
-                                             ": drop a table with a large schema first"));
+                                             "; drop a table with a large schema first"));
 }
 
 absl::Status ValidateRead(const RowRead& read, const StoreLimits& limits) {
@@ -226,7 +228,7 @@ absl::Status CheckSafePoint(const JointMutation& mutation, Timestamp safe_point)
 absl::Status NoTimestampDrawn(const absl::Status& oracle) {
   const absl::StatusCode code =
       IsTransient(oracle) ? absl::StatusCode::kUnavailable : absl::StatusCode::kFailedPrecondition;
-  return {code, StrCat("nothing was changed, the oracle gave no timestamp: ", oracle.message())};
+  return {code, StrCat("nothing was applied: the oracle gave no timestamp: ", oracle.message())};
 }
 
 void SetDrawnTimestamp(Timestamp drawn, Mutation* mutation) {
@@ -243,6 +245,8 @@ absl::Status TableExists(const std::string& name) {
   return absl::AlreadyExistsError(StrCat("table \"", absl::CHexEscape(name), "\" exists already"));
 }
 
-absl::Status StoreClosed() { return absl::FailedPreconditionError("the store is closed"); }
+absl::Status StoreClosed(std::string_view store) {
+  return absl::FailedPreconditionError(StrCat("the ", store, " is closed"));
+}
 
 }  // namespace percolator

@@ -46,13 +46,13 @@ void ExpectInvalid(const absl::Status& status, const std::vector<std::string>& w
   for (const std::string& word : words) EXPECT_THAT(std::string(status.message()), HasSubstr(word));
 }
 
-TEST(ValidateTableNameTest, LettersDigitsUnderscoreAndDashAreAllowed) {
+TEST(ValidateTableNameTest, AcceptsLettersDigitsUnderscoreAndDash) {
   for (const std::string& name : {std::string("a"), std::string("AZaz09_-"), Of(64)}) {
     EXPECT_TRUE(ValidateTableName(name).ok()) << name;
   }
 }
 
-TEST(ValidateTableNameTest, OtherNamesAreRefused) {
+TEST(ValidateTableNameTest, RefusesOtherNames) {
   ExpectInvalid(ValidateTableName(""), {"table name", "empty"});
   ExpectInvalid(ValidateTableName(Of(65)), {"table name", "65", "64"});
   for (const char* name : {"a b", "a/b", ".", "a.b", "a\n", "\xc3\xa4", "a:b"}) {
@@ -61,7 +61,7 @@ TEST(ValidateTableNameTest, OtherNamesAreRefused) {
   ExpectInvalid(ValidateTableName(std::string("a\0z", 3)), {"table name", "a\\x00z"});
 }
 
-TEST(ValidateTableTest, ASchemaHasBytesUpToTheLimit) {
+TEST(ValidateTableTest, ASchemaIsLimitedInBytes) {
   StoreLimits limits = kLimits;
   limits.max_schema_bytes = 7;
   EXPECT_TRUE(ValidateTable({"t", Of(7)}, limits).ok());
@@ -69,7 +69,7 @@ TEST(ValidateTableTest, ASchemaHasBytesUpToTheLimit) {
   ExpectInvalid(ValidateTable({"", ""}, limits), {"table name"});
 }
 
-TEST(CheckRoomForTableTest, TablesAndTheirSchemasTogetherHaveLimits) {
+TEST(CheckRoomForTableTest, TheNumberOfTablesAndTheBytesOfTheirSchemasAreLimited) {
   StoreLimits limits = kLimits;
   limits.max_tables = 3;
   limits.max_total_schema_bytes = 10;
@@ -82,40 +82,40 @@ TEST(CheckRoomForTableTest, TablesAndTheirSchemasTogetherHaveLimits) {
   EXPECT_EQ(CheckRoomForTable({"c", ""}, two, limits).code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST(RowBytesTest, ManySelectorsGatherBytesUpToTheLimit) {
+TEST(RowBytesTest, ManySelectorsAreLimitedInBytes) {
   StoreLimits limits = kLimits;
   limits.max_row_read_bytes = 20;
   const Cell cell{Family::kData, "c", Timestamp(1), Of(9)};
   RowBytes few(limits.unlimited_selectors, limits);
-  EXPECT_TRUE(few.Count({cell, cell, cell}).ok()) << "as many as there are";
+  EXPECT_TRUE(few.Count({cell, cell, cell}).ok()) << "few selectors have no limit";
   RowBytes many(limits.unlimited_selectors + 1, limits);
   EXPECT_TRUE(many.Count({cell}).ok());
   EXPECT_TRUE(many.Count({cell, cell}).ok());
   EXPECT_EQ(many.Count({cell, cell, cell}).code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST(ValidateReadTest, RowKeyHasOneByteUpToTheLimit) {
+TEST(ValidateReadTest, RowKeyHasAtLeastOneByteAndALimit) {
   EXPECT_TRUE(ValidateRead(ReadOf(Of(1), {}), kLimits).ok());
   EXPECT_TRUE(ValidateRead(ReadOf(Of(8), {}), kLimits).ok());
   ExpectInvalid(ValidateRead(ReadOf("", {}), kLimits), {"row key", "empty"});
   ExpectInvalid(ValidateRead(ReadOf(Of(9), {}), kLimits), {"row key", "9", "8"});
 }
 
-TEST(ValidateReadTest, SelectorNamesAFamilyAndAColumnUpToTheLimit) {
+TEST(ValidateReadTest, SelectorNamesAKnownFamilyAndAColumnWithinTheLimit) {
   EXPECT_TRUE(ValidateRead(ReadOf("r", Column("")), kLimits).ok());
   EXPECT_TRUE(ValidateRead(ReadOf("r", Column(Of(6))), kLimits).ok());
   ExpectInvalid(ValidateRead(ReadOf("r", Column(Of(7), Family::kLock)), kLimits), {"column", "lock", "7", "6"});
   ExpectInvalid(ValidateRead(ReadOf("r", Column("c", static_cast<Family>(4))), kLimits), {"family 4"});
 }
 
-TEST(ValidateReadTest, SelectorsAreFewEnough) {
+TEST(ValidateReadTest, SelectorsAreLimitedInNumber) {
   EXPECT_TRUE(ValidateRead({"t", "r", std::vector<Selector>(5)}, kLimits).ok());
   ExpectInvalid(ValidateRead({"t", "r", std::vector<Selector>(6)}, kLimits), {"selectors", "6", "5"});
   EXPECT_TRUE(ValidateScan({"t", RowRange::All(), std::vector<Selector>(5)}, kLimits).ok());
   ExpectInvalid(ValidateScan({"t", RowRange::All(), std::vector<Selector>(6)}, kLimits), {"selectors", "6", "5"});
 }
 
-TEST(ValidateReadTest, ASelectorOfNoTimestampsIsFine) {
+TEST(ValidateReadTest, ASelectorWithAnEmptyRangeOfTimestampsIsAllowed) {
   Selector nothing;
   nothing.range = {Timestamp(5), Timestamp(2)};
   EXPECT_TRUE(ValidateRead(ReadOf("r", nothing), kLimits).ok());
@@ -141,7 +141,7 @@ TEST(ValidateScanTest, BordersMayBeOneByteLongerThanARowKey) {
   ExpectInvalid(ValidateScan(ScanOf({"", Of(10)}), kLimits), {"limit", "10", "9"});
 }
 
-TEST(ValidateScanTest, AnEmptyRangeOfRowsIsFine) {
+TEST(ValidateScanTest, AnEmptyRangeOfRowsIsAllowed) {
   EXPECT_TRUE(ValidateScan(ScanOf({"b", "a"}), kLimits).ok());
   EXPECT_TRUE(ValidateScan(ScanOf({"", ""}), kLimits).ok());
 }
@@ -152,15 +152,17 @@ TEST(ValidateScanTest, SelectorsAreChecked) {
   ExpectInvalid(ValidateScan(scan, kLimits), {"column", "7", "6"});
 }
 
-TEST(ValidateMutationTest, RowKeyHasOneByteUpToTheLimit) {
+TEST(ValidateMutationTest, RowKeyHasAtLeastOneByteAndALimit) {
   EXPECT_TRUE(ValidateMutation(Mutate(Of(8), {Set("c", "v")}), kLimits).ok());
   ExpectInvalid(ValidateMutation(Mutate("", {Set("c", "v")}), kLimits), {"row key", "empty"});
   ExpectInvalid(ValidateMutation(Mutate(Of(9), {Set("c", "v")}), kLimits), {"row key", "9", "8"});
 }
 
-TEST(ValidateMutationTest, NothingToDoIsFine) { EXPECT_TRUE(ValidateMutation(Mutate("r", {}), kLimits).ok()); }
+TEST(ValidateMutationTest, AMutationWithoutChangesIsAllowed) {
+  EXPECT_TRUE(ValidateMutation(Mutate("r", {}), kLimits).ok());
+}
 
-TEST(ValidateMutationTest, ColumnsAndValuesHaveTheirLimits) {
+TEST(ValidateMutationTest, ColumnsAndValuesAreLimitedInBytes) {
   EXPECT_TRUE(ValidateMutation(Mutate("r", {Set("", "")}), kLimits).ok());
   EXPECT_TRUE(ValidateMutation(Mutate("r", {Set(Of(6), Of(10))}), kLimits).ok());
   ExpectInvalid(ValidateMutation(Mutate("r", {Set("c", "v"), Set(Of(7), "v")}), kLimits), {"column", "7", "6"});
@@ -172,7 +174,7 @@ TEST(ValidateMutationTest, EraseOfATooLongColumnIsRefused) {
                 {"column", "7", "6"});
 }
 
-TEST(ValidateMutationTest, EraseOfNoTimestampsIsFine) {
+TEST(ValidateMutationTest, EraseOfAnEmptyRangeOfTimestampsIsAllowed) {
   const Mutation erase = Mutation::Erase(Family::kData, "c", {Timestamp(5), Timestamp(5)});
   EXPECT_TRUE(ValidateMutation(Mutate("r", {erase}), kLimits).ok());
 }
@@ -188,7 +190,7 @@ TEST(ValidateMutationTest, SetNeedsExactlyOneFiniteTimestamp) {
   ExpectInvalid(ValidateMutation(Mutate("r", {wide}), kLimits), {"[3, 5)"});
 }
 
-TEST(ValidateMutationTest, CountsOfMutationsAndConditionCellsAreLimitedEach) {
+TEST(ValidateMutationTest, MutationsAndConditionCellsAreEachLimitedInNumber) {
   const std::vector<Mutation> mutations(3, Set("c", "v"));
   const std::vector<CellRange> cells(3, CellRange{Family::kData, "c", {}});
   EXPECT_TRUE(ValidateMutation(Mutate("r", mutations, cells), kLimits).ok());
@@ -226,12 +228,12 @@ TEST(ValidateMutationTest, NumbersOutsideTheEnumerationsAreRefused) {
   ExpectInvalid(ValidateMutation(no_quantifier, kLimits), {"quantifier 3"});
 }
 
-TEST(StatusTest, TheCommonErrorsHaveTheirCodesAndNameTheTable) {
+TEST(StatusTest, CommonErrorsHaveTheirCodesAndNameTheTableOrStore) {
   EXPECT_EQ(UnknownTable("x").code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(UnknownTable("docs").message()), HasSubstr("docs"));
   EXPECT_EQ(TableExists("x").code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(TableExists("docs").message()), HasSubstr("docs"));
-  EXPECT_EQ(StoreClosed().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(StoreClosed("memory store").code(), absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

@@ -630,7 +630,7 @@ TEST_F(CliTest, AnAddressThatIsWrongMakesNothing) {
   std::filesystem::create_directories(Folder());
   std::ofstream(Folder() + "/photo.jpg") << "not ours";
   ExpectError({"tables"}, 3, "there is no store");
-  ExpectError({"tables", "create", "t"}, 3, "holds files but no Percolator store");
+  ExpectError({"tables", "create", "t"}, 3, "has files but is not a Percolator store");
 }
 
 TEST_F(CliTest, AFolderThatAnotherProcessHasOpen) {

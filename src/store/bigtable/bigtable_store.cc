@@ -12,6 +12,7 @@
 
 #include "percolator/status_macros.h"
 #include "src/base/check.h"
+#include "src/base/strings.h"
 #include "src/store/bigtable/catalog.h"
 #include "src/store/bigtable/client.h"
 #include "src/store/bigtable/filters.h"
@@ -24,15 +25,15 @@ namespace {
 
 namespace pb = google::bigtable::v2;
 
-// Requests of one process at a time: what one connection to Bigtable carries.
+// Requests of this process at a time: the number that one connection to Bigtable carries.
 constexpr size_t kThreads = 64;
 
-// Of one ReadRows.
+// Limits of one ReadRows.
 constexpr size_t kKeysAtOnce = 1000;
 constexpr size_t kKeyBytesAtOnce = 256 << 10;
 constexpr size_t kNarrowAtOnce = 16;  // selectors of different reads
 
-// Of one MutateRows. Bigtable takes 100'000 mutations.
+// Limits of one MutateRows. Bigtable accepts 100'000 mutations.
 constexpr size_t kMutationsAtOnce = 100'000;
 constexpr size_t kMutationBytesAtOnce = 4 << 20;
 
@@ -42,7 +43,7 @@ size_t BytesOf(const RowMutation& mutation) {
   return bytes;
 }
 
-// Reads that go in one request: what any of them selects, of all their rows.
+// Reads that share a request, which selects the cells of all their selectors in all their rows.
 struct ReadGroup {
   std::string table;  // its identifier
   std::vector<Selector> selectors;
@@ -55,17 +56,17 @@ bool Same(const Selector& a, const Selector& b) {
   return a.family == b.family && a.newest == b.newest && a.range == b.range && a.column == b.column;
 }
 
-// Whether it selects so little that to select it of other rows as well does no harm.
+// Returns whether it selects so little that selecting the same in other rows does no harm.
 bool IsNarrow(const Selector& selector) {
   return selector.column.has_value() &&
          (selector.newest == 1 || selector.range == TimestampRange::Exactly(selector.range.from));
 }
 
-// The groups of a batch of reads. Those with the same selectors go together, and those with different ones too if they are
-// few and narrow: a request costs more than a few cells that nobody asked for.
+// Divides a batch of reads into groups. Reads with the same selectors share a group, and so do reads with different
+// ones if those are few and narrow: a request costs more than a few unneeded cells.
 class ReadPlan {
  public:
-  // Of the read with the next number.
+  // Adds the read with the next number.
   void Add(const std::string& table, const RowRead& read) {
     group_of_.push_back(GroupFor(table, read.selectors));
     ReadGroup& group = groups_[group_of_.back()];
@@ -75,7 +76,7 @@ class ReadPlan {
 
   std::vector<ReadGroup>& groups() { return groups_; }
 
-  // The cells of the read with this number; null: it has none.
+  // Returns the cells of the read with this number, or null if it has none.
   const std::vector<Cell>* CellsOf(size_t number, const std::string& key) const {
     const BigtableClient::Rows& rows = *groups_[group_of_[number]].rows;
     const auto it = rows.find(key);
@@ -92,7 +93,7 @@ class ReadPlan {
                        [&selector](const Selector& other) { return Same(selector, other); });
   }
 
-  // The number of the group that takes a read of these selectors; a new one, if there is none.
+  // Returns the number of the group for a read of these selectors, and makes a new one if there is none.
   size_t GroupFor(const std::string& table, const std::vector<Selector>& selectors) {
     const bool narrow = selectors.size() <= kNarrowAtOnce && std::all_of(selectors.begin(), selectors.end(), &IsNarrow);
     const std::optional<pb::RowFilter> filter = narrow ? std::nullopt : FilterOf(selectors);
@@ -122,7 +123,7 @@ class ReadPlan {
   }
 
   std::vector<ReadGroup> groups_;
-  // The last group of its kind: by table, and filter unless it is narrow.
+  // The last group of its kind, by table, and by filter unless it is narrow.
   std::map<std::pair<std::string, std::string>, size_t> open_;
   std::vector<size_t> group_of_;
 };
@@ -130,7 +131,8 @@ class ReadPlan {
 class BigtableStore final : public Store {
  public:
   BigtableStore(std::unique_ptr<BigtableClient> client, const BigtableStoreOptions& options)
-      : limits_(options.limits),
+      : name_(StrCat("Bigtable store of ", options.project, "/", options.instance)),
+        limits_(options.limits),
         client_(std::move(client)),
         catalog_(client_.get()),
         gate_(&catalog_, options.safe_point_age, options.clock),
@@ -156,7 +158,7 @@ class BigtableStore final : public Store {
  private:
   using Results = std::vector<absl::StatusOr<MutateResult>>;
 
-  // A row mutation on its way.
+  // A row mutation in progress.
   struct Change {
     size_t index = 0;  // in the batch
     const RowMutation* mutation = nullptr;
@@ -165,14 +167,15 @@ class BigtableStore final : public Store {
     SafePointGate::Passage passage;
   };
 
-  // Does it; if a table is not found, once more with what the catalog says now: it may have been dropped and made again.
+  // Calls `work`, and again with a fresh identifier if the table is not found: it may have been dropped and created
+  // again.
   template <typename Result>
   Result OnTable(const std::string& name, const std::function<Result(const std::string& id)>& work);
 
   absl::StatusOr<std::vector<Row>> ReadOnce(const std::vector<RowRead>& reads);
   absl::StatusOr<ScanPage> ScanOnce(const std::string& id, const ScanRequest& request);
 
-  // Evaluates those of the batch that `which` names.
+  // Evaluates the mutations of the batch that `which` names.
   void MutateOnce(const std::vector<RowMutation>& mutations, const std::vector<size_t>& which, Results* results);
   absl::StatusOr<Change> Prepare(const RowMutation& mutation, size_t index);
   static bool OfDistinctRows(const std::vector<Change*>& wave);
@@ -180,6 +183,9 @@ class BigtableStore final : public Store {
   void SendTogether(const std::vector<Change*>& wave, Results* results);
   absl::StatusOr<MutateResult> SendIf(const Change& change);
 
+  absl::Status Closed() const { return StoreClosed(name_); }
+
+  const std::string name_;
   const StoreLimits limits_;
   const std::unique_ptr<BigtableClient> client_;
   BigtableCatalog catalog_;
@@ -203,7 +209,7 @@ Result BigtableStore::OnTable(const std::string& name, const std::function<Resul
 }
 
 absl::StatusOr<std::vector<Row>> BigtableStore::Read(const std::vector<RowRead>& reads) {
-  if (closed_) return StoreClosed();
+  if (closed_) return Closed();
   for (const RowRead& read : reads) {
     PERCOLATOR_RETURN_IF_ERROR(ValidateRead(read, limits_));
   }
@@ -239,7 +245,7 @@ absl::StatusOr<std::vector<Row>> BigtableStore::ReadOnce(const std::vector<RowRe
 }
 
 absl::StatusOr<ScanPage> BigtableStore::Scan(const ScanRequest& request) {
-  if (closed_) return StoreClosed();
+  if (closed_) return Closed();
   PERCOLATOR_RETURN_IF_ERROR(ValidateScan(request, limits_));
   return OnTable<absl::StatusOr<ScanPage>>(request.table, [&](const std::string& id) { return ScanOnce(id, request); });
 }
@@ -251,12 +257,12 @@ absl::StatusOr<ScanPage> BigtableStore::ScanOnce(const std::string& id, const Sc
   absl::StatusOr<ScanPage> page = client_->Scan(id, request, *filter, std::max<size_t>(limits_.max_scan_bytes, 1));
   if (!page.ok()) return page.status();
   for (Row& row : page->rows) row.cells = Select(row.cells, request.selectors);
-  std::erase_if(page->rows, [](const Row& row) { return row.cells.empty(); });  // a filter may let more pass
+  std::erase_if(page->rows, [](const Row& row) { return row.cells.empty(); });  // the filter may pass more
   return page;
 }
 
 absl::StatusOr<std::vector<std::string>> BigtableStore::SampleRowKeys(const std::string& name) {
-  if (closed_) return StoreClosed();
+  if (closed_) return Closed();
   return OnTable<absl::StatusOr<std::vector<std::string>>>(
       name, [&](const std::string& id) { return client_->SampleRowKeys(id); });
 }
@@ -264,14 +270,14 @@ absl::StatusOr<std::vector<std::string>> BigtableStore::SampleRowKeys(const std:
 // --- Mutations
 
 std::vector<absl::StatusOr<MutateResult>> BigtableStore::Mutate(const std::vector<RowMutation>& mutations) {
-  Results results(mutations.size(), StoreClosed());
+  Results results(mutations.size(), Closed());
   if (closed_) return results;
   std::vector<size_t> which(mutations.size());
   for (size_t i = 0; i < which.size(); ++i) which[i] = i;
   MutateOnce(mutations, which, &results);
   std::erase_if(which, [&results](size_t i) { return !absl::IsNotFound(results[i].status()); });
   if (which.empty()) return results;
-  // Not applied; the table may have been dropped and made again.
+  // Nothing was applied; the table may have been dropped and created again.
   for (const size_t i : which) catalog_.Forget(mutations[i].table);
   MutateOnce(mutations, which, &results);
   return results;
@@ -298,7 +304,7 @@ void BigtableStore::MutateOnce(const std::vector<RowMutation>& mutations, const 
       (*results)[i] = change.status();
     }
   }
-  // Those of one row one after the other: the first of each row together, then the second, and so on.
+  // Mutations of one row are sent one after the other: the first of each row together, then the second, and so on.
   std::map<std::pair<std::string_view, std::string_view>, size_t> seen;
   std::vector<std::vector<Change*>> waves;
   for (Change& change : changes) {
@@ -324,7 +330,7 @@ void BigtableStore::SendTogether(const std::vector<Change*>& wave, Results* resu
     size_t bytes = 0;
   };
   std::vector<Group> groups;
-  std::map<std::string_view, size_t> open;  // by table: the last group
+  std::map<std::string_view, size_t> open;  // the last group of each table
   std::vector<const Change*> alone;
   for (const Change* change : wave) {
     if (change->predicate.holds != Predicate::Holds::kAlways) {
@@ -370,7 +376,7 @@ absl::StatusOr<MutateResult> BigtableStore::SendIf(const Change& change) {
   const Predicate& predicate = change.predicate;
   if (predicate.holds == Predicate::Holds::kNever) return MutateResult::kConditionFailed;
   if (HasEffect(*change.mutation)) return client_->MutateIf(change.table, *change.mutation, predicate);
-  // Bigtable wants a mutation in a CheckAndMutateRow; without one, looking is enough.
+  // CheckAndMutateRow needs a mutation; if there is none, reading is enough.
   const absl::StatusOr<BigtableClient::Rows> rows =
       client_->Read(change.table, {change.mutation->row}, ReadFilterOf(predicate.filter));
   if (!rows.ok()) return rows.status();
@@ -379,31 +385,31 @@ absl::StatusOr<MutateResult> BigtableStore::SendIf(const Change& change) {
 }
 
 absl::Status BigtableStore::RaiseSafePoint(Timestamp ts) {
-  if (closed_) return StoreClosed();
+  if (closed_) return Closed();
   return gate_.Raise(ts);
 }
 
 absl::StatusOr<Timestamp> BigtableStore::SafePoint() {
-  if (closed_) return StoreClosed();
+  if (closed_) return Closed();
   return gate_.Get();
 }
 
 // --- Tables
 
 absl::Status BigtableStore::CreateTable(const TableInfo& info) {
-  if (closed_) return StoreClosed();
+  if (closed_) return Closed();
   PERCOLATOR_RETURN_IF_ERROR(ValidateTableName(info.name));
   return catalog_.Create(info);
 }
 
 absl::Status BigtableStore::DropTable(const std::string& name) {
-  if (closed_) return StoreClosed();
+  if (closed_) return Closed();
   if (!ValidateTableName(name).ok()) return UnknownTable(name);
   return catalog_.Drop(name);
 }
 
 absl::StatusOr<std::vector<TableInfo>> BigtableStore::ListTables() {
-  if (closed_) return StoreClosed();
+  if (closed_) return Closed();
   return catalog_.List();
 }
 

@@ -13,9 +13,9 @@
 namespace percolator {
 namespace {
 
-// No table is called so: those end with a hyphen and a number.
+// No other table has this name: those end with a hyphen and a number.
 constexpr char kCatalogTable[] = "percolator-catalog";
-// No name of a table has a dot.
+// No table name has a dot.
 constexpr char kSafePointRow[] = ".safe-point";
 
 constexpr char kSchema[] = "schema";
@@ -23,7 +23,7 @@ constexpr char kDropped[] = "dropped";
 constexpr char kDelete[] = "delete";
 constexpr char kTs[] = "ts";
 
-constexpr size_t kLongestPlainName = 38;  // with a hyphen and a number it stays within Bigtable's 50 characters
+constexpr size_t kLongestPlainName = 38;  // with a hyphen and a number it has at most Bigtable's 50 characters
 constexpr size_t kKeptOfLongName = 21;
 
 constexpr size_t kListedAtOnce = 1000;
@@ -47,7 +47,7 @@ absl::Status UnlessMissing(const absl::Status& status) { return absl::IsNotFound
 
 std::string BigtableTableId(const std::string& name, uint64_t generation) {
   if (name.size() <= kLongestPlainName && name.front() != '-') return StrCat(name, "-", generation);
-  // Begins with a letter, because a name may begin with what Bigtable does not allow there.
+  // Begins with a letter, because the table name may begin with a character that Bigtable does not allow there.
   return StrCat("x", name.substr(0, kKeptOfLongName), absl::StrFormat("%016x", StableHash(name)), "-", generation);
 }
 
@@ -132,7 +132,7 @@ absl::Status BigtableCatalog::Create(const TableInfo& info) {
     PERCOLATOR_RETURN_IF_ERROR(CleanUp(info.name, entry));
     const uint64_t generation = entry.dropped + 1;
     const std::string id = BigtableTableId(info.name, generation);
-    // One that is there was left by a crash, or is just being made by somebody else: nobody has written to it.
+    // An existing table was left by a crash, or another client is creating it: it has no cells yet.
     absl::Status created = client_->CreateTable(id);
     if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
     const TimestampRange not_before = TimestampRange::From(Timestamp(generation));
@@ -142,7 +142,7 @@ absl::Status BigtableCatalog::Create(const TableInfo& info) {
         Mutate({kCatalogTable, info.name, unused, {SetAt(kSchema, generation, info.schema)}});
     if (!result.ok()) return result.status();
     if (*result == MutateResult::kApplied) return absl::OkStatus();
-    // Somebody was faster. If it was dropped since, we may have made it again.
+    // Another client was faster. If its table was dropped since, this call may create it again.
     PERCOLATOR_ASSIGN_OR_RETURN(const Entry now, ReadEntry(info.name));
     if (now.dropped >= generation) {
       PERCOLATOR_RETURN_IF_ERROR(UnlessMissing(client_->DeleteTable(id)));
@@ -166,7 +166,7 @@ absl::Status BigtableCatalog::Drop(const std::string& name) {
                SetAt(kDropped, generation), SetAt(kDelete, generation)}});
   Forget(name);
   if (!result.ok()) return result.status();
-  if (*result != MutateResult::kApplied) return UnknownTable(name);  // somebody was faster
+  if (*result != MutateResult::kApplied) return UnknownTable(name);  // another client was faster
   return DeleteGeneration(name, generation);
 }
 

@@ -1,15 +1,15 @@
-// BigtableCatalog: which tables of an instance are Percolator's, and the safe point, in a table of the instance.
+// BigtableCatalog: Percolator's tables in an instance, and the safe point. It is itself a table of the instance.
 //
 //     row NAME          data:schema @ g     the table exists, with this schema, as NAME-g of the instance
-//                       data:dropped @ g    so many were dropped before; the next has a larger number
+//                       data:dropped @ g    generation g was dropped; the next has a larger number
 //                       data:delete @ g     NAME-g of the instance is still to be deleted
 //     row .safe-point   data:ts @ t         the safe point is t
 //
-// A table is created by making NAME-g and then setting data:schema @ g, if there is none and g was not dropped; and dropped by
-// turning data:schema into the two others and then deleting NAME-g. Numbers are never used twice, so whoever deletes late
-// deletes nothing that anybody needs, and a table is always empty when it appears. Whoever finds what a crash has left,
-// goes on from there: NAME-g without data:schema is taken over by the next CreateTable, data:delete is carried out by the next
-// CreateTable or DropTable of that name.
+// Creating a table makes NAME-g and then sets data:schema @ g, if there is none and g was not dropped. Dropping it
+// replaces data:schema by the two others and then deletes NAME-g. Numbers are never used twice, so a late delete does
+// not hit a table in use, and a table is always empty when it appears. After a crash, the next call goes on:
+// CreateTable takes over a NAME-g without data:schema, and CreateTable or DropTable of that name carries out
+// data:delete.
 
 #ifndef PERCOLATOR_STORE_BIGTABLE_CATALOG_H_
 #define PERCOLATOR_STORE_BIGTABLE_CATALOG_H_
@@ -27,42 +27,42 @@
 
 namespace percolator {
 
-// The identifier in the instance of a table's generation: of at most 50 characters, as Bigtable wants it. Long names are
-// shortened and told apart by a hash.
+// The identifier of a table's generation in the instance: at most 50 characters, as Bigtable requires. Long names are
+// shortened and made distinct by a hash.
 std::string BigtableTableId(const std::string& name, uint64_t generation);
 
 class BigtableCatalog {
  public:
   explicit BigtableCatalog(BigtableClient* client) : client_(client) {}
 
-  // The identifier of a table, from memory if it was asked for before. kNotFound: there is none.
+  // Returns the identifier of a table, from memory if it was looked up before. Returns NotFound if there is none.
   absl::StatusOr<std::string> IdOf(const std::string& name);
-  // The table is not what it was: asks anew next time.
+  // The table has changed: the next IdOf reads the catalog again.
   void Forget(const std::string& name);
 
-  // REQUIRES of both: the name is a valid one.
+  // REQUIRES of both: the name is valid.
   absl::Status Create(const TableInfo& info);
   absl::Status Drop(const std::string& name);
   // By name.
   absl::StatusOr<std::vector<TableInfo>> List();
 
-  // The safe point, asked for anew.
+  // Reads the safe point from Bigtable.
   absl::StatusOr<Timestamp> ReadSafePoint();
   absl::Status RaiseSafePoint(Timestamp ts);
 
  private:
-  // What the row of a table says.
+  // The contents of a table's row.
   struct Entry {
-    std::optional<uint64_t> generation;  // there is a table
+    std::optional<uint64_t> generation;  // absent: there is no table
     std::string schema;
-    uint64_t dropped = 0;  // the last that was; zero: none
+    uint64_t dropped = 0;  // the last one dropped; zero: none
     std::vector<uint64_t> to_delete;
   };
 
   static Entry EntryOf(const std::vector<Cell>& cells);
   absl::StatusOr<std::vector<Cell>> ReadRow(const std::string& row);
   absl::StatusOr<Entry> ReadEntry(const std::string& name);
-  // Makes the catalog itself if it is missing.
+  // Creates the catalog's table if it is missing.
   absl::StatusOr<MutateResult> Mutate(const RowMutation& mutation);
   absl::Status DeleteGeneration(const std::string& name, uint64_t generation);
   absl::Status CleanUp(const std::string& name, const Entry& entry);

@@ -32,10 +32,10 @@ namespace admin = google::bigtable::admin::v2;
 constexpr char kCloudData[] = "bigtable.googleapis.com";
 constexpr char kCloudAdmin[] = "bigtableadmin.googleapis.com";
 
-// Tables take long to make in Cloud Bigtable.
+// Cloud Bigtable takes long to create a table.
 constexpr Duration kAdminTimeout = std::chrono::minutes(1);
 
-constexpr int kMaxAttempts = 5;  // in a row without progress
+constexpr int kMaxAttempts = 5;  // in a row, without progress
 constexpr Duration kFirstWait = std::chrono::milliseconds(20);
 constexpr Duration kLongestWait = std::chrono::milliseconds(160);
 
@@ -62,7 +62,7 @@ absl::Status ExplainFailedPrecondition(const absl::Status& status) {
   if (ToPiece(status.message()).find("ingle-row transactions") == std::string_view::npos) return status;
   return absl::FailedPreconditionError(
       StrCat(status.message(),
-             " (the app profile has to route to a single cluster and allow single-row transactions; name such a "
+             " (the app profile must route to a single cluster and allow single-row transactions; name such a "
              "profile in the address, or change the default one)"));
 }
 
@@ -72,14 +72,14 @@ size_t BytesOf(const std::string& key, const std::vector<Cell>& cells) {
   return bytes;
 }
 
-// Whether it is the first key behind another one, which is then left in it.
+// Returns whether `key` is the first key after another one, which is then left in it.
 bool ConsumeSuccessor(std::string* key) {
   if (key->size() < 2 || key->back() != '\0') return false;
   key->pop_back();
   return true;
 }
 
-// Whether each has an effect, and no two are of the same row.
+// Returns whether each has an effect, and no two are of the same row.
 [[maybe_unused]] bool EachHasEffectOnItsRow(const std::vector<const RowMutation*>& mutations) {
   std::set<std::string_view> rows;
   return std::all_of(mutations.begin(), mutations.end(), [&rows](const RowMutation* mutation) {
@@ -87,7 +87,7 @@ bool ConsumeSuccessor(std::string* key) {
   });
 }
 
-// A border may be no longer than a key, and the first key behind the longest is: that one is named by the one before.
+// A border may be no longer than a key. So the first key after the longest key is named by that key, exclusive.
 pb::RowRange WireRows(RowRange range) {
   pb::RowRange wire;
   if (ConsumeSuccessor(&range.start)) {
@@ -107,13 +107,13 @@ pb::RowRange WireRows(RowRange range) {
 }  // namespace
 
 absl::Status StoreStatusOf(const grpc::Status& status) {
-  // A quota, which comes back with time; to the Store it would mean a full disk.
+  // A quota, which is available again later. To the Store, ResourceExhausted would mean a full disk.
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED)
     return absl::UnavailableError(status.error_message());
   return FromGrpc(status);
 }
 
-// A call gives up when its time has passed, or when it was sent often in a row without getting anything.
+// A call ends when its time has passed, or after kMaxAttempts attempts in a row without progress.
 class BigtableClient::Attempts {
  public:
   Attempts(grpc::Channel* channel, Duration timeout)
@@ -121,10 +121,10 @@ class BigtableClient::Attempts {
 
   bool first() const { return sent_ == 0; }
 
-  // What is left of the time, for the next request.
+  // The time left, for the next request.
   gpr_timespec TimeLeft() const { return gpr_time_from_micros(deadline_.left().count(), GPR_TIMESPAN); }
 
-  // After a request that ended like this: whether to send another. If so, waits a moment before.
+  // Called after a request. Returns whether to send another, and if so waits a moment before.
   bool Again(const absl::Status& status, bool progress) {
     ++sent_;
     in_vain_ = progress ? 0 : in_vain_ + 1;
@@ -164,7 +164,7 @@ absl::StatusOr<Channels> OpenChannels(const BigtableStoreOptions& options) {
   }
   const std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::GoogleDefaultCredentials();
   if (credentials == nullptr) {
-    return absl::FailedPreconditionError("no default credentials for Cloud Bigtable: see docs/bigtable.md");
+    return absl::FailedPreconditionError("no default credentials for Cloud Bigtable; see docs/bigtable.md");
   }
   return Channels{OpenChannelWith(kCloudData, credentials), OpenChannelWith(kCloudAdmin, credentials)};
 }
@@ -173,7 +173,7 @@ absl::StatusOr<Channels> OpenChannels(const BigtableStoreOptions& options) {
 
 absl::StatusOr<std::unique_ptr<BigtableClient>> BigtableClient::Open(const BigtableStoreOptions& options) {
   if (options.project.empty() || options.instance.empty()) {
-    return absl::InvalidArgumentError("a project and an instance of Bigtable must be named");
+    return absl::InvalidArgumentError("the address of a Bigtable store must name a project and an instance");
   }
   PERCOLATOR_ASSIGN_OR_RETURN(Channels channels, OpenChannels(options));
   return std::unique_ptr<BigtableClient>(new BigtableClient(options, channels.data, channels.admin));
@@ -220,7 +220,7 @@ absl::Status BigtableClient::Stream(const pb::ReadRowsRequest& request, const st
   if (request.reversed()) context.AddMetadata("bigtable-features", kReverseScans);
   const std::unique_ptr<grpc::ClientReader<pb::ReadRowsResponse>> reader = data_->ReadRows(&context, request);
   pb::ReadRowsResponse response;
-  absl::Status mine;  // of what was received
+  absl::Status mine;  // of the rows received
   bool wanted = true;
   while (wanted && reader->Read(&response)) {
     std::vector<WireRow> rows;
@@ -271,7 +271,7 @@ absl::StatusOr<BigtableClient::Rows> BigtableClient::Read(const std::string& tab
 absl::StatusOr<ScanPage> BigtableClient::Scan(const std::string& table, const ScanRequest& scan,
                                               const pb::RowFilter& filter, size_t bytes) {
   PERCOLATOR_DCHECK(!scan.rows.limit.has_value() || scan.rows.start < *scan.rows.limit);
-  // A server that does not know `reversed` sends rows in ascending order, and only the second one shows it.
+  // A server that does not support `reversed` sends rows in ascending order, which only the second row shows.
   const size_t least = scan.reverse ? 2 : 1;
   pb::ReadRowsRequest request;
   request.set_table_name(TableName(table));
@@ -298,7 +298,7 @@ absl::StatusOr<ScanPage> BigtableClient::Scan(const std::string& table, const Sc
         },
         &parser);
     if (status.ok() && !full()) return page;
-    // A page that broke off is short. What the parser calls done may be beyond the last row that was taken.
+    // A page that broke off is short. The parser's done() may be beyond the last row of the page.
     const std::string done = page.rows.empty() ? parser.done() : page.rows.back().key;
     const bool in_order = !scan.reverse || status.ok() || parser.order_known();
     if (in_order && (full() || (IsTransient(status) && !done.empty()))) {
@@ -349,7 +349,7 @@ void BigtableClient::MutateMany(const std::string& table, const std::vector<cons
     }
   }
   absl::Status rest = WithReason(StoreStatusOf(reader->Finish()), request.GetTypeName(), context, timeout_);
-  if (rest.ok()) rest = absl::UnavailableError("Bigtable did not say what became of a mutation");
+  if (rest.ok()) rest = absl::UnavailableError("Bigtable did not report the result of a mutation");
   for (size_t i = 0; i < which.size(); ++i) (*results)[which[i]] = answers[i].value_or(rest);
 }
 
@@ -402,7 +402,8 @@ absl::StatusOr<std::vector<std::string>> BigtableClient::SampleRowKeys(const std
     std::vector<std::string> keys;
     pb::SampleRowKeysResponse response;
     while (reader->Read(&response)) {
-      if (!response.row_key().empty()) keys.push_back(response.row_key());  // an empty one: the end of the table
+      if (!response.row_key().empty())
+        keys.push_back(response.row_key());  // an empty key stands for the end of the table
     }
     const absl::Status status = WithReason(StoreStatusOf(reader->Finish()), request.GetTypeName(), context, timeout_);
     if (status.ok()) {
@@ -428,7 +429,8 @@ absl::Status BigtableClient::CreateTable(const std::string& table) {
     absl::Status status = WithReason(StoreStatusOf(admin_->CreateTable(&context, request, &response)),
                                      request.GetTypeName(), context, timeout_);
     if (absl::IsNotFound(status)) {
-      return absl::FailedPreconditionError(StrCat("there is no instance ", instance_name_, ": ", status.message()));
+      return absl::FailedPreconditionError(
+          StrCat("there is no Bigtable instance ", instance_name_, ": ", status.message()));
     }
     if (!attempts.Again(status, /*progress=*/false)) return status;
   }

@@ -1,7 +1,9 @@
-// BigtableClient: Bigtable's requests, each with its deadline, routing header and app profile, repeated where that does no
-// harm, and errors in the words of percolator/spi/store.h.
+// BigtableClient: sends Bigtable's requests, each with its deadline, routing header and app profile; repeats those that
+// are safe to repeat; and returns errors as percolator/spi/store.h defines them.
 //
-// Tables are named here by their identifiers in the instance. Nothing is validated: what comes here is right.
+// Tables are named by their identifiers in the instance. Nothing is validated: callers do that.
+//
+// Thread-safe.
 
 #ifndef PERCOLATOR_STORE_BIGTABLE_CLIENT_H_
 #define PERCOLATOR_STORE_BIGTABLE_CLIENT_H_
@@ -30,37 +32,38 @@
 
 namespace percolator {
 
-// What gRPC or a server says, as the Store says it. Of the codes that promise that a mutation was not applied, none is made
-// of another; kUnknown and kAborted, which mean something else to transactions, do not come out (src/wire/status.h).
+// Translates a status of gRPC or a server into one of Store. No other code becomes one that promises that a mutation was
+// not applied. It never returns Unknown or Aborted, which mean something else to transactions (src/wire/status.h).
 absl::Status StoreStatusOf(const grpc::Status& status);
 
 class BigtableClient {
  public:
-  // kFailedPrecondition: the machine has no credentials for Cloud Bigtable. kInvalidArgument: no project or instance, or
-  // certificates that can't be read.
+  // Returns FailedPrecondition if the machine has no credentials for Cloud Bigtable. Returns InvalidArgument if project
+  // or instance is missing, or a certificate cannot be read.
   static absl::StatusOr<std::unique_ptr<BigtableClient>> Open(const BigtableStoreOptions& options);
 
-  // The cells of rows, as from CellsOf, by key. Rows without any are not there. REQUIRES: keys ascend and are distinct.
+  // The cells of rows, as CellsOf returns them, by key, without empty rows. REQUIRES of Read: keys ascend and are
+  // distinct.
   using Rows = std::map<std::string, std::vector<Cell>>;
   absl::StatusOr<Rows> Read(const std::string& table, std::vector<std::string> keys,
                             const google::bigtable::v2::RowFilter& filter);
 
-  // A page of the rows that `scan` is about, with all cells that the filter lets pass; the selectors of `scan` are not
-  // looked at. The row that makes the page `bytes` or more ends it. kUnimplemented: the server does not support reverse
-  // scans. REQUIRES: the range is not empty.
+  // Returns a page of the rows of `scan`, with all cells that the filter passes; it ignores the selectors of `scan`.
+  // The page ends with the row that makes it `bytes` or larger. Returns Unimplemented if the server does not support
+  // reverse scans. REQUIRES: the range is not empty.
   absl::StatusOr<ScanPage> Scan(const std::string& table, const ScanRequest& scan,
                                 const google::bigtable::v2::RowFilter& filter, size_t bytes);
 
-  // Applies mutations without condition. REQUIRES: each has an effect; no two are of the same row.
+  // Applies mutations without conditions. REQUIRES: each has an effect; no two are of the same row.
   std::vector<absl::Status> Mutate(const std::string& table, const std::vector<const RowMutation*>& mutations);
 
-  // Applies a mutation if its condition holds. REQUIRES: the predicate is one by a filter; the mutation has an effect.
+  // Applies a mutation if its condition holds. REQUIRES: the predicate has a filter; the mutation has an effect.
   absl::StatusOr<MutateResult> MutateIf(const std::string& table, const RowMutation& mutation,
                                         const Predicate& predicate);
 
   absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& table);
 
-  // With the families of this store. kAlreadyExists: there is a table with that identifier.
+  // Creates it with the families of this store. Returns AlreadyExists if there is a table with that identifier.
   absl::Status CreateTable(const std::string& table);
   absl::Status DeleteTable(const std::string& table);
 
@@ -79,16 +82,16 @@ class BigtableClient {
                  std::shared_ptr<grpc::Channel> admin);
 
   std::string TableName(const std::string& table) const;
-  // Before a request is sent: counts it, and tells the server whom it is for.
+  // Called before a request is sent: counts it, and sets its deadline and routing header.
   void PrepareData(Rpc rpc, const std::string& table, const Attempts& attempts, grpc::ClientContext* context);
   void PrepareAdmin(std::string_view field, std::string_view resource, const Attempts& attempts,
                     grpc::ClientContext* context);
 
-  // Reads a stream of ReadRows with a new parser, until `on_row` says false, which is no error.
+  // Reads a stream of ReadRows with a new parser, until it ends or `on_row` returns false, which is not an error.
   absl::Status Stream(const google::bigtable::v2::ReadRowsRequest& request, const std::string& table,
                       const Attempts& attempts, const std::function<bool(std::string key, std::vector<Cell>)>& on_row,
                       RowParser* parser);
-  // Sends those mutations whose status is not final.
+  // Sends the mutations that `which` names.
   absl::Status MutateOne(const std::string& table, const RowMutation& mutation);
   void MutateMany(const std::string& table, const std::vector<const RowMutation*>& mutations,
                   const std::vector<size_t>& which, const Attempts& attempts, std::vector<absl::Status>* results);

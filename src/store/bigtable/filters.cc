@@ -17,11 +17,11 @@ namespace {
 namespace pb = google::bigtable::v2;
 
 constexpr int64_t kMicrosPerTimestamp = 1000;
-constexpr size_t kBorderBytes = 256;  // of a column, in a filter that may select more than was asked for
+constexpr size_t kBorderBytes = 256;  // of a column name in a filter that may select more than was asked for
 
 // --- Parts of filters
 
-// A filter of several; of one it is that one, because a server refuses a chain or an interleave of one.
+// Combines filters. One filter stays as it is, because a server refuses a chain or an interleave of one.
 template <typename Whole>
 pb::RowFilter Joined(std::vector<pb::RowFilter> parts, Whole* (pb::RowFilter::*mutable_whole)()) {
   if (parts.size() == 1) return std::move(parts.front());
@@ -39,13 +39,13 @@ pb::RowFilter Interleave(std::vector<pb::RowFilter> parts) {
   return Joined(std::move(parts), &pb::RowFilter::mutable_interleave);
 }
 
-// As Interleave, but the top is one even if it is of one.
+// As Interleave, but the top is one even for a single filter.
 pb::RowFilter TopInterleave(std::vector<pb::RowFilter> parts) {
   if (parts.size() == 1) parts.emplace_back().set_block_all_filter(true);
   return Interleave(std::move(parts));
 }
 
-// Whether a version can be in the range.
+// Returns whether a version can be in the range.
 bool CanHold(const TimestampRange& range) { return !range.empty() && range.from <= kLastWireTimestamp; }
 
 int64_t Micros(Timestamp ts) { return static_cast<int64_t>(ts.value()) * kMicrosPerTimestamp; }
@@ -55,7 +55,7 @@ pb::TimestampRange WireRange(const TimestampRange& range) {
   PERCOLATOR_DCHECK(CanHold(range));
   pb::TimestampRange wire;
   wire.set_start_timestamp_micros(Micros(range.from));
-  if (range.until <= kLastWireTimestamp) wire.set_end_timestamp_micros(Micros(range.until));  // else without end
+  if (range.until <= kLastWireTimestamp) wire.set_end_timestamp_micros(Micros(range.until));  // otherwise without end
   return wire;
 }
 
@@ -84,7 +84,7 @@ pb::RowFilter OneColumn(Family family, const std::string& column) {
   return filter;
 }
 
-// All columns from the first to the last, and perhaps some beyond.
+// Passes all columns from the first to the last, and perhaps some beyond.
 pb::RowFilter ColumnsAround(Family family, const std::string& first, const std::string& last) {
   pb::RowFilter filter = WholeFamily(family);
   pb::ColumnRange* range = filter.mutable_column_range_filter();
@@ -110,7 +110,7 @@ pb::RowFilter BranchOf(const Selector& selector) {
   return Chain(std::move(chain));
 }
 
-// Columns that are asked for in the same way, from the first to the last.
+// Columns that are selected in the same way, from the first to the last.
 struct Hull {
   std::optional<std::string> first, last;  // absent: every column of the family
 
@@ -125,7 +125,7 @@ struct Hull {
   }
 };
 
-// How columns are asked for.
+// The way in which columns are selected.
 struct Manner {
   Family family = Family::kData;
   TimestampRange range;
@@ -157,8 +157,8 @@ pb::RowFilter FilterOfHulls(const Hulls& hulls) {
   return TopInterleave(std::move(branches));
 }
 
-// A filter that selects at least as much and takes less room: columns that are asked for in the same way are taken
-// together, with what is between them.
+// Returns a smaller filter that passes at least as much: it combines columns that are selected in the same way, and
+// includes the columns between them.
 pb::RowFilter WiderFilterOf(const std::vector<const Selector*>& selectors) {
   Hulls hulls;
   for (const Selector* s : selectors) AddToHull({s->family, s->range, s->newest}, s->column, &hulls);
@@ -183,7 +183,7 @@ std::optional<Family> FamilyNamed(std::string_view name) {
   return std::nullopt;
 }
 
-// The order of CellsOf.
+// The order of the cells that CellsOf returns.
 bool Before(const Cell& a, const Cell& b) {
   return std::tie(a.family, a.column, b.timestamp) < std::tie(b.family, b.column, a.timestamp);
 }
@@ -198,8 +198,8 @@ bool IsAscii(const std::string& column) {
   return std::all_of(column.begin(), column.end(), [](unsigned char c) { return absl::ascii_isascii(c); });
 }
 
-// A pattern that matches exactly this text. REQUIRES: it is ASCII. A zero byte stands for itself, since a pattern is no
-// C string.
+// Appends a pattern that matches exactly this text. REQUIRES: it is ASCII. A zero byte stands for itself: a pattern is
+// not zero-terminated.
 void AppendPattern(const std::string& text, std::string* pattern) {
   PERCOLATOR_DCHECK(IsAscii(text));
   for (const char c : text) {
@@ -208,10 +208,10 @@ void AppendPattern(const std::string& text, std::string* pattern) {
   }
 }
 
-// What a condition asks of one column.
+// What a condition requires of one column.
 using Demand = std::tuple<Family, Timestamp, Timestamp>;  // family and range
 
-// Each cell once, by column.
+// Returns each cell once, by column.
 std::map<std::string_view, std::vector<Demand>> DemandsByColumn(const std::vector<const CellRange*>& cells) {
   std::map<std::string_view, std::vector<Demand>> demands;
   for (const CellRange* cell : cells) {
@@ -226,7 +226,7 @@ std::map<std::string_view, std::vector<Demand>> DemandsByColumn(const std::vecto
 
 class PredicateMaker {
  public:
-  // `counted`: of every cell that exists, exactly one version is to pass the filter.
+  // `counted`: exactly one version of every cell that exists must pass the filter.
   PredicateMaker(const std::vector<const CellRange*>& cells, bool counted)
       : demands_(DemandsByColumn(cells)), counted_(counted) {}
 
@@ -304,9 +304,9 @@ absl::StatusOr<pb::RowFilter> PredicateFilter(const std::vector<const CellRange*
   if (Fits(filter)) return filter;
   filter = AtLeast(count, maker.Compressed());
   if (Fits(filter)) return filter;
-  return absl::InvalidArgumentError(StrCat("the condition of a row mutation has ", cells.size(), " cells, as a filter ",
-                                           filter.ByteSizeLong(), " bytes, more than Bigtable's limit of ",
-                                           kFilterBytes, ": write fewer columns of one row at a time"));
+  return absl::InvalidArgumentError(
+      StrCat("condition of a row mutation too large: ", cells.size(), " cells take a filter of ", filter.ByteSizeLong(),
+             " bytes, more than Bigtable's limit of ", kFilterBytes, "; write fewer columns of one row at a time"));
 }
 
 }  // namespace
@@ -329,10 +329,11 @@ absl::StatusOr<std::vector<Cell>> CellsOf(WireRow row) {
   cells.reserve(row.cells.size());
   for (WireCell& cell : row.cells) {
     const std::optional<Family> family = FamilyNamed(cell.family);
-    if (!family.has_value()) return absl::InternalError(StrCat("Bigtable answered with a family ", cell.family));
+    if (!family.has_value())
+      return absl::InternalError(StrCat("invalid response from Bigtable: unknown family ", cell.family));
     if (cell.timestamp_micros < 0 || cell.timestamp_micros % kMicrosPerTimestamp != 0) {
-      return absl::InternalError(
-          StrCat("Bigtable answered with the timestamp ", cell.timestamp_micros, ", which Percolator did not write"));
+      return absl::InternalError(StrCat("invalid response from Bigtable: timestamp ", cell.timestamp_micros,
+                                        ", which Percolator did not write"));
     }
     const Timestamp ts(static_cast<uint64_t>(cell.timestamp_micros / kMicrosPerTimestamp));
     cells.push_back({*family, std::move(cell.column), ts, std::move(cell.value)});
@@ -383,7 +384,7 @@ pb::RowFilter ReadFilterOf(const pb::RowFilter& predicate) {
 absl::Status CheckTimestamps(const RowMutation& mutation) {
   for (const Mutation& m : mutation.mutations) {
     if (m.kind == Mutation::Kind::kSet && m.range.from > kLastWireTimestamp) {
-      return absl::InvalidArgumentError(StrCat("a cell can't be set at ", m.range.from.ToString(),
+      return absl::InvalidArgumentError(StrCat("a cell cannot be set at ", m.range.from.ToString(),
                                                ": the last timestamp in Bigtable is ", kLastWireTimestamp.value()));
     }
   }

@@ -1,18 +1,18 @@
-// The contract of percolator/spi/store.h in Bigtable's terms: selectors and conditions as row filters, mutations as
-// mutations.
+// Translates the contract of percolator/spi/store.h for Bigtable: selectors and conditions become row filters,
+// mutations become Bigtable's mutations.
 //
-// TIME       A timestamp is kept as its thousandfold, because Bigtable takes only whole milliseconds. The largest that fits
-//            is kLastWireTimestamp; nothing is ever stored above it.
-// ATOMIC     Every filter of a read has an interleave at its top. Google's emulator reads a row in one view only with that; in
-//            Bigtable itself it makes no difference. Conditions as filters are never used: they are not atomic.
-// UNION      A filter selects what any of the selectors does, once or more often, in any order. Select() makes of that the
-//            cells that were asked for, in their order.
-// EXACT      Columns are named by ranges from themselves to themselves and not by patterns, which have trouble with bytes
-//            that are not ASCII.
-// SIZE       Bigtable refuses filters above kFilterBytes. A condition takes about 100 bytes and three times its name for each
-//            column. Where that is too much, columns with the same demands are put together into one pattern, which takes
-//            little more than the name; but only columns whose names are ASCII. So prewriting reaches to about 1000 columns
-//            of 15 bytes in one row. What does not fit then either is refused.
+// TIME       A timestamp is stored times 1000, because Bigtable accepts only whole milliseconds. The largest that fits is
+//            kLastWireTimestamp; no cell is ever stored above it.
+// ATOMIC     Every filter of a read has an interleave at its top. Only with that does Google's emulator read a row in one view;
+//            in Bigtable itself it makes no difference. Filters with conditions are never used: they are not atomic.
+// UNION      A filter passes the cells of all selectors, each once or more often, in any order. Select() returns the
+//            selected cells, each once, in the order of Store::Read.
+// EXACT      Columns are named by ranges that begin and end with them, not by patterns, which fail for some bytes that are not
+//            ASCII.
+// SIZE       Bigtable refuses filters above kFilterBytes. A condition takes about 100 bytes and three times the name for each
+//            column. If that is too large, columns with the same demands are combined into one pattern, which takes little
+//            more than their names; this works only for ASCII names. So a prewrite can have about 1000 columns of 15 bytes
+//            in one row. A larger condition is refused.
 
 #ifndef PERCOLATOR_STORE_BIGTABLE_FILTERS_H_
 #define PERCOLATOR_STORE_BIGTABLE_FILTERS_H_
@@ -36,40 +36,40 @@ inline constexpr size_t kFilterBytes = 20'480;
 
 // --- Reading
 
-// What any of the selectors selects; absent: nothing ever.
+// Returns a filter that passes the cells of any of the selectors. Returns nullopt if no cell can ever be selected.
 std::optional<google::bigtable::v2::RowFilter> FilterOf(const std::vector<Selector>& selectors);
 
-// The cells of a row as this store names them, by family and column, the newest first, each once. kInternal: they are not
-// such as this store writes.
+// Returns the cells of a row as this store names them, by family and column, the newest first, each once. Returns
+// Internal if this store cannot have written them.
 absl::StatusOr<std::vector<Cell>> CellsOf(WireRow row);
 
-// Those of `cells`, which are as from CellsOf, that the selectors select, in the order of Store::Read.
+// Returns those of `cells` that the selectors select, in the order of Store::Read. `cells` are as CellsOf returns them.
 std::vector<Cell> Select(const std::vector<Cell>& cells, const std::vector<Selector>& selectors);
 
 // --- Conditions
 
-// When a condition holds: always, never, or by what a filter matches in the row.
+// When a condition holds: always, never, or depending on whether a filter matches in the row.
 struct Predicate {
   enum class Holds : uint8_t { kAlways, kNever, kIfMatched, kUnlessMatched };
   Holds holds = Holds::kAlways;
-  google::bigtable::v2::RowFilter filter;  // of the last two
+  google::bigtable::v2::RowFilter filter;  // of kIfMatched and kUnlessMatched
 };
 
-// kInvalidArgument: it has more columns than a filter can name.
+// Returns InvalidArgument if the condition has more columns than a filter can name.
 absl::StatusOr<Predicate> PredicateOf(const Condition& condition);
 
-// The same filter for a read: the row comes back if and only if it matches.
+// Returns the same filter for a read: the row is returned if and only if the predicate matches.
 google::bigtable::v2::RowFilter ReadFilterOf(const google::bigtable::v2::RowFilter& predicate);
 
 // --- Mutations
 
-// kInvalidArgument: a timestamp is above kLastWireTimestamp.
+// Returns InvalidArgument if a timestamp is above kLastWireTimestamp.
 absl::Status CheckTimestamps(const RowMutation& mutation);
 
-// Whether a mutation of the row can change anything: to erase nothing can not.
+// Returns whether the mutation of the row can change anything. Erasing an empty range cannot.
 bool HasEffect(const RowMutation& mutation);
 
-// Appends the mutations, without those that can have no effect. REQUIRES: CheckTimestamps.
+// Appends the mutations, except those that cannot have an effect. REQUIRES: CheckTimestamps returned OK.
 void AppendMutations(const std::vector<Mutation>& mutations,
                      google::protobuf::RepeatedPtrField<google::bigtable::v2::Mutation>* out);
 

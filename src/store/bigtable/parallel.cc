@@ -8,7 +8,7 @@
 namespace percolator {
 
 Parallel::Parallel(size_t threads)
-    : most_threads_(threads), more_(Runtime::Real()->NewWaitQueue()), done_(Runtime::Real()->NewWaitQueue()) {}
+    : max_threads_(threads), more_(Runtime::Real()->NewWaitQueue()), done_(Runtime::Real()->NewWaitQueue()) {}
 
 Parallel::~Parallel() {
   std::vector<std::thread> threads;
@@ -29,7 +29,7 @@ void Parallel::ForEach(size_t count, const std::function<void(size_t)>& work) {
   MutexLock lock(&mutex_);
   batches_.push_back(&batch);
   const size_t missing = count - 1 - std::min(idle_, count - 1);
-  for (size_t i = 0; i < missing && threads_.size() < most_threads_; ++i) threads_.emplace_back([this] { Work(); });
+  for (size_t i = 0; i < missing && threads_.size() < max_threads_; ++i) threads_.emplace_back([this] { Work(); });
   more_->WakeAll();
   while (batch.next < batch.count) DoNext(&batch);
   while (batch.running > 0) done_->Wait(&mutex_);

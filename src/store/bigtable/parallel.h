@@ -1,4 +1,4 @@
-// Parallel: several blocking calls side by side.
+// Parallel: runs several blocking calls at the same time.
 
 #ifndef PERCOLATOR_STORE_BIGTABLE_PARALLEL_H_
 #define PERCOLATOR_STORE_BIGTABLE_PARALLEL_H_
@@ -17,34 +17,34 @@ namespace percolator {
 
 class Parallel {
  public:
-  // At most so many threads, made when they are first needed.
+  // Uses at most `threads` threads, started when they are first needed.
   explicit Parallel(size_t threads);
   // REQUIRES: no ForEach is running.
   ~Parallel();
 
-  // Calls work(0) ... work(count - 1), each once, by the caller and whichever threads are free, and returns when all are
-  // done. So a lone piece of work is done by the caller, and those of several callers don't wait for each other.
+  // Calls work(0) ... work(count - 1), each once, on the caller's thread and on free threads, and returns when all are
+  // done. So a single piece of work runs on the caller's thread, and callers do not wait for each other's work.
   void ForEach(size_t count, const std::function<void(size_t)>& work);
 
  private:
   struct Batch {
     const std::function<void(size_t)>* work = nullptr;
     size_t count = 0;
-    size_t next = 0;     // the first that nobody has begun
-    size_t running = 0;  // begun and not done
+    size_t next = 0;     // the first that has not begun
+    size_t running = 0;  // begun, but not done
   };
 
-  // Does the next of a batch that has one.
+  // Does the next piece of a batch that has one.
   void DoNext(Batch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Work();
 
-  const size_t most_threads_;
+  const size_t max_threads_;
   Mutex mutex_;
-  std::deque<Batch*> batches_ ABSL_GUARDED_BY(mutex_);  // which have more to begin
+  std::deque<Batch*> batches_ ABSL_GUARDED_BY(mutex_);  // batches with work that has not begun
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
   size_t idle_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  const std::unique_ptr<WaitQueue> more_;  // to begin, or the end
+  const std::unique_ptr<WaitQueue> more_;  // signals more work, or the end
   const std::unique_ptr<WaitQueue> done_;
 };
 

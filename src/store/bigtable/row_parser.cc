@@ -10,7 +10,7 @@ namespace percolator {
 namespace {
 
 absl::Status Malformed(std::string_view what) {
-  return absl::InternalError(StrCat("the answer to ReadRows is malformed: ", what));
+  return absl::InternalError(StrCat("invalid response from Bigtable to ReadRows: ", what));
 }
 
 }  // namespace
@@ -21,8 +21,8 @@ absl::Status RowParser::Consume(Response* response, std::vector<WireRow>* rows) 
   }
   const std::string& scanned = response->last_scanned_row_key();
   if (scanned.empty()) return absl::OkStatus();
-  if (state_ != State::kNewRow) return Malformed("a key that was scanned, within a row");
-  PERCOLATOR_RETURN_IF_ERROR(CheckOrder("keys that were scanned", scanned));
+  if (state_ != State::kNewRow) return Malformed("a scanned key within a row");
+  PERCOLATOR_RETURN_IF_ERROR(CheckOrder("scanned keys", scanned));
   Done(scanned);
   return absl::OkStatus();
 }
@@ -74,7 +74,8 @@ absl::Status RowParser::BeginRow(const Chunk& chunk) {
 }
 
 absl::Status RowParser::CheckRow(const Chunk& chunk) const {
-  if (!chunk.row_key().empty() && chunk.row_key() != row_.key) return Malformed("a row that was not committed");
+  if (!chunk.row_key().empty() && chunk.row_key() != row_.key)
+    return Malformed("a new row before the last was committed");
   return absl::OkStatus();
 }
 
@@ -115,7 +116,7 @@ absl::Status RowParser::Reset(const Chunk& chunk) {
   const bool says_more = !chunk.row_key().empty() || chunk.has_family_name() || chunk.has_qualifier() ||
                          chunk.timestamp_micros() != 0 || chunk.labels_size() > 0 || !chunk.value().empty() ||
                          chunk.value_size() != 0;
-  if (says_more) return Malformed("a reset with other things in it");
+  if (says_more) return Malformed("a reset with other fields");
   if (state_ == State::kNewRow) return Malformed("a reset outside of a row");
   row_ = {};
   state_ = State::kNewRow;

@@ -1,15 +1,15 @@
 // RowParser: the rows in the answer to ReadRows.
 //
-// A server sends cells as chunks. A chunk leaves out what is as in the one before (row key, family, column), a large value
-// comes in several, and a row counts only once its last chunk says that it is committed; until then the server may take
-// it back (reset) and begin again. The parser is in one of three states:
+// A server sends cells as chunks. A chunk omits what is the same as in the one before (row key, family, column), and a
+// large value comes in several. A row counts only when its last chunk commits it; until then the server may reset it
+// and begin again. The parser is in one of three states:
 //
 //     new row  --first chunk-->  row in progress  <--last part / first part of a split value-->  cell in progress
 //        ^                            |
 //        +----- commit or reset ------+            (a reset also ends a cell in progress)
 //
-// Whatever else a server sends is an error, and then the parser is not to be used any more: half a row must never be taken
-// for a whole one.
+// Any other chunk is an error. After an error the parser must not be used: half a row must never be taken for a
+// complete one.
 
 #ifndef PERCOLATOR_STORE_BIGTABLE_ROW_PARSER_H_
 #define PERCOLATOR_STORE_BIGTABLE_ROW_PARSER_H_
@@ -41,22 +41,22 @@ class RowParser {
  public:
   using Response = google::bigtable::v2::ReadRowsResponse;
 
-  // `reverse`: of an answer to a request that has `reversed` set. Then keys must descend.
+  // `reverse`: the request has `reversed` set, so keys must descend.
   explicit RowParser(bool reverse = false) : reverse_(reverse) {}
 
-  // Takes the chunks of a message, which it may empty, and appends the rows that are complete with them. kInternal: the
-  // server broke the rules; rows that were complete before are appended. kUnimplemented: the second key is above the
-  // first, although keys have to descend, so the server does not know `reversed`.
+  // Takes the chunks of a message, which it may empty, and appends the rows that they complete. Returns Internal if the
+  // server broke the rules; rows that were complete before are appended. Returns Unimplemented if the second key is
+  // above the first although keys must descend: then the server does not support `reversed`.
   absl::Status Consume(Response* response, std::vector<WireRow>* rows);
-  // To be called at the end of the stream. kInternal: a row is not complete.
+  // Called at the end of the stream. Returns Internal if a row is not complete.
   absl::Status Finish() const;
 
-  // Up to this key (in reverse: from it on), itself included, the answer is complete: the last row, or one that the server
-  // looked at and found not to match. Empty: nothing is yet.
+  // The key up to which (in reverse: from which) the answer is complete, inclusive: that of the last row, or of one
+  // that the server scanned and did not match. Empty before the first.
   const std::string& done() const { return done_; }
 
-  // Whether more than one key has come, so that their order is known. Until then nothing of a reverse answer that is not
-  // complete can be relied on.
+  // Whether more than one key has come, so that their order is known. Until then, an incomplete reverse answer proves
+  // nothing.
   bool order_known() const { return order_known_; }
 
  private:
@@ -76,7 +76,7 @@ class RowParser {
   const bool reverse_;
   State state_ = State::kNewRow;
   WireRow row_;
-  // Of the cell before, or the one in progress.
+  // Of the last cell, or the one in progress.
   std::string family_;
   std::string column_;
   std::string done_;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxQuestions = 10;
 
-// The oldest lock that a mutation sets; infinite: it sets none.
+// Returns the oldest lock that the mutation sets; infinite if it sets none.
 Timestamp OldestLock(const RowMutation& mutation) {
   Timestamp oldest = Timestamp::Infinity();
   for (const Mutation& m : mutation.mutations) {
@@ -34,7 +34,7 @@ absl::StatusOr<Timestamp> SafePointGate::Get() {
     const Duration now = Now();
     {
       MutexLock lock(&mutex_);
-      // One asks ahead of time, so that not all have to at once.
+      // One thread asks ahead of time, so that not all have to wait at once.
       const bool soon_old = !asked_.has_value() || now - *asked_ >= age_ / 2;
       if (!IsOld(now) && (!soon_old || asking_)) return known_;
       asking_ = true;
@@ -46,10 +46,10 @@ absl::StatusOr<Timestamp> SafePointGate::Get() {
       Learn(*ts);
       asked_ = std::max(asked_.value_or(now), now);
     }
-    if (!IsOld(Now())) return known_;  // an answer may be old when it comes
+    if (!IsOld(Now())) return known_;  // the answer may already be old
     if (!ts.ok()) return ts.status();
   }
-  return absl::UnavailableError("Bigtable is too slow to tell the safe point in time");
+  return absl::UnavailableError("Bigtable did not return the safe point in time");
 }
 
 bool SafePointGate::IsOld(Duration now) const { return !asked_.has_value() || now - *asked_ >= age_; }

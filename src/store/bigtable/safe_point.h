@@ -20,18 +20,18 @@ namespace percolator {
 
 class SafePointGate {
  public:
-  // `age`: how old what is known of the safe point may be at most, by a clock that goes on while the machine sleeps: meanwhile
-  // others do not wait.
+  // `age`: the maximum age of the cached safe point, by a clock that goes on while the machine sleeps, because other
+  // processes do not wait for a sleeping machine.
   SafePointGate(BigtableCatalog* catalog, Duration age, Clock* clock);
 
-  // As it was at most `age` ago.
+  // Returns the safe point as it was at most `age` ago.
   absl::StatusOr<Timestamp> Get();
 
-  // Raises it; returns once no process lets a mutation through by what it knew of it before, and what this process let through
-  // is done.
+  // Raises the safe point. Returns when no process passes mutations by the old one any more, and those that this
+  // process has passed are done.
   absl::Status Raise(Timestamp ts);
 
-  // A mutation that was let through, while it lives.
+  // A mutation that has passed. It is under way until this is destroyed.
   class Passage {
    public:
     Passage() = default;
@@ -41,16 +41,16 @@ class SafePointGate {
 
    private:
     friend class SafePointGate;
-    SafePointGate* gate_ = nullptr;  // null: it sets no lock
-    Timestamp lock_;                 // the oldest it sets
+    SafePointGate* gate_ = nullptr;  // null: the mutation sets no lock
+    Timestamp lock_;                 // the oldest lock that it sets
   };
-  // kOutOfRange: it would set a lock at or below the safe point.
+  // Returns OutOfRange if the mutation would set a lock at or below the safe point.
   absl::StatusOr<Passage> Enter(const RowMutation& mutation);
 
  private:
   void Learn(Timestamp ts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Duration Now() const;
-  // Whether what is known was asked for too long before `now`.
+  // Returns whether the cached safe point is too old at `now`.
   bool IsOld(Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   BigtableCatalog* const catalog_;
@@ -58,7 +58,7 @@ class SafePointGate {
   Clock* const clock_;
   Runtime* const runtime_;
   Mutex mutex_;
-  std::optional<Duration> asked_ ABSL_GUARDED_BY(mutex_);  // when what is known was asked for
+  std::optional<Duration> asked_ ABSL_GUARDED_BY(mutex_);  // when the cached one was asked for
   bool asking_ ABSL_GUARDED_BY(mutex_) = false;
   Timestamp known_ ABSL_GUARDED_BY(mutex_);
   std::multiset<Timestamp> passing_ ABSL_GUARDED_BY(mutex_);  // the oldest locks of mutations under way

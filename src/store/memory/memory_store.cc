@@ -1,7 +1,7 @@
 // The store in memory: ordered maps under one mutex.
 //
-// It is the executable specification of percolator/spi/store.h: other stores are compared with it, and the
-// simulator runs on it. So it is written to be read, and its answers depend on nothing but the calls made.
+// It is the executable specification of percolator/spi/store.h: other stores are compared with it, and the simulator
+// runs on it. So it is written to be read, and its answers depend only on the calls.
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ namespace {
 
 constexpr size_t kSamplePieces = 16;
 
-// No map holds an empty one: what has no versions does not exist. (A std::string orders by unsigned bytes.)
+// No map holds an empty map: a row or column without versions does not exist. (A std::string orders by unsigned bytes.)
 using Versions = std::map<Timestamp, std::string, std::greater<>>;
 using Columns = std::map<std::string, Versions>;
 using Families = std::array<Columns, kFamilyCount>;
@@ -44,12 +44,12 @@ struct Table {
 Columns& In(Families& row, Family family) { return row[static_cast<size_t>(family)]; }
 const Columns& In(const Families& row, Family family) { return row[static_cast<size_t>(family)]; }
 
-// The versions in `range` are those from here on, newest first, down to range.from.
+// Returns the newest version in `range`. The others follow it, newest first, down to range.from.
 Versions::const_iterator NewestIn(const Versions& versions, const TimestampRange& range) {
   return versions.upper_bound(range.until);
 }
 
-// Appends the versions of one column that `selector` selects. Returns how many it looked at.
+// Appends the versions of one column that `selector` selects. Returns the number of versions that it read.
 size_t SelectVersions(const std::string& column, const Versions& versions, const Selector& selector,
                       std::vector<Cell>* cells) {
   size_t taken = 0;
@@ -62,7 +62,8 @@ size_t SelectVersions(const std::string& column, const Versions& versions, const
   return taken;
 }
 
-// Appends all that `selectors` select. Returns how many versions it looked at. kResourceExhausted: they are too large.
+// Appends the cells that `selectors` select. Returns the number of versions that it read. Returns ResourceExhausted if
+// the cells are too large.
 absl::StatusOr<size_t> SelectCells(const Families& row, const std::vector<Selector>& selectors,
                                    const StoreLimits& limits, std::vector<Cell>* cells) {
   RowBytes bytes(selectors.size(), limits);
@@ -180,7 +181,7 @@ absl::StatusOr<Table*> MemoryStore::FindTable(const std::string& name) {
 
 absl::StatusOr<std::vector<Row>> MemoryStore::Read(const std::vector<RowRead>& reads) {
   MutexLock lock(&mutex_);
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("memory store");
   std::vector<Row> rows;
   rows.reserve(reads.size());
   for (const RowRead& read : reads) {
@@ -202,7 +203,7 @@ absl::StatusOr<Row> MemoryStore::ReadRow(const RowRead& read) {
 
 absl::StatusOr<ScanPage> MemoryStore::Scan(const ScanRequest& request) {
   MutexLock lock(&mutex_);
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("memory store");
   PERCOLATOR_RETURN_IF_ERROR(ValidateScan(request, limits_));
   PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(request.table));
   const std::optional<std::string>& limit = request.rows.limit;
@@ -214,7 +215,7 @@ absl::StatusOr<ScanPage> MemoryStore::Scan(const ScanRequest& request) {
   return ScanRows(std::make_reverse_iterator(end), std::make_reverse_iterator(begin), request);
 }
 
-// Reads the rows from `it` on, in the direction in which it moves.
+// Reads the rows from `it` on, in its direction.
 template <typename Iterator>
 absl::StatusOr<ScanPage> MemoryStore::ScanRows(Iterator it, Iterator end, const ScanRequest& request) const {
   ScanPage page;
@@ -224,11 +225,12 @@ absl::StatusOr<ScanPage> MemoryStore::ScanRows(Iterator it, Iterator end, const 
     const bool full =
         page.rows.size() >= request.row_limit || bytes >= limits_.max_scan_bytes || work >= limits_.max_scan_work;
     if (full && work > 0) {
-      page.resume = request.reverse ? it->first + '\0' : it->first;  // either way the rest has this row
+      page.resume =
+          request.reverse ? it->first + '\0' : it->first;  // the next page begins with this row in either direction
       break;
     }
     Row row{it->first, {}};
-    // A row is work even if nothing in it is selected.
+    // A row counts as work even if nothing in it is selected.
     PERCOLATOR_ASSIGN_OR_RETURN(const size_t looked_at,
                                 SelectCells(it->second, request.selectors, limits_, &row.cells));
     work += 1 + looked_at;
@@ -248,7 +250,7 @@ std::vector<absl::StatusOr<MutateResult>> MemoryStore::Mutate(const std::vector<
 }
 
 absl::StatusOr<MutateResult> MemoryStore::MutateRow(const RowMutation& mutation) {
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("memory store");
   PERCOLATOR_RETURN_IF_ERROR(ValidateMutation(mutation, limits_));
   PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(mutation.table));
   PERCOLATOR_ASSIGN_OR_RETURN(const bool holds, HoldsIn(table->rows, mutation));
@@ -264,10 +266,10 @@ absl::StatusOr<bool> MemoryStore::HoldsIn(const Rows& rows, const RowMutation& m
   return Holds(mutation.condition, row == rows.end() ? kNoCells : row->second);
 }
 
-// The mutex stays locked while the timestamp is drawn: that is how every row is closed meanwhile.
+// The mutex stays locked while the timestamp is drawn: so every row is closed.
 absl::StatusOr<JointResult> MemoryStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {
   MutexLock lock(&mutex_);
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("memory store");
   PERCOLATOR_RETURN_IF_ERROR(ValidateJointMutation(mutation, limits_));
   std::vector<Table*> tables;
   for (const RowMutation& row : mutation.rows) {
@@ -291,20 +293,20 @@ absl::StatusOr<JointResult> MemoryStore::MutateTogether(const JointMutation& mut
 
 absl::Status MemoryStore::RaiseSafePoint(Timestamp ts) {
   MutexLock lock(&mutex_);
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("memory store");
   safe_point_ = std::max(safe_point_, ts);
   return absl::OkStatus();
 }
 
 absl::StatusOr<Timestamp> MemoryStore::SafePoint() {
   MutexLock lock(&mutex_);
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("memory store");
   return safe_point_;
 }
 
 absl::StatusOr<std::vector<std::string>> MemoryStore::SampleRowKeys(const std::string& name) {
   MutexLock lock(&mutex_);
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("memory store");
   PERCOLATOR_ASSIGN_OR_RETURN(auto* table, FindTable(name));
   const size_t piece = (table->rows.size() + kSamplePieces - 1) / kSamplePieces;
   std::vector<std::string> keys;
@@ -318,7 +320,7 @@ absl::StatusOr<std::vector<std::string>> MemoryStore::SampleRowKeys(const std::s
 
 absl::Status MemoryStore::CreateTable(const TableInfo& info) {
   MutexLock lock(&mutex_);
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("memory store");
   PERCOLATOR_RETURN_IF_ERROR(ValidateTable(info, limits_));
   if (tables_.contains(info.name)) return TableExists(info.name);
   PERCOLATOR_RETURN_IF_ERROR(CheckRoomForTable(info, TableInfos(), limits_));
@@ -328,13 +330,13 @@ absl::Status MemoryStore::CreateTable(const TableInfo& info) {
 
 absl::Status MemoryStore::DropTable(const std::string& name) {
   MutexLock lock(&mutex_);
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("memory store");
   return tables_.erase(name) > 0 ? absl::OkStatus() : UnknownTable(name);
 }
 
 absl::StatusOr<std::vector<TableInfo>> MemoryStore::ListTables() {
   MutexLock lock(&mutex_);
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("memory store");
   return TableInfos();
 }
 
@@ -346,7 +348,7 @@ std::vector<TableInfo> MemoryStore::TableInfos() const {
 
 absl::StatusOr<TableInfo> MemoryStore::GetTable(const std::string& name) {
   MutexLock lock(&mutex_);
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("memory store");
   PERCOLATOR_ASSIGN_OR_RETURN(const Table* table, FindTable(name));
   return TableInfo{name, table->schema};
 }

@@ -17,9 +17,10 @@ using StoreStub = v1::Store::Stub;
 
 constexpr Duration kConnectPause = std::chrono::milliseconds(20);
 
-// A server that gives another number of answers than there were questions: nothing of them can be believed.
-absl::Status WrongCount(int answers, int questions) {
-  return absl::DataLossError(StrCat("the server gave ", answers, " answers to ", questions, " questions"));
+// A server that gives another number of answers than there were questions cannot be trusted with any of them.
+absl::Status WrongCount(std::string_view server, int answers, int questions) {
+  return absl::DataLossError(
+      StrCat("invalid response from ", server, ": ", answers, " results for ", questions, " entries"));
 }
 
 absl::StatusOr<MutateResult> ResultOf(const v1::MutateResponse::Result& result) {
@@ -29,17 +30,22 @@ absl::StatusOr<MutateResult> ResultOf(const v1::MutateResponse::Result& result) 
 
 }  // namespace
 
-RemoteStore::RemoteStore(std::shared_ptr<grpc::Channel> channel, Duration timeout, const RequestLimits& limits)
-    : channel_(std::move(channel)), stub_(v1::Store::NewStub(channel_)), timeout_(timeout), limits_(limits) {
+RemoteStore::RemoteStore(std::shared_ptr<grpc::Channel> channel, Duration timeout, const RequestLimits& limits,
+                         std::string server)
+    : channel_(std::move(channel)),
+      server_(std::move(server)),
+      stub_(v1::Store::NewStub(channel_)),
+      timeout_(timeout),
+      limits_(limits) {
   PERCOLATOR_DCHECK(limits.entries >= 1 && limits.scans >= 1);
 }
 
 template <typename Request, typename Response>
 absl::Status RemoteStore::Send(grpc::Status (StoreStub::*method)(grpc::ClientContext*, const Request&, Response*),
                                const Request& request, Response* response) {
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed(StrCat("store of ", server_));
   absl::Status status = Call(*stub_, method, timeout_, request, response);
-  // Callers try again after a while: then there is a connection, if there can be.
+  // Callers retry after a delay. Waiting here has gRPC connect again, if it can.
   if (absl::IsUnavailable(status)) WaitForConnection(*channel_, kConnectPause);
   return status;
 }
@@ -74,7 +80,7 @@ absl::StatusOr<std::vector<Row>> RemoteStore::Read(const std::vector<RowRead>& r
     NoteSafePoint(response.safe_point());
     const bool nothing = response.rows_size() == 0 && request.reads_size() > 0;
     if (nothing || response.rows_size() > request.reads_size()) {
-      return WrongCount(response.rows_size(), request.reads_size());
+      return WrongCount(server_, response.rows_size(), request.reads_size());
     }
     for (v1::Row& message : *response.mutable_rows()) {
       PERCOLATOR_ASSIGN_OR_RETURN(Row row, FromMessage(&message));
@@ -102,7 +108,7 @@ absl::StatusOr<ScanPage> RemoteStore::Scan(const ScanRequest& request) {
   if (!status.ok()) return status;
   if (request.reverse && !response.reversed()) {
     return absl::UnimplementedError(
-        "the server does not support reverse scans: it runs an older version of Percolator");
+        StrCat(server_, " does not support reverse scans: it runs an older version of Percolator"));
   }
   NoteSafePoint(response.safe_point());
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, FromMessages<Row>(response.mutable_rows()));
@@ -120,7 +126,7 @@ absl::Status RemoteStore::SendMutate(const std::vector<RowMutation>& mutations, 
     v1::MutateResponse response;
     PERCOLATOR_RETURN_IF_ERROR(Send(&StoreStub::Mutate, request, &response));
     if (response.results_size() != request.mutations_size()) {
-      return WrongCount(response.results_size(), request.mutations_size());
+      return WrongCount(server_, response.results_size(), request.mutations_size());
     }
     take(response);
   }
@@ -163,8 +169,8 @@ absl::StatusOr<JointResult> RemoteStore::MutateTogether(const JointMutation& mut
   v1::MutateTogetherResponse response;
   PERCOLATOR_RETURN_IF_ERROR(Send(&StoreStub::MutateTogether, request, &response));
   if (!response.applied() && response.failed_row() >= mutation.rows.size()) {
-    return absl::DataLossError(
-        StrCat("the server says that row ", response.failed_row(), " of ", mutation.rows.size(), " stands in the way"));
+    return absl::DataLossError(StrCat("invalid response from ", server_, ": failed row ", response.failed_row(), " of ",
+                                      mutation.rows.size()));
   }
   return JointResult{response.applied(), Timestamp(response.timestamp()), response.failed_row()};
 }
@@ -215,7 +221,7 @@ absl::StatusOr<std::vector<TableInfo>> RemoteStore::ListTables() {
   return tables;
 }
 
-// The data is the server's: there is nothing to wait for.
+// The server owns the data: nothing to wait for.
 absl::Status RemoteStore::Close() {
   closed_ = true;
   return absl::OkStatus();

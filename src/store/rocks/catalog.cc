@@ -25,7 +25,7 @@ absl::Status RocksCatalog::Load(rocksdb::DB* db) {
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
     const std::string_view key(it->key().data(), it->key().size());
     if (!LoadEntry(key, std::string_view(it->value().data(), it->value().size()))) {
-      return absl::DataLossError(StrCat("the store's catalog has an entry that can't be read: ", key));
+      return absl::DataLossError(StrCat("the store's catalog has an entry that is not valid: ", key));
     }
   }
   return FromRocks(it->status(), "reading the store's catalog");

@@ -1,7 +1,7 @@
-// The tables of a store: names, schemas, and the ids that stand for them in cell keys. And its safe point.
+// The catalog of a store: table names, schemas, and the ids that stand for tables in cell keys; and the safe point.
 //
-// Kept in RocksDB's default column family (docs/format.md) and here in memory. An id is never used twice, so
-// what is left of a dropped table can never be taken for another's.
+// It is kept in RocksDB's default column family (docs/format.md) and in memory. No id is used twice, so the remains of
+// a dropped table are never taken for cells of another.
 
 #ifndef PERCOLATOR_STORE_ROCKS_CATALOG_H_
 #define PERCOLATOR_STORE_ROCKS_CATALOG_H_
@@ -29,8 +29,8 @@ struct Table {
 
   const uint32_t id;
   const TableInfo info;
-  // Changes under every latch. A writer that holds a latch and finds it false writes before the drop; a reader that
-  // finds it false after reading has read what was there before the drop.
+  // Set while every latch is held. A writer that holds a latch and finds it false writes before the drop. A reader that
+  // finds it false after reading has read the table as it was before the drop.
   std::atomic<bool> dropped{false};
 };
 
@@ -38,20 +38,20 @@ class RocksCatalog {
  public:
   absl::Status Load(rocksdb::DB* db);
 
-  // Null if there is no such table. What it returns lives as long as the catalog, also when the table is
-  // dropped.
+  // Returns null if there is no such table. A table lives as long as the catalog, also after it was dropped.
   Table* Find(const std::string& name) const {
-    // Nearly always one of the last that were asked for. A table that is dropped, or being dropped, is looked up.
+    // Nearly always one of the tables that were looked up last. A table that is dropped, or being dropped, is looked up
+    // again.
     Table* const known = KnownAs(name).load(std::memory_order_acquire);
     return known != nullptr && known->info.name == name && !known->dropped ? known : LookUp(name);
   }
   std::vector<TableInfo> List() const;
 
-  // No more tables can be made: the last id would have no end of range after it.
+  // Returns true if no more tables can be made: the last id would have no end of its range.
   bool Full() const;
 
-  // A change has two halves: Stage* puts it into a batch; when that is written, Add or Remove makes it
-  // visible. REQUIRES: one change at a time.
+  // A change has two halves: Stage* puts it into a batch; Add or Remove makes it visible when the batch is written.
+  // REQUIRES: one change at a time.
   std::unique_ptr<Table> StageCreate(const TableInfo& info, rocksdb::WriteBatch* batch) const;
   void Add(std::unique_ptr<Table> table);
   static void StageDrop(const Table& table, rocksdb::WriteBatch* batch);
@@ -66,7 +66,7 @@ class RocksCatalog {
   static constexpr size_t kKnown = 64;
   std::atomic<Table*>& KnownAs(const std::string& name) const { return known_[StringHash()(name) % kKnown]; }
   Table* LookUp(const std::string& name) const;
-  // False: the entry can't be read.
+  // Returns false if the entry is not valid.
   bool LoadEntry(std::string_view key, std::string_view value) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable SharedMutex mutex_;
@@ -74,7 +74,7 @@ class RocksCatalog {
   std::vector<std::unique_ptr<Table>> dropped_ ABSL_GUARDED_BY(mutex_);
   uint32_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
 
-  // By hash of the name, the table that was looked up last.
+  // The table that was looked up last, by hash of the name.
   mutable std::array<std::atomic<Table*>, kKnown> known_{};
 
   std::atomic<uint64_t> safe_point_{0};

@@ -49,7 +49,7 @@ HashedPrefix RowKeys::GoTo(std::string_view column) {
     AppendOrderedString(&buffer_, column);
     cell_bytes_ = buffer_.size();
     cell_hash_ = absl::HashOf(std::string_view(buffer_));
-    buffer_.reserve(cell_bytes_ + kTimestampBytes);  // so that At leaves the prefix in its place
+    buffer_.reserve(cell_bytes_ + kTimestampBytes);  // so that At does not move the prefix
   }
   return cell();
 }
@@ -66,14 +66,14 @@ std::string SeekKeyBelow(std::string_view cell_prefix, Timestamp until) {
 }
 
 std::string PastCell(std::string_view cell_prefix) {
-  // The oldest version possible is at timestamp 0; one more byte makes the key that follows it.
+  // The oldest possible version is at timestamp 0; one more byte makes the next key.
   std::string key = CellKey(cell_prefix, Timestamp());
   key.push_back('\0');
   return key;
 }
 
 std::string PastRow(std::string_view row_prefix) {
-  // An ordered string ends in 0x00 0x01; any row that follows has a greater byte there or before.
+  // An ordered string ends in 0x00 0x01; any later row has a greater byte there or before.
   std::string key(row_prefix);
   key.back() = '\x02';
   return key;

@@ -1,4 +1,4 @@
-// The keys under which cells are kept in RocksDB. Specified in docs/format.md, held by cell_key_test.cc.
+// The keys of cells in RocksDB. docs/format.md specifies them; cell_key_test.cc checks the bytes.
 //
 //   key         := cell_prefix timestamp
 //   cell_prefix := row_prefix column
@@ -7,8 +7,8 @@
 //   row, column := ordered string    see src/base/coding.h
 //   timestamp   := fixed64           of the complement, so that newer versions come first
 //
-// The family is not in the key: each has its own RocksDB column family. Keys order as (table, row, column,
-// newest first), each part as bytes, whatever the bytes are.
+// The family is not in the key: each has its own RocksDB column family. Keys order as (table, row, column, newest
+// first); each part orders by its bytes.
 
 #ifndef PERCOLATOR_STORE_ROCKS_CELL_KEY_H_
 #define PERCOLATOR_STORE_ROCKS_CELL_KEY_H_
@@ -31,16 +31,15 @@ std::string RowPrefix(uint32_t table, std::string_view row);
 std::string CellPrefix(std::string_view row_prefix, std::string_view column);
 std::string CellKey(std::string_view cell_prefix, Timestamp ts);
 
-// Where the versions at or before `until`'s predecessor begin: the place to seek for the newest version <
-// until. REQUIRES: until > 0.
+// The key to seek for the newest version below `until`. REQUIRES: until > 0.
 std::string SeekKeyBelow(std::string_view cell_prefix, Timestamp until);
 
 // The smallest key greater than every key of the cell, and of the row.
 std::string PastCell(std::string_view cell_prefix);
 std::string PastRow(std::string_view row_prefix);
 
-// The prefix of a cell and its hash. All that is kept of cells in memory is found by this hash, so it is computed once and
-// handed on.
+// The prefix of a cell and its hash. All that memory holds about cells is found by this hash, so it is computed once
+// and passed on.
 struct HashedPrefix {
   HashedPrefix(std::string_view cell_prefix, uint64_t its_hash) : prefix(cell_prefix), hash(its_hash) {}
   template <std::convertible_to<std::string_view> String>
@@ -52,19 +51,19 @@ struct HashedPrefix {
 };
 
 // The keys of one row, made one after the other in one buffer. Mutations of a row tend to name the same column in
-// several families, so the cell named last is kept.
+// several families, so the last cell is kept.
 class RowKeys {
  public:
   RowKeys(uint32_t table, std::string_view row);
 
   std::string_view row_prefix() const { return std::string_view(buffer_).substr(0, row_bytes_); }
 
-  // The cell gone to last.
+  // The cell of the last GoTo.
   HashedPrefix cell() const { return {std::string_view(buffer_).substr(0, cell_bytes_), cell_hash_}; }
 
-  // Goes to a cell and returns its prefix, valid until the next call. `column` must stay where it is until then.
+  // Goes to a cell and returns its prefix, valid until the next call. `column` must not change until then.
   HashedPrefix GoTo(std::string_view column);
-  // The key of a version of the cell gone to last, valid until the next call.
+  // Returns the key of a version of the cell of the last GoTo, valid until the next call.
   std::string_view At(Timestamp ts);
 
  private:
@@ -79,7 +78,7 @@ class RowKeys {
 inline std::string_view CellPrefixOf(std::string_view key) { return key.substr(0, key.size() - kTimestampBytes); }
 Timestamp TimestampOf(std::string_view key);
 
-// Splits a key into its parts. False if it is none.
+// The parts of a key.
 struct ParsedKey {
   uint32_t table = 0;
   std::string row;
@@ -87,6 +86,7 @@ struct ParsedKey {
   Timestamp timestamp;
   size_t row_prefix_bytes = 0;
 };
+// Returns false if `key` is not a key of a cell.
 bool ParseCellKey(std::string_view key, ParsedKey* parsed);
 
 }  // namespace percolator

@@ -33,7 +33,7 @@ TEST(CellKeyTest, GoldenBytes) {
             "ffffffffffffffff");
 }
 
-TEST(CellKeyTest, KeysOrderAsTheirPartsDoWhateverTheBytes) {
+TEST(CellKeyTest, KeysOrderAsTheirPartsForAllBytes) {
   const std::vector<std::string> strings = {std::string(),
                                             std::string("\0", 1),
                                             std::string("\0\0", 2),
@@ -72,7 +72,7 @@ TEST(CellKeyTest, KeysOrderAsTheirPartsDoWhateverTheBytes) {
   }
 }
 
-TEST(CellKeyTest, ParseGivesBackTheParts) {
+TEST(CellKeyTest, ParseReturnsTheParts) {
   const std::string row("r\0w", 3);
   const std::string key = Key(9, row, "col", 42);
   ParsedKey parsed;
@@ -100,7 +100,7 @@ TEST(CellKeyTest, PastCellAndPastRowSeparate) {
   EXPECT_LT(PastRow(row_prefix), Key(1, std::string("r\0", 2), "", 5));
 }
 
-TEST(CellKeyTest, RowKeysMakesTheSameKeys) {
+TEST(CellKeyTest, RowKeysAndCellKeyMakeTheSameKeys) {
   const std::string row(40, '\0');
   const std::vector<std::string> columns = {"", "", "c", "c", std::string(1, '\0'), std::string(300, 'x'), "c"};
   RowKeys keys(7, row);
@@ -116,7 +116,7 @@ TEST(CellKeyTest, RowKeysMakesTheSameKeys) {
   }
 }
 
-TEST(CellKeyTest, SeekKeyBelowIsTheNewestVersionThatMayBeSeen) {
+TEST(CellKeyTest, SeekKeyBelowIsTheNewestPossibleVersionBelow) {
   const std::string cell_prefix = CellPrefix(RowPrefix(1, "r"), "c");
   EXPECT_EQ(SeekKeyBelow(cell_prefix, Timestamp(8)), CellKey(cell_prefix, Timestamp(7)));
 }

@@ -49,7 +49,7 @@ std::optional<CleanRecord::File> DecodeFile(std::string_view line) {
   return file;
 }
 
-// RocksDB does not need its OPTIONS file, and makes a new one whenever it is opened.
+// RocksDB does not need its OPTIONS file, and makes a new one at every open.
 bool Matters(std::string_view name) { return !ConsumePrefix(&name, "OPTIONS-"); }
 
 absl::StatusOr<CleanRecord::File> Describe(std::string name, const std::string& dir, rocksdb::Env* env) {
@@ -65,23 +65,23 @@ absl::StatusOr<CleanRecord::File> Describe(std::string name, const std::string& 
   return file;
 }
 
-// What is wrong with the file; empty: nothing.
+// Returns how the file differs; empty if it does not.
 absl::StatusOr<std::string> DifferenceOf(const CleanRecord::File& file, const std::string& path, rocksdb::Env* env) {
   rocksdb::Status status = env->FileExists(path);
   if (status.IsNotFound()) return StrCat("the file ", path, " is missing");
   uint64_t size = 0;
   if (status.ok()) status = env->GetFileSize(path, &size);
-  if (!status.ok()) return FromRocks(status, StrCat("looking at ", path));
+  if (!status.ok()) return FromRocks(status, StrCat("checking ", path));
   if (size != file.size) return StrCat("the file ", path, " has ", size, " bytes instead of ", file.size);
   if (!file.crc.has_value()) return std::string();
   std::string bytes;
   status = rocksdb::ReadFileToString(env, path, &bytes);
   if (!status.ok()) return FromRocks(status, StrCat("reading ", path));
-  if (CrcOf(bytes) != *file.crc) return StrCat("bytes of the file ", path, " have changed");
+  if (CrcOf(bytes) != *file.crc) return StrCat("the bytes of the file ", path, " have changed");
   return std::string();
 }
 
-// RocksDB would make a new database where it does not find CURRENT. It makes log and table files after CURRENT; and a
+// RocksDB would make a new database if it does not find CURRENT. It makes log and table files after CURRENT; and a
 // cluster makes its oracle's file after the database.
 absl::Status CheckNotLost(const StoreFolder& folder, rocksdb::Env* env) {
   const std::string current = StrCat(folder.rocksdb_dir(), "/CURRENT");
@@ -95,7 +95,7 @@ absl::Status CheckNotLost(const StoreFolder& folder, rocksdb::Env* env) {
   });
   if (!has_data && !env->FileExists(StrCat(folder.dir(), "/oracle")).ok()) return absl::OkStatus();
   return absl::DataLossError(StrCat("the store in ", folder.dir(), " has lost its database: the file ", current,
-                                    " is missing. To go on, restore the folder from a backup"));
+                                    " is missing. Restore the folder from a backup"));
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ std::string CleanRecord::Encode() const {
 
 std::optional<CleanRecord> CleanRecord::Decode(std::string_view text) {
   std::vector<std::string> lines = absl::StrSplit(std::string(text), '\n');
-  // Title, sequence, crc, and nothing after the last newline.
+  // Title, sequence, crc, and an empty line after the last newline.
   if (lines.size() < 4 || lines[0] != kCleanTitle) return std::nullopt;
   CleanRecord record;
   std::string_view sequence = lines[1];
@@ -122,7 +122,7 @@ std::optional<CleanRecord> CleanRecord::Decode(std::string_view text) {
     if (!file.has_value()) return std::nullopt;
     record.files.push_back(*std::move(file));
   }
-  // Holds the checksum, and that nothing was passed over.
+  // Checks the checksum, and that no part of the text was skipped.
   if (record.Encode() != text) return std::nullopt;
   return record;
 }
@@ -137,7 +137,7 @@ absl::Status WriteCleanRecord(const StoreFolder& folder, uint64_t sequence, cons
     record.files.push_back(std::move(file));
   }
   std::sort(record.files.begin(), record.files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  // The names have to be as durable as the record that demands them.
+  // The names must be durable before the record that lists them.
   PERCOLATOR_RETURN_IF_ERROR(SyncFolderThrough(env, folder.rocksdb_dir()));
   const std::string path = folder.clean_record_path();
   const std::string temp = path + ".tmp";
@@ -159,9 +159,10 @@ absl::StatusOr<uint64_t> TakeCleanRecord(const StoreFolder& folder, rocksdb::Env
   if (!status.ok()) return FromRocks(status, StrCat("reading ", path));
   const std::optional<CleanRecord> record = CleanRecord::Decode(text);
   if (!record.has_value()) {
-    return absl::DataLossError(StrCat("the file ", path,
-                                      " is damaged, so it is not known whether others are: restore the folder from a "
-                                      "backup, or delete this file to open the store without the check"));
+    return absl::DataLossError(
+        StrCat("the file ", path,
+               " is damaged, and without it other damage cannot be found: restore the folder from a "
+               "backup, or delete this file to open the store without the check"));
   }
   for (const CleanRecord::File& file : record->files) {
     const absl::StatusOr<std::string> difference =
@@ -169,8 +170,8 @@ absl::StatusOr<uint64_t> TakeCleanRecord(const StoreFolder& folder, rocksdb::Env
     if (!difference.ok()) return difference.status();
     if (difference->empty()) continue;
     return absl::DataLossError(StrCat("since the store in ", folder.dir(), " was closed, ", *difference,
-                                      ": restore the folder from a backup. To open what is left, which may lack "
-                                      "anything, delete ",
+                                      "; restore the folder from a backup. To open it as it is, possibly with "
+                                      "data missing, delete ",
                                       path));
   }
   status = env->DeleteFile(path);

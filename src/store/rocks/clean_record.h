@@ -1,8 +1,8 @@
-// DIR/CLEAN: what a clean close has left in the folder, so that the next open can say what is missing.
+// DIR/CLEAN: the record of a clean close. The next open finds by it what is missing.
 //
 // A clean close puts everything into table files, which have checksums, and then writes this record. An open checks the
-// folder against it and removes it before anything is written; so a store that was not closed cleanly has none, and the
-// record never describes files that have changed since. Format: docs/format.md.
+// folder against the record and removes it before anything is written. So a store that was not closed cleanly has none,
+// and the record never describes files that have changed since. Format: docs/format.md.
 
 #ifndef PERCOLATOR_STORE_ROCKS_CLEAN_RECORD_H_
 #define PERCOLATOR_STORE_ROCKS_CLEAN_RECORD_H_
@@ -28,21 +28,20 @@ struct CleanRecord {
     std::optional<uint32_t> crc;
   };
 
-  uint64_t sequence = 0;    // RocksDB's last
+  uint64_t sequence = 0;    // the last one of RocksDB
   std::vector<File> files;  // by name
 
   std::string Encode() const;
-  // Absent: `text` is not a whole record.
+  // Returns nullopt unless `text` is a complete record.
   static std::optional<CleanRecord> Decode(std::string_view text);
 };
 
-// Writes the record durably. `live` are the files as DB::GetLiveFiles names them.
-// REQUIRES: the database is closed.
+// Writes the record durably. `live` has the files as DB::GetLiveFiles names them. REQUIRES: the database is closed.
 absl::Status WriteCleanRecord(const StoreFolder& folder, uint64_t sequence, const std::vector<std::string>& live,
                               rocksdb::Env* env);
 
-// If there is a record: checks that the folder is as it says, removes it durably, and returns its sequence number. Returns
-// 0 if there is none. kDataLoss: a file is missing or not as it was; then the record stays.
+// If there is a record, checks the folder against it, removes it durably, and returns its sequence number. Returns 0 if
+// there is none. Returns DataLoss if a file is missing or has changed; then the record stays.
 absl::StatusOr<uint64_t> TakeCleanRecord(const StoreFolder& folder, rocksdb::Env* env);
 
 }  // namespace percolator

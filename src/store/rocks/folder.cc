@@ -59,7 +59,7 @@ absl::Status WriteSynced(const std::string& path, const std::string& text) {
   return error == 0 ? absl::OkStatus() : Failed("cannot write", path, error);
 }
 
-// Makes the folder and those above it that are missing, each of them for good before the next.
+// Makes the missing folders of the path, each of them durably before the next.
 // REQUIRES: `dir` is absolute.
 absl::Status MakeFolders(const fs::path& dir) {
   PERCOLATOR_DCHECK(dir.is_absolute());
@@ -71,7 +71,7 @@ absl::Status MakeFolders(const fs::path& dir) {
   return SyncFolder(parent);
 }
 
-// Writes the format file so that it is there wholly or not at all, whatever happens.
+// Writes the format file atomically: after a crash it is there completely or not at all.
 absl::Status MakeStoreFolder(const std::string& dir) {
   PERCOLATOR_RETURN_IF_ERROR(MakeFolders(PathIn(dir, kRocksDbFolder)));
   const std::string temp = PathIn(dir, kFormatTemp);
@@ -81,16 +81,16 @@ absl::Status MakeStoreFolder(const std::string& dir) {
   return SyncFolder(dir);
 }
 
-// Opening a pipe or a device could wait without end.
+// Opening a pipe or a device could block forever.
 absl::Status CheckEntries(const std::string& dir) {
   std::error_code error;
   for (fs::directory_iterator entry(dir, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    std::error_code gone;  // while RocksDB of another process removes files, which the lock finds out
+    std::error_code gone;  // another process's RocksDB may remove files meanwhile; the lock finds that out
     const fs::file_status status = entry->status(gone);
     if (!fs::is_other(status)) continue;
     return absl::FailedPreconditionError(StrCat(entry->path().string(),
-                                                " is a pipe, a socket or a device, which a store "
-                                                "does not have: remove it, or restore the folder from a backup"));
+                                                " is a pipe, a socket or a device, which a "
+                                                "store does not have; remove it, or restore the folder from a backup"));
   }
   return error ? Failed("cannot list folder", dir, error.value()) : absl::OkStatus();
 }
@@ -103,24 +103,25 @@ absl::Status CheckFormat(const std::string& dir) {
   int format = 0;
   if (!ConsumePrefix(&number, kFormatText) || !absl::SimpleAtoi(std::string(number), &format) || format < 1) {
     return absl::FailedPreconditionError(
-        StrCat(path, " does not say which format the store has; is it damaged? Restore it from a backup"));
+        StrCat(path, " does not name a store format and may be damaged; restore it from a backup"));
   }
   if (format > StoreFolder::kFormat) {
     return absl::FailedPreconditionError(StrCat("the store in ", dir, " has format ", format,
-                                                ", and this version reads formats up to ", StoreFolder::kFormat,
-                                                ": use a newer Percolator to open it"));
+                                                ", but this version reads formats up to ", StoreFolder::kFormat,
+                                                "; open it with a newer Percolator"));
   }
-  // It is made before the format file: without it, this is what is left of a store.
+  // The folder is made before the format file, so a store has lost it.
   std::error_code error;
   if (!fs::is_directory(PathIn(dir, kRocksDbFolder), error)) {
     return absl::FailedPreconditionError(
-        StrCat("the store in ", dir, " has lost its folder ", kRocksDbFolder, ": restore it from a backup"));
+        StrCat("the store in ", dir, " has lost its folder ", kRocksDbFolder, "; restore it from a backup"));
   }
   PERCOLATOR_RETURN_IF_ERROR(CheckEntries(dir));
   return CheckEntries(PathIn(dir, kRocksDbFolder));
 }
 
-// Whether the folder is a store's already; if not, it is empty. An error: it is something else, or can't be used.
+// Returns whether the folder is a store's; if not, it is empty. Returns an error if it is something else, or not
+// usable.
 absl::StatusOr<bool> CheckFolder(const std::string& dir) {
   std::error_code error;
   bool empty = true;
@@ -131,7 +132,7 @@ absl::StatusOr<bool> CheckFolder(const std::string& dir) {
       PERCOLATOR_RETURN_IF_ERROR(CheckFormat(dir));
       return true;
     }
-    // A store that was never finished may have left these.
+    // Left by a store whose creation did not finish.
     const bool unfinished =
         name == kFormatTemp || name == kLockFile || (name == kRocksDbFolder && fs::is_empty(entry->path(), look_error));
     if (!unfinished) empty = false;
@@ -139,22 +140,21 @@ absl::StatusOr<bool> CheckFolder(const std::string& dir) {
   if (error) return Failed("cannot list folder", dir, error.value());
   if (!empty) {
     return absl::FailedPreconditionError(
-        StrCat(dir, " holds files but no Percolator store: name an empty or new folder, or the folder of a store"));
+        StrCat(dir, " has files but is not a Percolator store; name an empty or new folder, or the folder of a store"));
   }
   return false;
 }
 
 absl::Status OpenAlready(const std::string& dir) {
   return absl::FailedPreconditionError(
-      StrCat("the store in ", dir,
-             " is open already, here or in another process: one at a time can use it. Close it there first"));
+      StrCat("the store in ", dir, " is open already, in this or another process; close it there first"));
 }
 
 }  // namespace
 
 StoreFolder::StoreFolder(std::string dir) : dir_(std::move(dir)) {}
 
-// Unlocked by name: a child process that was forked meanwhile would keep the lock by its copy of the descriptor.
+// Unlocks explicitly: a child process that was forked since would keep the lock through its copy of the descriptor.
 StoreFolder::~StoreFolder() {
   for (const int fd : {folder_fd_, lock_fd_}) {
     if (fd < 0) continue;
@@ -167,19 +167,20 @@ absl::Status StoreFolder::Lock() {
   const std::string path = PathIn(dir_, kLockFile);
   lock_fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (lock_fd_ < 0) return Failed("cannot open", path, errno);
-  // A copy of the folder may have come with other rights.
+  // A copy of the folder may have other permissions.
   (void)fchmod(lock_fd_, 0600);
   if (flock(lock_fd_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return Failed("cannot lock", path, errno);
     return OpenAlready(dir_);
   }
-  // Older versions lock the folder itself. One may still have it open when this version uses it for the first time. Later
-  // it may be a stranger's lock, if the folder is open to others, and does not count. Ours keeps older versions out.
+  // Older versions lock the folder itself. One may still have it open when this version opens it for the first time.
+  // Later, it may be a lock of another user, if the folder is open to others, and does not count. This version's lock
+  // keeps older versions out.
   folder_fd_ = open(dir_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_fd_ < 0) return Failed("cannot open folder", dir_, errno);
   const bool folder_locked = flock(folder_fd_, LOCK_EX | LOCK_NB) == 0;
   struct stat lock_file;
-  if (fstat(lock_fd_, &lock_file) != 0) return Failed("cannot look at", path, errno);
+  if (fstat(lock_fd_, &lock_file) != 0) return Failed("cannot stat", path, errno);
   if (lock_file.st_size > 0) return absl::OkStatus();
   if (!folder_locked) return OpenAlready(dir_);
   if (write(lock_fd_, kLockText.data(), kLockText.size()) < 0) return Failed("cannot write", path, errno);
@@ -187,8 +188,9 @@ absl::Status StoreFolder::Lock() {
 }
 
 absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string& name, bool create_if_missing) {
-  if (name.empty()) return absl::InvalidArgumentError("the name of the store's folder is empty");
-  // Absolute, so that it stays the same folder when the process changes its own; and without a slash at its end.
+  if (name.empty()) return absl::InvalidArgumentError("the name of the store folder is empty");
+  // Absolute, so that it names the same folder when the process changes its working folder; and without a slash at its
+  // end.
   std::error_code error;
   fs::path path = fs::absolute(name, error);
   if (!error) path = fs::weakly_canonical(path, error);
@@ -199,7 +201,7 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string
     return absl::NotFoundError(StrCat("there is no store in ", dir));
   }
   PERCOLATOR_RETURN_IF_ERROR(MakeFolders(path));
-  // Looked at before the lock file is made in it, and again under the lock.
+  // Checked before the lock file is made in the folder, and again under the lock.
   absl::StatusOr<bool> is_store = CheckFolder(dir);
   if (!is_store.ok()) return is_store.status();
   std::unique_ptr<StoreFolder> folder(new StoreFolder(dir));

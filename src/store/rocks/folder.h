@@ -1,14 +1,14 @@
 // The folder of a store on disk.
 //
-//   DIR/PERCOLATOR   one line, "percolator store format N": says what the folder is, before anything else is touched
+//   DIR/PERCOLATOR   one line, "percolator store format N": tells the format, before anything else is read
 //   DIR/rocksdb/     RocksDB's files
-//   DIR/CLEAN        what the last clean close has left (clean_record.h); absent while the store is open
-//   DIR/messages     what RocksDB had to say since it was opened last
+//   DIR/CLEAN        the record of the last clean close (clean_record.h); absent while the store is open
+//   DIR/messages     RocksDB's messages since it was last opened
 //
 //   DIR/LOCK         locked with flock while the store is open, so a second open fails, in this process or another
 //
-// The lock goes with the process, however it dies. Folders and files are created for their owner alone. Whoever can open
-// a file, if only to read it, can lock it, so LOCK is always the owner's alone, also in a folder that others can read.
+// The lock ends with the process, however it dies. Folders and files are created for their owner only. A user that can
+// open a file, even just to read it, can lock it; so LOCK is the owner's only, also in a folder that others can read.
 
 #ifndef PERCOLATOR_STORE_ROCKS_FOLDER_H_
 #define PERCOLATOR_STORE_ROCKS_FOLDER_H_
@@ -22,11 +22,11 @@ namespace percolator {
 
 class StoreFolder {
  public:
-  // The newest format this code reads, and the one it writes.
+  // The newest format that this code reads, and the one that it writes.
   static constexpr int kFormat = 1;
 
-  // Creates the folder if it is missing, makes it a store's if it is empty, and locks it. Without `create_if_missing` it
-  // has to be a store's: else kNotFound.
+  // Creates the folder if it is missing, makes it a store's if it is empty, and locks it. Returns NotFound if it is not
+  // a store's and `create_if_missing` is false.
   static absl::StatusOr<std::unique_ptr<StoreFolder>> Open(const std::string& name, bool create_if_missing = true);
 
   ~StoreFolder();

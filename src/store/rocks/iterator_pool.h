@@ -1,10 +1,10 @@
-// Iterators kept for reuse.
+// A pool of iterators for reuse.
 //
-// To find the newest version below a timestamp takes a seek, and most of a seek's cost is making the
-// iterator. A used iterator that is refreshed costs about as much as a Get.
+// To find the newest version below a timestamp takes a seek, and most of its cost is making the iterator. A used
+// iterator that is refreshed costs about as much as a Get.
 //
-// An idle iterator pins the files and memory tables it last looked at, so the pool is emptied whenever a
-// flush or a compaction has replaced some (DropIdle, called by the store's listener).
+// An idle iterator pins the files and memory tables that it last read, so the store's listener empties the pool
+// (DropIdle) after a flush or a compaction has replaced some.
 
 #ifndef PERCOLATOR_STORE_ROCKS_ITERATOR_POOL_H_
 #define PERCOLATOR_STORE_ROCKS_ITERATOR_POOL_H_
@@ -30,10 +30,10 @@ class IteratorPool {
     family_ = family;
   }
 
-  // An iterator over the versions of one cell at a time: it may be moved only among keys with the cell prefix
-  // that was last sought.
+  // Returns an iterator over the versions of one cell at a time: it may move only among keys with the cell prefix of
+  // its last seek.
   rocksdb::Iterator* Take();
-  // The same, never one that was used before.
+  // The same, but always a new one.
   rocksdb::Iterator* New();
   void Return(rocksdb::Iterator* iterator);
   void DropIdle();

@@ -8,10 +8,10 @@
 // Readers do not take latches: one fsync would make them wait for milliseconds. Each stripe has a count instead, whose
 // lowest bits say what is under way:
 //
-//  writing  a write of Mutate. A reader has seen no write half done if the count is without this bit and is the same after
-//           the read (StableSince); otherwise it reads again under a RocksDB snapshot.
-//  closed   a write of MutateTogether, whose timestamp may have been drawn already: a reader that might have to see it
-//           waits (WaitUntilOpen). If the write fails, the stripe stays closed when the latch is released.
+//   writing  a write of Mutate. A reader has seen no write half done if the count is without this bit and is the same after
+//            the read (StableSince); otherwise it reads again under a RocksDB snapshot.
+//   closed   a write of MutateTogether, whose timestamp may have been drawn already: a reader that might have to see it
+//            waits (WaitUntilOpen). If the write fails, the stripe stays closed when the latch is released.
 //
 // A stripe is one word: held, waited for, writing, closed, and the count of writes that have ended. If no thread waits,
 // taking and releasing a latch only changes the word. A thread that has to wait does so in one of a few lots.

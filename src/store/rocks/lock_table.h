@@ -1,11 +1,11 @@
 // The lock family in memory: the paper's in-memory locality group.
 //
-// Every read looks for locks and nearly never finds one; every transaction writes and removes some. In
-// RocksDB that would be a lookup per read and a trail of tombstones under every hot cell. So the whole family
-// is kept here too and asked here, while RocksDB keeps it durable. Locks are as few as the transactions under
-// way, so this stays small; and mostly the part of it in which a lock would be is empty, which a look at a number tells.
+// Every read looks for locks and nearly never finds one; every transaction writes and removes some. In RocksDB, that
+// would be a lookup per read and many tombstones under every hot cell. So the whole family is also kept in memory and
+// read there, while RocksDB keeps it durable. It is small, because there are only as many locks as transactions under
+// way need. Mostly the shard of a cell is empty, which the read of one number shows.
 //
-// Who changes it holds the latches of the rows; any thread may read it.
+// A writer holds the latches of its rows. Any thread may read.
 
 #ifndef PERCOLATOR_STORE_ROCKS_LOCK_TABLE_H_
 #define PERCOLATOR_STORE_ROCKS_LOCK_TABLE_H_
@@ -33,9 +33,9 @@ class LockTable {
   void EraseTable(std::string_view table_prefix);
 
   bool Exists(const HashedPrefix& cell, const TimestampRange& range) const;
-  // The timestamps of the cell's versions in the range, newest first.
+  // Returns the timestamps of the cell's versions in the range, newest first.
   std::vector<Timestamp> Timestamps(const HashedPrefix& cell, const TimestampRange& range) const;
-  // Appends what the selector selects of the cell.
+  // Appends the versions of the cell that the selector selects.
   // REQUIRES: selector.column is the cell's.
   void Select(const HashedPrefix& cell, const Selector& selector, std::vector<Cell>* out) const;
 
@@ -52,8 +52,8 @@ class LockTable {
     std::atomic<size_t> size{0};  // of `cells`
 
     void NoteSize() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { size.store(cells.size(), std::memory_order_release); }
-    // Of whoever has the latch of a row, or has looked at its count: true only if the row has no lock here. The count
-    // also tells if that has changed meanwhile.
+    // Called by a thread that has the latch of a row, or has read its count: true only if the row has no lock in this
+    // shard. The count also shows whether that has changed since.
     bool IsEmpty() const { return size.load(std::memory_order_acquire) == 0; }
   };
   static constexpr size_t kShards = 64;

@@ -22,7 +22,7 @@ TEST(LockTableTest, KeepsVersionsNewestFirst) {
   EXPECT_THAT(locks.Timestamps("other", TimestampRange::All()), IsEmpty());
 }
 
-// The prefix of a cell in column c.
+// Returns the prefix of a cell in column c.
 std::string CellOfC() { return CellPrefix(RowPrefix(1, "row"), "c"); }
 
 TEST(LockTableTest, SetAtTheSameTimestampReplaces) {

@@ -59,7 +59,7 @@ absl::StatusOr<Timestamp> MaxTimestampInFiles(rocksdb::DB* db, rocksdb::ColumnFa
     uint64_t value = 0;
     std::string_view encoded;
     if (found != properties->user_collected_properties.end()) encoded = found->second;
-    // A file that does not say may hold anything.
+    // A file without the property may have any timestamp.
     if (!ConsumeFixed64(&encoded, &value)) return Timestamp::Infinity();
     max = std::max(max, Timestamp(value));
   }

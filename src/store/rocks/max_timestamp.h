@@ -1,5 +1,5 @@
-// The largest timestamp in a RocksDB file, kept among the file's properties, so that opening a store learns
-// the largest timestamp in all of it without reading the data.
+// Keeps the largest timestamp of a RocksDB file among the file's properties, so that opening a store finds the largest
+// timestamp of all without reading the data.
 
 #ifndef PERCOLATOR_STORE_ROCKS_MAX_TIMESTAMP_H_
 #define PERCOLATOR_STORE_ROCKS_MAX_TIMESTAMP_H_
@@ -15,8 +15,8 @@ namespace percolator {
 
 std::shared_ptr<rocksdb::TablePropertiesCollectorFactory> NewMaxTimestampCollectorFactory();
 
-// The largest timestamp in the files of one column family. Does not see what is only in memory: for right
-// after open, when RocksDB has just written what it recovered to files.
+// Returns the largest timestamp in the files of one column family. It does not see data that is only in memory: call it
+// right after open, when RocksDB has written to files what it recovered.
 absl::StatusOr<Timestamp> MaxTimestampInFiles(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family);
 
 }  // namespace percolator

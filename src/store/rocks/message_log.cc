@@ -10,7 +10,7 @@
 namespace percolator {
 namespace {
 
-// Null if it can't be opened.
+// Returns null if it cannot be opened.
 std::FILE* OpenForOwner(const std::string& path) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   return fd < 0 ? nullptr : fdopen(fd, "w");

@@ -1,4 +1,4 @@
-// RocksDB's warnings and errors in a text file. A line that can't be written is lost, and nothing else.
+// Writes RocksDB's warnings and errors to a text file. If a line cannot be written, only that line is lost.
 
 #ifndef PERCOLATOR_STORE_ROCKS_MESSAGE_LOG_H_
 #define PERCOLATOR_STORE_ROCKS_MESSAGE_LOG_H_
@@ -10,7 +10,7 @@
 
 namespace percolator {
 
-// Begins the file anew.
+// Truncates the file.
 std::shared_ptr<rocksdb::Logger> NewMessageLog(const std::string& path);
 
 }  // namespace percolator

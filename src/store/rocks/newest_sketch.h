@@ -1,23 +1,23 @@
-// A bound on the newest timestamp of every cell. It answers two questions mostly without a search in RocksDB:
+// A bound on the newest timestamp of every cell. It mostly answers two questions without a search in RocksDB:
 //
 //   Is there a version at or after ts? Every prewrite asks that, and the answer is almost always no.
-//   Which version is the newest? For a cell written since the store was opened, mostly the one at the bound
-//   itself, and a Get of that key is cheaper than a seek, which has to look into every file with the cell.
+//   Which version is the newest? For a cell written since the store was opened, mostly the one at the bound, and a
+//     Get of that key is cheaper than a seek, which has to read every file with the cell.
 //
-// An array of timestamps by hash of (family, cell). A bucket is never smaller than the newest timestamp ever
-// written to any cell that falls into it: Raise comes before the write. On open every bucket starts at the
-// largest timestamp anywhere in the store (see max_timestamp.h).
+// It is an array of timestamps by hash of (family, cell). A bucket is never smaller than the newest timestamp of any
+// cell in it: Raise comes before the write. On open, every bucket starts at the largest timestamp of the store
+// (max_timestamp.h).
 //
-// A bucket also has a few bits of the hash of the cell that raised it last, so that another cell in it does not
-// take the bound for its own newest timestamp. That leaves 54 bits for the timestamp, enough for every oracle;
-// the largest of them stands for everything above, and is known to bound nothing.
+// A bucket also has a few bits of the hash of the cell that raised it last, so that another cell in it does not take
+// the bound for its own newest timestamp. That leaves 54 bits for the timestamp, enough for every oracle; the largest
+// of them stands for all greater ones, and bounds nothing.
 //
-// The first question is about the time since a transaction began, which is mostly short: few cells were written since. So a
-// second array, small enough to stay in a core's cache, answers it nearly always; it has the same bounds, with more cells
+// The first question is about the time since a transaction began, which is mostly short: few cells were written since.
+// So a second array, small enough for a core's cache, nearly always answers it; it has the same bounds, with more cells
 // in each.
 //
-// Beside the bound, a bucket counts the changes of its cells: what was read of a cell is still true if the count is the
-// same (version_cache.h).
+// A bucket also counts the changes of its cells: a cached version is still the newest if the count is the same
+// (version_cache.h).
 
 #ifndef PERCOLATOR_STORE_ROCKS_NEWEST_SKETCH_H_
 #define PERCOLATOR_STORE_ROCKS_NEWEST_SKETCH_H_
@@ -40,7 +40,7 @@ namespace percolator {
 
 class NewestSketch {
  public:
-  // 16 MiB, and 16 KiB. Cells that collide only cost a look.
+  // 16 MiB, and 16 KiB. Cells that collide cost a lookup, and nothing else.
   static constexpr uint32_t kBuckets = 1 << 20;
   static constexpr uint32_t kCoarseBuckets = 1 << 11;
 
@@ -49,25 +49,25 @@ class NewestSketch {
     for (std::atomic<uint64_t>& bound : coarse_) bound.store(Bound(newest_in_store), std::memory_order_relaxed);
   }
 
-  // To be called before a version at `ts` is written, under the row's latch.
+  // Called before a version at `ts` is written, under the row's latch.
   void Raise(Family family, const HashedPrefix& cell, Timestamp ts) {
     const uint64_t hash = HashOf(family, cell);
     RaiseTo(Bound(ts), &CoarseOf(hash));
     RaiseTo(Word(ts, hash), &BucketOf(hash).word);
   }
 
-  // False: certainly no version at or after `ts`. Under the row's latch.
+  // Returns false if there is certainly no version at or after `ts`. Called under the row's latch.
   bool MayHaveFrom(Family family, const HashedPrefix& cell, Timestamp ts) const {
     const uint64_t hash = HashOf(family, cell);
     if (CoarseOf(hash).load(std::memory_order_relaxed) < Bound(ts)) {
-      __builtin_prefetch(&BucketOf(hash), /*rw=*/1);  // to be written, if the answer was what the caller hoped for
+      __builtin_prefetch(&BucketOf(hash), /*rw=*/1);  // the caller is about to write it
       return false;
     }
     const uint64_t bound = BucketOf(hash).word.load(std::memory_order_relaxed) >> kTagBits;
     return bound >= Bound(ts);
   }
 
-  // To be called when the cell has changed, while the latch's count says that the write is under way.
+  // Called when the cell has changed, while the latch's count says that the write is under way.
   void CountChange(Family family, const HashedPrefix& cell) {
     BucketOf(HashOf(family, cell)).changes.fetch_add(1, std::memory_order_relaxed);
   }
@@ -75,8 +75,8 @@ class NewestSketch {
     return BucketOf(HashOf(family, cell)).changes.load(std::memory_order_relaxed);
   }
 
-  // No version of the cell is newer than this, and there may well be one just at it. Absent: nothing is known
-  // that is worth a try.
+  // Returns a timestamp that no version of the cell is newer than, and that one may well have. Returns nullopt if no
+  // guess is worth a try.
   std::optional<Timestamp> LikelyNewest(Family family, const HashedPrefix& cell) const {
     const uint64_t hash = HashOf(family, cell);
     const uint64_t word = BucketOf(hash).word.load(std::memory_order_relaxed);
@@ -98,13 +98,13 @@ class NewestSketch {
     void operator()(Bucket* buckets) const { operator delete(buckets, std::align_val_t(kLargePage)); }
   };
 
-  // In large pages, where the system has them: the buckets are visited at random, and in small pages nearly every visit
-  // would have to look for its page as well.
+  // In large pages, if the system has them: buckets are read at random, and with small pages nearly every read would
+  // miss the TLB too.
   static std::unique_ptr<Bucket[], Free> MakeBuckets(uint64_t word) {
     constexpr size_t kBytes = kBuckets * sizeof(Bucket);
     static_assert(kBytes % kLargePage == 0);
     void* const memory = operator new(kBytes, std::align_val_t(kLargePage));
-    madvise(memory, kBytes, MADV_HUGEPAGE);  // a wish: whatever becomes of it, the memory can be used
+    madvise(memory, kBytes, MADV_HUGEPAGE);  // only a hint: without it, the memory works as well
     auto* const buckets = static_cast<Bucket*>(memory);
     for (uint32_t i = 0; i < kBuckets; ++i) new (buckets + i) Bucket{word, 0};
     return std::unique_ptr<Bucket[], Free>(buckets);

@@ -8,7 +8,7 @@
 namespace percolator {
 namespace {
 
-TEST(NewestSketchTest, ExcludesOnlyWhatIsNewerThanEverythingWritten) {
+TEST(NewestSketchTest, ExcludesOnlyTimestampsAboveAllWritten) {
   NewestSketch sketch(Timestamp(5));
   EXPECT_TRUE(sketch.MayHaveFrom(Family::kWrite, "cell", Timestamp(5)));
   EXPECT_FALSE(sketch.MayHaveFrom(Family::kWrite, "cell", Timestamp(6)));
@@ -19,7 +19,7 @@ TEST(NewestSketchTest, ExcludesOnlyWhatIsNewerThanEverythingWritten) {
   EXPECT_FALSE(sketch.MayHaveFrom(Family::kData, "cell", Timestamp(6))) << "another family";
 }
 
-TEST(NewestSketchTest, GuessesWhatWasRaisedLastAndNothingFromBeforeOpening) {
+TEST(NewestSketchTest, GuessesTheLastRaiseButNothingFromBeforeOpening) {
   NewestSketch sketch(Timestamp(5));
   EXPECT_EQ(sketch.LikelyNewest(Family::kWrite, "cell"), std::nullopt);
   sketch.Raise(Family::kWrite, "cell", Timestamp(10));
@@ -27,7 +27,7 @@ TEST(NewestSketchTest, GuessesWhatWasRaisedLastAndNothingFromBeforeOpening) {
   EXPECT_EQ(sketch.LikelyNewest(Family::kWrite, "cell"), Timestamp(10));
 }
 
-TEST(NewestSketchTest, TimestampsThatDoNotFitAreNeverExcludedNorGuessed) {
+TEST(NewestSketchTest, TimestampsThatDoNotFitAreNeitherExcludedNorGuessed) {
   NewestSketch sketch(Timestamp(5));
   const Timestamp fits((uint64_t{1} << 54) - 2);
   sketch.Raise(Family::kWrite, "a", fits);
@@ -41,8 +41,8 @@ TEST(NewestSketchTest, TimestampsThatDoNotFitAreNeverExcludedNorGuessed) {
   }
 }
 
-// More cells than buckets: a bound stays a bound, and a guess is rarely that of another cell.
-TEST(NewestSketchTest, CellsThatShareABucketKeepTheirBoundsAndRarelyMisguide) {
+// With more cells than buckets: a bound stays a bound, and a guess is rarely that of another cell.
+TEST(NewestSketchTest, CellsThatShareABucketKeepTheirBoundsAndRarelyGuessWrong) {
   NewestSketch sketch{Timestamp()};
   constexpr uint64_t kCells = 2 * NewestSketch::kBuckets;
   for (uint64_t i = 1; i <= kCells; ++i) sketch.Raise(Family::kWrite, std::to_string(i), Timestamp(i));
@@ -59,8 +59,8 @@ TEST(NewestSketchTest, CellsThatShareABucketKeepTheirBoundsAndRarelyMisguide) {
   EXPECT_LT(wrong, right / 50);
 }
 
-// Enough cells for every bucket of the small array: then the large one tells.
-TEST(NewestSketchTest, ExcludesMostCellsAlsoWhenManyOthersWereWritten) {
+// Enough cells for every bucket of the small array: then the large one decides.
+TEST(NewestSketchTest, ExcludesMostCellsAfterManyOthersWereWritten) {
   NewestSketch sketch(Timestamp(5));
   constexpr uint64_t kCells = NewestSketch::kBuckets / 4;
   for (uint64_t i = 0; i < kCells; ++i) sketch.Raise(Family::kWrite, std::to_string(i), Timestamp(10));

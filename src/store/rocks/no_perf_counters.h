@@ -1,7 +1,7 @@
-// RocksDB counts what it does in variables of the thread (rocksdb::perf_context), for programs that look at them. To get at
-// such a variable costs about as much as comparing two keys, and it counts every comparison: some forty for one write.
-// Nobody looks at them here, so while the store calls RocksDB it does not count; what the caller's thread had set holds
-// again afterwards.
+// RocksDB counts its work in thread-local variables (rocksdb::perf_context), for programs that read them. To find such
+// a variable costs about as much as to compare two keys, and RocksDB counts every comparison: about forty for one
+// write. Percolator does not read them, so the store turns the counting off around its calls, and restores the level of
+// the caller's thread afterwards.
 
 #ifndef PERCOLATOR_STORE_ROCKS_NO_PERF_COUNTERS_H_
 #define PERCOLATOR_STORE_ROCKS_NO_PERF_COUNTERS_H_

@@ -19,7 +19,7 @@ rocksdb::Iterator* PointReader::FreshIterator(Family family) {
   if (iterators_[i] == nullptr) iterators_[i] = (*pools_)[i].Take();
   if (!fresh_[i]) {
     if (!iterators_[i]->Refresh().ok()) {
-      // Its state is unknown now; a new one sees the newest state as well, and says what is wrong.
+      // The iterator's state is unknown. A new one sees the newest state as well, and reports the error.
       delete iterators_[i];
       iterators_[i] = (*pools_)[i].New();
     }

@@ -1,5 +1,4 @@
-// Reads the versions of single cells through pooled iterators: the quick path of Read, and how conditions are
-// checked.
+// Reads the versions of single cells through pooled iterators, for the fast path of Read and for conditions.
 
 #ifndef PERCOLATOR_STORE_ROCKS_POINT_READER_H_
 #define PERCOLATOR_STORE_ROCKS_POINT_READER_H_
@@ -26,10 +25,10 @@ class PointReader {
   PointReader(const PointReader&) = delete;
   PointReader& operator=(const PointReader&) = delete;
 
-  // What is read from here on sees every write that was finished before this call.
+  // Later reads see every write that was finished before this call.
   void Renew() { fresh_.fill(false); }
 
-  // Calls visit(timestamp, value) for the versions in the range of the cell that `keys` is at, newest first, until it
+  // Calls visit(timestamp, value) for the versions in the range of the current cell of `keys`, newest first, until it
   // returns false.
   template <typename Visit>
   absl::Status VisitVersions(Family family, RowKeys* keys, const TimestampRange& range, const Visit& visit) {

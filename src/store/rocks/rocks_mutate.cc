@@ -12,8 +12,8 @@
 namespace percolator {
 namespace {
 
-// So many row mutations share a write at most: enough to make one write cheap for each, few enough not to
-// hold too many latches for too long.
+// At most this many row mutations share a write: enough to make each cheap, few enough not to hold too many latches for
+// too long.
 constexpr size_t kGroupRows = 1024;
 constexpr size_t kGroupBytes = 8 << 20;
 
@@ -24,7 +24,7 @@ bool ErasesRanges(const RowMutation& mutation) {
                      [](const Mutation& m) { return m.kind == Mutation::Kind::kErase && !IsExact(m.range); });
 }
 
-// About what it takes in a batch.
+// Returns about the bytes that it takes in a batch.
 size_t BytesIn(const RowMutation& mutation) {
   constexpr size_t kMore = 32;  // table, timestamp, ends of strings, lengths
   size_t bytes = 0;
@@ -32,7 +32,7 @@ size_t BytesIn(const RowMutation& mutation) {
   return bytes;
 }
 
-// The versions that a row mutation has set so far: a range erase later in it removes them too.
+// The versions that a row mutation has set so far: a later erase of a range in it removes them too.
 using SetSoFar = std::map<std::pair<Family, std::string>, std::set<Timestamp>>;
 
 }  // namespace
@@ -51,7 +51,7 @@ std::vector<absl::StatusOr<MutateResult>> RocksStore::Mutate(const std::vector<R
       results[i] = status;
     }
   }
-  // Rows of a group are distinct: a row that comes again begins a new group, and sees what the last one did.
+  // Rows of a group are distinct: a repeated row begins a new group, and sees what the last group did.
   absl::flat_hash_set<std::string_view, StringHash> rows;
   size_t begin = 0;
   size_t bytes = 0;
@@ -76,8 +76,8 @@ absl::Status RocksStore::AddEntry(const RowMutation& mutation, Entries* entries)
   return table.status();
 }
 
-// The atomic step (T15): from the latches on, nobody else changes these rows; all that is applied goes into
-// one batch, which RocksDB writes whole or not at all.
+// The atomic step (T15): from the latches on, no other thread changes these rows; all changes go into one batch, which
+// RocksDB writes whole or not at all.
 void RocksStore::ApplyGroup(absl::Span<Entry> group, size_t bytes) {
   LatchTable::Stripes stripes;
   stripes.reserve(group.size());
@@ -119,7 +119,7 @@ absl::StatusOr<bool> RocksStore::Holds(Entry* entry, PointReader* reader) const 
   PERCOLATOR_RETURN_IF_ERROR(CheckSafePoint(*entry->mutation, catalog_.safe_point()));
   const Condition& condition = entry->mutation->condition;
   if (condition.cells.empty()) return true;
-  // One cell decides as soon as it exists (none, any) or does not (all).
+  // One cell decides as soon as it exists (none, any) or does not exist (all).
   const bool decisive = condition.quantifier != Condition::Quantifier::kAll;
   for (const CellRange& cell : condition.cells) {
     PERCOLATOR_ASSIGN_OR_RETURN(const bool exists, Exists(cell, &entry->keys, reader));
@@ -142,11 +142,11 @@ absl::StatusOr<bool> RocksStore::Exists(const CellRange& cell, RowKeys* keys, Po
   return exists;
 }
 
-// Puts the mutations of the rows into the batch, those at JointMutation::AtCommit() at `at_commit`; on an error, none of
-// them.
+// Puts the mutations of the rows into the batch, those at JointMutation::AtCommit() at `at_commit`. After an error, the
+// batch has none of them.
 absl::Status RocksStore::Stage(absl::Span<Entry> rows, Timestamp at_commit, PointReader* reader,
                                rocksdb::WriteBatch* batch) {
-  // To erase a range takes a read, which may fail.
+  // Erasing a range takes a read, which may fail.
   const bool may_fail = std::any_of(rows.begin(), rows.end(), [](const Entry& e) { return ErasesRanges(*e.mutation); });
   if (may_fail) batch->SetSavePoint();
   for (Entry& row : rows) {

@@ -16,24 +16,24 @@
 namespace percolator {
 namespace {
 
-// The part of a key that names the cell: everything but the timestamp.
+// The part of a key that names the cell: all but the timestamp.
 class CellPrefixTransform : public rocksdb::SliceTransform {
  public:
   const char* Name() const override { return "percolator.CellPrefix"; }
   rocksdb::Slice Transform(const rocksdb::Slice& key) const override {
     return {key.data(), key.size() - kTimestampBytes};
   }
-  // Also keys that are only sought, never stored, come here; all are at least this long.
+  // Keys that are only sought, never stored, are passed here too; all are at least this long.
   bool InDomain(const rocksdb::Slice& key) const override { return key.size() >= kTimestampBytes; }
 };
 
-// Tells RocksDB to look for the place of a new key near the one inserted last, whatever their cells.
+// Makes RocksDB insert a new key near the one inserted last, whatever their cells.
 class NearLastInsertion : public rocksdb::SliceTransform {
  public:
   const char* Name() const override { return "percolator.NearLastInsertion"; }
   rocksdb::Slice Transform(const rocksdb::Slice& key) const override { return {key.data(), 0}; }
-  // Not the shorter keys of whole tables that are dropped: those go into another list, which RocksDB 7.8 would search from
-  // a place in this one.
+  // Not the shorter keys of dropped tables: those go into another list, which RocksDB 7.8 would search from a place in
+  // this one.
   bool InDomain(const rocksdb::Slice& key) const override { return key.size() > kTimestampBytes; }
 };
 

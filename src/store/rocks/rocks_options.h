@@ -1,4 +1,4 @@
-// How RocksDB is set up for each family, with the reasons.
+// RocksDB's options for each family, with the reasons.
 
 #ifndef PERCOLATOR_STORE_ROCKS_ROCKS_OPTIONS_H_
 #define PERCOLATOR_STORE_ROCKS_ROCKS_OPTIONS_H_
@@ -16,8 +16,7 @@ namespace percolator {
 // RocksDB's messages go to the file `message_log_path`.
 rocksdb::DBOptions MakeDbOptions(const RocksOptions& options, const std::string& message_log_path, rocksdb::Env* env);
 
-// The default column family, which holds the catalog, and then one for each Family, in the order of its
-// values.
+// Returns the default column family, which holds the catalog, and then one for each Family, in the order of its values.
 std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(const RocksOptions& options);
 
 }  // namespace percolator

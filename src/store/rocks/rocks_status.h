@@ -1,4 +1,4 @@
-// RocksDB's statuses translated into ours, once, at the border.
+// Translates RocksDB's statuses into absl::Status.
 
 #ifndef PERCOLATOR_STORE_ROCKS_ROCKS_STATUS_H_
 #define PERCOLATOR_STORE_ROCKS_ROCKS_STATUS_H_

@@ -23,10 +23,11 @@
 namespace percolator {
 namespace {
 
-// RocksDB's files as the store wants them.
+// RocksDB's files as the store needs them.
 //
-// Without a lock file: the folder is locked already; and a database that failed is left behind open (see Close), which
-// must not keep the store from being opened again. And for their owner alone: RocksDB creates files that all may read.
+// Without a lock file: the folder is locked already; and a database that failed is left open (see Close), which must
+// not prevent the store from being opened again. And for their owner only: RocksDB creates files that all users may
+// read.
 class StoreFiles : public rocksdb::FileSystemWrapper {
  public:
   using FileSystemWrapper::FileSystemWrapper;
@@ -50,7 +51,7 @@ class StoreFiles : public rocksdb::FileSystemWrapper {
   }
 };
 
-// RocksDB sets space of more than a buffer aside for each log. On a small disk that may be all there is.
+// RocksDB reserves more space than a buffer for each log. On a small disk that may be all there is.
 bool IsSmallDisk(const std::string& folder, size_t buffer_bytes) {
   constexpr uint64_t kBuffers = 32;
   struct statvfs disk;
@@ -58,7 +59,7 @@ bool IsSmallDisk(const std::string& folder, size_t buffer_bytes) {
          static_cast<uint64_t>(disk.f_blocks) * disk.f_frsize < kBuffers * buffer_bytes;
 }
 
-// What a database that failed leaves behind: kept, so that nobody destroys it, until the process ends.
+// The parts of a database that failed: kept until the process ends, so that they are not destroyed.
 struct Abandoned {
   std::unique_ptr<rocksdb::Env> env;
   rocksdb::DB* db;
@@ -84,7 +85,7 @@ class RocksStore::Listener : public rocksdb::EventListener {
   void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status* error) override {
     store_->Stop(FromRocks(*error, "writing"));
   }
-  // A store that stopped stays so. RocksDB would go on at any time, from a thread of its own, even after the store was
+  // A store that stopped stays stopped. RocksDB would go on at any time, from its own thread, even after the store was
   // closed and its folder opened again.
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
                             bool* auto_recovery) override {
@@ -92,7 +93,7 @@ class RocksStore::Listener : public rocksdb::EventListener {
   }
 
  private:
-  // They hold on to what a flush or compaction has replaced.
+  // They hold on to the files that a flush or compaction has replaced.
   void DropIdleIterators() {
     for (IteratorPool& pool : store_->pools_) pool.DropIdle();
   }
@@ -111,12 +112,12 @@ absl::StatusOr<std::unique_ptr<Store>> OpenRocksStoreWithEnv(const std::string& 
 
 absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& dir, const RocksOptions& options,
                                                              rocksdb::Env* env) {
-  // More than this does not fit into RocksDB's records.
+  // RocksDB's records cannot hold more.
   constexpr size_t kMaxBytes = size_t{1} << 30;
   if (options.limits.max_value_bytes > kMaxBytes || options.limits.max_row_mutation_bytes > kMaxBytes) {
-    return absl::InvalidArgumentError(StrCat("limits of ", options.limits.max_value_bytes, " bytes for a value and ",
-                                             options.limits.max_row_mutation_bytes, " for a row mutation: up to ",
-                                             kMaxBytes, " is possible"));
+    return absl::InvalidArgumentError(StrCat("limits too large: ", options.limits.max_value_bytes,
+                                             " bytes for a value, ", options.limits.max_row_mutation_bytes,
+                                             " for a row mutation; the maximum is ", kMaxBytes, " bytes"));
   }
   PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<StoreFolder> folder, StoreFolder::Open(dir, options.create_if_missing));
   std::unique_ptr<RocksStore> store(new RocksStore(options, std::move(folder)));
@@ -142,7 +143,7 @@ void RocksStore::operator delete(RocksStore* store, std::destroying_delete_t) {
   operator delete(static_cast<void*>(store));
 }
 
-// Neither is inline: GCC would compare what is inside one of them with the other, and warn that they do not fit.
+// Neither is inline: GCC would compare the body of one with the other, and warn that they do not match.
 [[gnu::noinline]] void RocksStore::operator delete(void* memory) {
   ::operator delete(memory, std::align_val_t(alignof(RocksStore)));
 }
@@ -152,9 +153,9 @@ void RocksStore::operator delete(RocksStore* store, std::destroying_delete_t) {
 }
 
 absl::Status RocksStore::MayNotUse() const {
-  if (!forks_.forked()) return StoreClosed();
-  return absl::FailedPreconditionError(
-      "the store was opened by the process that forked this one: fork before it is opened");
+  if (!forks_.forked()) return StoreClosed(StrCat("store in ", folder_->dir()));
+  return absl::FailedPreconditionError(StrCat(
+      "the store in ", folder_->dir(), " was opened by the process that forked this one; fork before opening it"));
 }
 
 absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
@@ -175,7 +176,7 @@ absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
   if (db_->GetLatestSequenceNumber() < closed_at_) {
     return absl::DataLossError(StrCat("the store in ", folder_->dir(), " ends with write ",
                                       db_->GetLatestSequenceNumber(), ", but was closed after write ", closed_at_,
-                                      ": restore the folder from a backup. To open what is left, delete ",
+                                      "; restore the folder from a backup. To open it as it is, delete ",
                                       folder_->clean_record_path()));
   }
   return absl::OkStatus();
@@ -213,7 +214,8 @@ absl::Status RocksStore::CreateTable(const TableInfo& info) {
   MutexLock lock(&admin_mutex_);
   if (catalog_.Find(info.name) != nullptr) return TableExists(info.name);
   PERCOLATOR_RETURN_IF_ERROR(CheckRoomForTable(info, catalog_.List(), options_.limits));
-  if (catalog_.Full()) return absl::ResourceExhaustedError("every id for a table has been used");
+  if (catalog_.Full())
+    return absl::ResourceExhaustedError(StrCat("cannot create table ", info.name, ": every table id has been used"));
   PERCOLATOR_RETURN_IF_ERROR(MayWrite());
   PERCOLATOR_RETURN_IF_ERROR(space_->Take(info.schema.size()));
   rocksdb::WriteBatch batch;
@@ -234,7 +236,7 @@ absl::Status RocksStore::DropTable(const std::string& name) {
   for (int i = 0; i < kFamilyCount; ++i) {
     batch.DeleteRange(family(static_cast<Family>(i)), TablePrefix(table->id), TablePrefix(table->id + 1));
   }
-  // From here on rows may vanish one by one: who has read some looks at `dropped` again before answering.
+  // From here on rows may disappear one by one: a reader checks `dropped` again before it answers.
   table->dropped = true;
   guard.BeginWrite();
   absl::Status written = Write(&batch, /*sync=*/true);
@@ -259,8 +261,8 @@ absl::StatusOr<TableInfo> RocksStore::GetTable(const std::string& name) {
   return table->info;
 }
 
-// G4: durable, then visible, then nobody is left who has not seen it: a mutation looks at the safe point under its
-// latches, so one that saw the old one is over when all latches have been passed through.
+// G4: makes the safe point durable, then visible, then waits for every mutation that has not seen it. A mutation reads
+// the safe point under its latches, so one that saw the old value has ended when all latches have been passed through.
 absl::Status RocksStore::RaiseSafePoint(Timestamp ts) {
   PERCOLATOR_RETURN_IF_ERROR(MayUse());
   MutexLock lock(&admin_mutex_);
@@ -299,7 +301,7 @@ absl::StatusOr<std::vector<std::string>> RocksStore::SampleRowKeys(const std::st
   return rows;
 }
 
-// After a failed write it is not known what is on disk, so nothing more is written: the store stops, and opening it
+// After a failed write, the contents of the disk are unknown, so nothing more is written: the store stops. Opening it
 // again finds out.
 absl::Status RocksStore::MayWrite() {
   if (!stopped_.load(std::memory_order_acquire)) return absl::OkStatus();
@@ -308,7 +310,7 @@ absl::Status RocksStore::MayWrite() {
 }
 
 std::string RocksStore::StopText() {
-  const std::string_view advice = absl::IsResourceExhausted(stop_reason_) ? "make space" : "see to the disk";
+  const std::string_view advice = absl::IsResourceExhausted(stop_reason_) ? "make space" : "check the disk";
   return StrCat("since ", stop_reason_.message(), "; ", advice, ", then open the store again");
 }
 
@@ -349,18 +351,18 @@ absl::Status RocksStore::Flush() {
 }
 
 absl::Status RocksStore::CloseDatabase() {
-  // From here on the files stay as they are.
+  // From here on the files do not change.
   rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);
   std::vector<std::string> files;
   uint64_t manifest_bytes = 0;
   const bool listed = db_->GetLiveFiles(files, &manifest_bytes, /*flush_memtable=*/false).ok();
-  // One that was too low on open stays too low until somebody has seen to it.
+  // A number that was too low on open stays too low until the operator has removed the record.
   const uint64_t sequence = std::max<uint64_t>(db_->GetLatestSequenceNumber(), closed_at_);
   for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
   absl::Status status = FromRocks(db_->Close(), "closing the store");
   db_.reset();
   if (!status.ok() || !listed) return status;
-  // Without the record the store is as after a crash: nothing is lost, only less is checked.
+  // Without the record the store is as after a crash: nothing is lost, but less is checked.
   WriteCleanRecord(*folder_, sequence, files, env_.get()).IgnoreError();
   return absl::OkStatus();
 }
@@ -370,7 +372,7 @@ absl::Status RocksStore::Close() {
   if (db_ == nullptr || closed_.exchange(true)) return absl::OkStatus();
   absl::Status status;
   if (options_.durability == Durability::kNoSync) {
-    // Stopped, nothing can be made durable any more.
+    // A stopped store cannot make anything durable.
     status = stopped_ ? MayWrite() : FromRocks(db_->SyncWAL(), "syncing the log on close");
   }
   if (status.ok() && !stopped_) {
@@ -380,9 +382,9 @@ absl::Status RocksStore::Close() {
   if (status.ok() && !stopped_) {
     status = CloseDatabase();
   } else {
-    // After an error RocksDB may have lost count of references to itself, and then ends the process when it is
-    // destroyed (Debian builds it with assertions). Everything that was acknowledged is in its log, so it is left as
-    // it is, like by a crash: stopped, but not destroyed.
+    // After an error, RocksDB may have lost count of references to itself, and then ends the process when it is
+    // destroyed (Debian builds it with assertions). Every acknowledged write is in its log, so it is left as after a
+    // crash: stopped, but not destroyed.
     rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);
     Abandon({std::move(env_), db_.release(), std::move(handles_)});
   }

@@ -1,15 +1,17 @@
-// The store on RocksDB. Users open it with OpenRocksStore of percolator/spi/store.h; this header is for its parts
-// and for tests that make its files fail.
+// The store on RocksDB. Users open it with OpenRocksStore of percolator/spi/store.h. This header is for its parts, and
+// for tests that make its files fail.
 //
-//   rocks_store.cc    opening, closing, tables, and what happens when a write fails
-//   rocks_read.cc     Read: pooled iterators, checked by the latches' counts; a snapshot when that fails
+//   rocks_store.cc    open, close, tables, and the stop after a failed write
+//   rocks_read.cc     Read: pooled iterators, checked by the latches' counts; otherwise a snapshot
 //   rocks_scan.cc     Scan: one cursor per selector on one snapshot, merged by row
 //   rocks_mutate.cc   Mutate: latch, check, write one batch
 //   rocks_together.cc MutateTogether: the same for the rows of a transaction in one step, with a timestamp drawn in it
 //
 // State of a row outside RocksDB: locks_ (a copy of the lock family), sketch_ (a bound on the newest timestamps, and a
-// count of changes) and versions_ (newest versions read lately). The first two change only under the row's latch, and are
-// rebuilt from RocksDB on open; the third is filled by reading.
+// count of changes) and versions_ (newest versions read lately). The first two change only under the row's latch, and
+// are rebuilt from RocksDB on open. Reads fill the third.
+//
+// Thread-safe.
 
 #ifndef PERCOLATOR_STORE_ROCKS_ROCKS_STORE_H_
 #define PERCOLATOR_STORE_ROCKS_ROCKS_STORE_H_
@@ -55,8 +57,8 @@ class RocksStore : public Store {
   static absl::StatusOr<std::unique_ptr<RocksStore>> Open(const std::string& dir, const RocksOptions& options,
                                                           rocksdb::Env* env);
   ~RocksStore() override;
-  // In a child of fork() nothing is destroyed: threads of the parent may have been within any part of it, and the files and
-  // the folder's lock are the parent's.
+  // In a child of fork() nothing is destroyed: threads of the parent may have been within any part of it, and the files
+  // and the folder's lock are the parent's.
   static void operator delete(RocksStore* store, std::destroying_delete_t);
   static void operator delete(void* memory);
   static void* operator new(size_t bytes);
@@ -75,14 +77,14 @@ class RocksStore : public Store {
   absl::StatusOr<TableInfo> GetTable(const std::string& name) override;
   absl::Status Close() override;
 
-  // For the benchmark, which compares with plain RocksDB on the same files.
+  // For the benchmark that compares with plain RocksDB on the same files.
   rocksdb::DB* db() { return db_.get(); }
   rocksdb::ColumnFamilyHandle* family(Family family) { return handles_[1 + static_cast<int>(family)]; }
 
  private:
-  class Listener;  // hears of what RocksDB does in the background; rocks_store.cc
+  class Listener;  // receives RocksDB's events; rocks_store.cc
 
-  // A row mutation on its way.
+  // A row mutation in progress.
   struct Entry {
     Entry(const RowMutation& row, const Table& its_table)
         : mutation(&row),
@@ -98,7 +100,7 @@ class RocksStore : public Store {
     bool staged = false;
   };
   using Entries = absl::InlinedVector<Entry, 1>;
-  struct Joint;  // a joint mutation on its way; rocks_together.cc
+  struct Joint;  // a joint mutation in progress; rocks_together.cc
   using Joints = absl::InlinedVector<Joint*, 8>;
 
   RocksStore(const RocksOptions& options, std::unique_ptr<StoreFolder> folder);
@@ -106,14 +108,14 @@ class RocksStore : public Store {
   absl::Status OpenDatabase(rocksdb::Env* env);
   absl::Status LoadLocks();
   absl::StatusOr<Timestamp> NewestTimestamp();
-  // Puts everything into table files.
+  // Writes all data into table files.
   absl::Status Flush();
   absl::Status FlushFamilies(bool wait);
   uint64_t UnflushedBytes();
   // REQUIRES: no write has failed.
   absl::Status CloseDatabase();
 
-  // OK, unless the store is closed or this process is a child of the one that opened it.
+  // Returns OK unless the store is closed or this process is a child of the one that opened it.
   absl::Status MayUse() const {
     if (closed_.load(std::memory_order_relaxed) || forks_.forked()) [[unlikely]]
       return MayNotUse();
@@ -146,7 +148,7 @@ class RocksStore : public Store {
   absl::Status StageRow(Entry* entry, Timestamp at_commit, PointReader* reader, rocksdb::WriteBatch* batch);
   absl::StatusOr<std::vector<Timestamp>> VersionsInRange(const Mutation& erase, RowKeys* keys,
                                                          PointReader* reader) const;
-  // Says in memory what was written. REQUIRES: the latch's count says that the write is under way.
+  // Updates the state in memory after a write. REQUIRES: the latch's count says that the write is under way.
   void UpdateMemory(Entry* entry, Timestamp at_commit);
 
   // rocks_together.cc
@@ -156,17 +158,17 @@ class RocksStore : public Store {
   bool DrawAndStage(const Joints& joints);
   absl::Status WriteStaged();
   void Finish(const absl::Status& written, Joint* joint);
-  // OK when the row is open, which may have to be waited for, or that it stays closed.
+  // Waits until the row is open. Returns an error if it stays closed.
   absl::Status WaitUntilOpen(std::string_view row_prefix, uint32_t stripe);
   // The same for all rows from `start_key` up to `limit_key`.
   absl::Status WaitUntilOpen(const ScanCursor::Range& range);
   absl::Status StaysClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mutex_);
 
-  // OK, or why no write may be tried.
+  // Returns OK, or why no write may be tried.
   absl::Status MayWrite();
-  // Why the store has stopped, and what to do: "since ...; ..., then open the store again".
+  // Returns why the store has stopped, and what to do: "since ...; ..., then open the store again".
   std::string StopText() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stop_mutex_);
-  // From now on MayWrite says no, because of `reason`.
+  // Makes MayWrite fail from now on, because of `reason`.
   void Stop(const absl::Status& reason);
   // Writes the batch. A failure stops the store.
   absl::Status Write(rocksdb::WriteBatch* batch, bool sync);
@@ -177,10 +179,10 @@ class RocksStore : public Store {
   std::unique_ptr<StoreFolder> folder_;
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
-  std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // default, then by Family
+  std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // default, then one per Family
   std::optional<NewestSketch> sketch_;
   std::optional<SpaceGuard> space_;
-  // The last sequence number when the store was closed cleanly, 0 if it was not.
+  // The last sequence number when the store was closed cleanly; 0 if it was not.
   uint64_t closed_at_ = 0;
 
   RocksCatalog catalog_;
@@ -189,21 +191,21 @@ class RocksStore : public Store {
   VersionCache versions_;
   IteratorPools pools_;
   JointQueue joints_;
-  // Of whoever leads the queue.
+  // Used by the leader of the queue.
   rocksdb::WriteBatch joint_batch_;
   std::atomic<bool> closed_{false};
 
   Mutex admin_mutex_;  // held while tables are created or dropped and while the safe point is raised
 
-  std::atomic<bool> stopped_{false};  // quick look; the truth is below
+  std::atomic<bool> stopped_{false};  // read without the mutex; stop_reason_ decides
   Mutex stop_mutex_;
   absl::Status stop_reason_ ABSL_GUARDED_BY(stop_mutex_);
-  // The prefixes of rows of which a failed joint mutation may have written something.
+  // The prefixes of rows that a failed joint mutation may have written.
   std::set<std::string, std::less<>> rows_closed_ ABSL_GUARDED_BY(stop_mutex_);
 };
 
-// As OpenRocksStore, with all of RocksDB's file access going through `env`: for tests that make files fail.
-// `env` must outlive the store.
+// OpenRocksStore, with all of RocksDB's file access going through `env`, for tests that make files fail. `env` must
+// outlive the store.
 absl::StatusOr<std::unique_ptr<Store>> OpenRocksStoreWithEnv(const std::string& dir, const RocksOptions& options,
                                                              rocksdb::Env* env);
 

@@ -2,13 +2,13 @@
 //
 // THE STEP
 //
-//  1. latch the rows: from here on no other thread changes them;
-//  2. evaluate the conditions;
-//  then the leader continues for all callers that have come this far (JointQueue):
-//  3. close the rows;
-//  4. draw the timestamps;
-//  5. write everything as one batch;
-//  6. open the rows, and release the latches.
+//   1. latch the rows: from here on no other thread changes them;
+//   2. evaluate the conditions;
+//   then the leader continues for all callers that have come this far (JointQueue):
+//   3. close the rows;
+//   4. draw the timestamps;
+//   5. write everything as one batch;
+//   6. open the rows, and release the latches.
 //
 // EVERY READER SEES IT (T8, T10). A transaction that reads at R must see every commit c <= R. R was drawn after c, c
 // was drawn after the rows were closed, and a Read at R begins after R was drawn. So the Read finds a row of the commit

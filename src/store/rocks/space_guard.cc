@@ -48,7 +48,7 @@ absl::Status SpaceGuard::Take(size_t bytes) {
 absl::Status SpaceGuard::Look() {
   until_look_.store(kBytesBetweenLooks, std::memory_order_relaxed);
   uint64_t free = 0;
-  // A file system that does not tell has no guard: its writes fail when the disk is full.
+  // A file system that does not report free space has no guard: its writes fail when the disk is full.
   if (!files_->GetFreeSpace(folder_, rocksdb::IOOptions(), &free, nullptr).ok()) return absl::OkStatus();
   const uint64_t unflushed = unflushed_bytes_();
   const uint64_t needed = std::max(reserve_, kUnflushedTimes * unflushed);
@@ -56,8 +56,8 @@ absl::Status SpaceGuard::Look() {
   if (free >= needed) return absl::OkStatus();
   if (!was_full && free >= reserve_ && free >= unflushed) flush_();
   return absl::ResourceExhaustedError(StrCat("the disk of ", folder_, " has ", free >> 20,
-                                             " MiB left, less than the reserve of ", needed >> 20,
-                                             " MiB: nothing was written; make space, and writing goes on by itself"));
+                                             " MiB free, less than the reserve of ", needed >> 20,
+                                             " MiB: nothing was written; make space, and writes resume"));
 }
 
 }  // namespace percolator

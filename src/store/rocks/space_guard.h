@@ -1,12 +1,13 @@
-// SpaceGuard: refuses writes while there is still space to finish what was begun.
+// SpaceGuard: refuses writes while there is still space to finish those that have begun.
 //
-// A write that fails because the disk is full leaves its outcome open and stops the store (docs/decisions/0004). So the store keeps
-// a reserve: when less is free, it refuses mutations that only add something. They are certainly not applied. Commits and
-// rollbacks of locked rows, garbage collection, flushes and compactions use the reserve. When space returns, the store accepts
-// all mutations again.
+// A write that fails because the disk is full leaves its outcome open and stops the store (docs/decisions/0004). So the
+// store keeps a reserve: when less is free, it refuses mutations that only add something. They are certainly not
+// applied. Commits and rollbacks of locked rows, garbage collection, flushes and compactions use the reserve. When
+// space returns, the store accepts all mutations again.
 //
-// Flushing what is in memory needs space, perhaps more than the reserve. If less than twice as much is free, the
-// guard refuses as well, and has it flushed while that is still possible: then the logs go, and writing goes on.
+// Flushing the data in memory needs space, perhaps more than the reserve. If less than twice as much is free, the guard
+// refuses too, and starts a flush while one is still possible: then RocksDB deletes logs, and writes are accepted
+// again.
 
 #ifndef PERCOLATOR_STORE_ROCKS_SPACE_GUARD_H_
 #define PERCOLATOR_STORE_ROCKS_SPACE_GUARD_H_
@@ -27,17 +28,18 @@ namespace percolator {
 // Thread-safe.
 class SpaceGuard {
  public:
-  // Keeps `reserve_bytes` free on the disk of `folder`; of a small disk, a twentieth of its size. Zero: refuses nothing.
+  // Keeps `reserve_bytes` free on the disk of `folder`, but at most a twentieth of its size. Zero refuses nothing.
   SpaceGuard(std::shared_ptr<rocksdb::FileSystem> files, std::string folder, uint64_t reserve_bytes);
 
-  // Counts what is not flushed too. `flush` begins to flush it, and does not wait. REQUIRES: before the first Take.
+  // Counts data that is not flushed too. `flush` starts a flush without waiting. REQUIRES: called before the first
+  // Take.
   void CountUnflushed(std::function<uint64_t()> unflushed_bytes, std::function<void()> flush);
 
-  // Returns kResourceExhausted if too little is free. Asks the file system once for each mebibyte that is written, once
+  // Returns ResourceExhausted if too little is free. Asks the file system once for each mebibyte that is written, once
   // for 256 small writes, and before every write while the disk is full.
   absl::Status Take(size_t bytes);
 
-  // Whether a mutation only adds something, so that it may be refused.
+  // Returns whether a mutation only adds something, so that it may be refused.
   static bool OnlyAdds(const RowMutation& mutation);
 
  private:

@@ -1,15 +1,14 @@
-// The newest versions of cells that were read lately, of the family write: a read that finds its cell here needs nothing
-// of RocksDB.
+// Caches the newest versions of cells of the write family that were read lately: a read that finds its cell here does
+// not need RocksDB.
 //
-// Writers do not come here. Each write to a cell is counted (NewestSketch::Changes) while the latch's count says that a
-// write is under way, and an entry has the number of changes that its reader found before it read. So an entry is what a
-// reader would find now if the number is still the same and no write is under way; an entry with another number is
-// outdated and counts as absent. What the latch's count says, before and after, is the reader's to check
-// (rocks_read.cc): an entry is trusted under the same rule as all that is read.
+// Writers do not use it. Each write to a cell is counted (NewestSketch::Changes) while the latch's count says that a
+// write is under way. An entry has the number of changes that its reader found before it read. So the entry is current
+// if the number is still the same and no write is under way; an entry with another number is outdated and counts as
+// absent. The reader checks the latch's count before and after (rocks_read.cc), as for all that it reads.
 //
-// Bounded in bytes, by shard. What goes first is what came first, unless it was read since: then it has a second chance.
+// Each shard is bounded in bytes. The oldest entry goes first, unless it was read since: then it gets a second chance.
 //
-// THREADS  All of it may be called from any thread.
+// Thread-safe.
 
 #ifndef PERCOLATOR_STORE_ROCKS_VERSION_CACHE_H_
 #define PERCOLATOR_STORE_ROCKS_VERSION_CACHE_H_
@@ -33,26 +32,26 @@ class VersionCache {
  public:
   static constexpr size_t kShards = 64;
 
-  // Keeps about so many bytes at most; zero: nothing.
+  // Keeps at most about `capacity_bytes` bytes; zero keeps nothing.
   explicit VersionCache(size_t capacity_bytes) : shard_capacity_(capacity_bytes / kShards) {}
   VersionCache(const VersionCache&) = delete;
   VersionCache& operator=(const VersionCache&) = delete;
 
-  // If the newest version of the cell after `changes` changes is here and in the range, puts its timestamp and value into
-  // `out`.
+  // If the newest version of the cell after `changes` changes is cached and in the range, puts its timestamp and value
+  // into `out` and returns true.
   bool Find(const HashedPrefix& cell, uint64_t changes, const TimestampRange& range, Cell* out);
 
-  // Adds the newest version of the cell after `changes` changes, in the place of any other.
+  // Adds the newest version of the cell after `changes` changes, and replaces any other.
   void Fill(const HashedPrefix& cell, uint64_t changes, Timestamp ts, std::string_view value);
 
-  // What the entries take.
+  // Returns the bytes that the entries take.
   size_t bytes() const;
 
  private:
   struct Entry {
     std::string bytes;  // the cell's prefix, then the value
     uint32_t prefix_bytes = 0;
-    bool used = false;  // since it came, or since it had its second chance
+    bool used = false;  // since it was added, or since its second chance
     uint64_t changes = 0;
     Timestamp timestamp;
 
@@ -81,15 +80,15 @@ class VersionCache {
 
   struct alignas(64) Shard {
     mutable Mutex mutex;
-    Entries entries ABSL_GUARDED_BY(mutex);  // in the order in which they go
+    Entries entries ABSL_GUARDED_BY(mutex);  // in the order in which they are evicted
     Index index ABSL_GUARDED_BY(mutex);
     size_t bytes ABSL_GUARDED_BY(mutex) = 0;
   };
 
-  // With what the list, the index and the heap need beside.
+  // Includes the overhead of the list, the index and the heap.
   static size_t BytesFor(size_t bytes) {
-    constexpr size_t kBeside = 80;
-    return sizeof(Entry) + bytes + kBeside;
+    constexpr size_t kOverhead = 80;
+    return sizeof(Entry) + bytes + kOverhead;
   }
 
   Shard& ShardOf(const HashedPrefix& cell) { return shards_[cell.hash >> 58]; }

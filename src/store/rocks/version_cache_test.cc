@@ -18,7 +18,7 @@ std::string FindIn(VersionCache* cache, std::string_view cell, uint64_t changes 
   return found.value + "@" + found.timestamp.ToString();
 }
 
-TEST(VersionCacheTest, FindsWhatWasFilled) {
+TEST(VersionCacheTest, FindsFilledVersions) {
   VersionCache cache(kPlenty);
   EXPECT_EQ(FindIn(&cache, "a"), "-");
   cache.Fill("a", 0, Timestamp(7), "seven");
@@ -41,7 +41,7 @@ TEST(VersionCacheTest, AnEntryIsOutdatedAfterAChange) {
   EXPECT_EQ(FindIn(&cache, "a", 4), "-");
   cache.Fill("a", 4, Timestamp(6), "a longer value than before");
   EXPECT_EQ(FindIn(&cache, "a", 4), "a longer value than before@6");
-  // A reader that was slow brings back what is outdated: nobody takes it for anything else.
+  // A slow reader adds the outdated version again: no later reader takes it for the newest.
   cache.Fill("a", 3, Timestamp(7), "seven");
   EXPECT_EQ(FindIn(&cache, "a", 4), "-");
 }
@@ -51,7 +51,7 @@ TEST(VersionCacheTest, StaysWithinItsBytes) {
   for (int i = 0; i < 20'000; ++i) {
     const std::string cell = "cell" + std::to_string(i);
     cache.Fill(cell, 0, Timestamp(1), std::string(100, 'v'));
-    // Values that grow later have to fit as well.
+    // Values that grow later have to fit too.
     cache.Fill(cell, 1, Timestamp(2), std::string(i % 1000, 'w'));
     ASSERT_LE(cache.bytes(), kPlenty);
   }
@@ -60,7 +60,7 @@ TEST(VersionCacheTest, StaysWithinItsBytes) {
   EXPECT_NE(FindIn(&cache, "cell19999", 1), "-");
 }
 
-TEST(VersionCacheTest, WhatIsReadStaysLonger) {
+TEST(VersionCacheTest, CellsThatAreReadStayLonger) {
   VersionCache cache(kPlenty);
   cache.Fill("hot", 0, Timestamp(1), "value");
   cache.Fill("cold", 0, Timestamp(1), "value");
@@ -71,14 +71,14 @@ TEST(VersionCacheTest, WhatIsReadStaysLonger) {
   EXPECT_EQ(FindIn(&cache, "cold"), "-");
 }
 
-TEST(VersionCacheTest, LeavesOutWhatIsTooLarge) {
+TEST(VersionCacheTest, LeavesOutVersionsThatAreTooLarge) {
   VersionCache cache(kPlenty);
   cache.Fill("a", 0, Timestamp(1), std::string(kPlenty, 'v'));
   EXPECT_EQ(FindIn(&cache, "a"), "-");
   EXPECT_EQ(cache.bytes(), 0U);
 }
 
-TEST(VersionCacheTest, OfNoBytesKeepsNothing) {
+TEST(VersionCacheTest, ACacheOfZeroBytesKeepsNothing) {
   VersionCache cache(0);
   cache.Fill("a", 0, Timestamp(7), "seven");
   EXPECT_EQ(FindIn(&cache, "a"), "-");
