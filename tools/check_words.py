@@ -205,9 +205,9 @@ def pieces_of_python(text):
     return pieces
 
 
-def pieces_of_scripts(text, _suffix):
-    """The comments of a script, and the docstrings if it is in Python."""
-    if re.match(r'#!.*python|"""', text):
+def pieces_of_scripts(text, suffix):
+    """The comments of a script, and its docstrings if it is a program in Python."""
+    if suffix == ".py":
         pieces = pieces_of_python(text)
     else:
         pieces = [(match.start(), " " + match.group()[1:]) for match in HASH_COMMENT.finditer(text)]

@@ -9,8 +9,8 @@
     // LIFETIME  text  a word in capitals and two spaces begin a paragraph with that title
 
 A function that follows another one directly, without a comment of its own, gets the same comment if that is about both:
-if it names the second, or they are overloads, or it begins with "Return". The filter omits declarations whose comment begins
-with "Implementation detail", and escapes all markup of Doxygen except `code`.
+if it names the second, or they are overloads, or it begins with "Return". The filter omits the line of the license and
+declarations whose comment begins with "Implementation detail", and escapes all markup of Doxygen except `code`.
 """
 
 import re
@@ -25,6 +25,7 @@ CONTINUED = re.compile(r"^\s{8,}// (.*)$")
 TITLE = re.compile(r"^([A-Z][A-Z ]+?)  +(.*)$")
 NO_FUNCTION = re.compile(r"\s*(?:template <[^;{]*>\s*(?:requires[^;{]*)?)?(?:class|struct|enum|union|namespace|using|typedef|"
                          r"public:|private:|protected:|static_assert|#|\})")
+LICENSE = re.compile(r"\A// SPDX-License-Identifier:[^\n]*\n+")
 STRAY = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*')
 
 
@@ -93,7 +94,7 @@ def with_documentation(line):
 
 
 def filtered(text, name):
-    source = text.split("\n")
+    source = LICENSE.sub("", text).split("\n")
     result, index = [], 0
     comment, function = [], None  # those of the lines before, while no empty line has ended them
     hiding = False

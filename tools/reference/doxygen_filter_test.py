@@ -57,6 +57,11 @@ class DoxygenFilterTest(unittest.TestCase):
         self.assertEqual(self.after_head("struct A {\n  // Implementation detail: b.\n  int b();\n};\n"),
                          "struct A {\n/// @cond\n  int b();\n/// @endcond\n};\n")
 
+    def test_the_comment_of_a_file_follows_the_line_of_the_license(self):
+        text = "// A file.\n\n// An A.\nint a;\n"
+        self.assertEqual(doxygen_filter.filtered("// SPDX-License-Identifier: Apache-2.0\n\n" + text, "a.h"),
+                         doxygen_filter.filtered(text, "a.h"))
+
     def test_a_comment_of_doxygen_stays(self):
         self.assertEqual(self.after_head("/// An A.\nint a;\n"), "/// An A.\nint a;\n")
 
