@@ -187,34 +187,40 @@ def source_files(root):
                   if file.suffix in (".h", ".cc"))
 
 
-NAMESPACE = re.compile(r"(?:inline )?namespace ([\w:]*) ?\{(.*)")
+NAMESPACE = re.compile(r"(?:inline )?namespace ([\w:]*) ?\{")
 TYPE = re.compile(r"(?:class|struct|enum class)(?: \[\[\w+\]\])?(?: ABSL_\w+)* (\w+)(?: final)?(?: :[^:].*)?\s*\{")
 
 
 def types_of(text):
     """The types that a file defines at namespace level, as (line, full name); not those in an unnamed namespace."""
-    spaces, found = [], []
+    blocks, found = [], []  # the names of the namespaces that are open; None: another block
     for number, line in enumerate(without(text, keep_strings=False).split("\n"), 1):
-        if match := NAMESPACE.match(line):
-            if "}" not in match.group(2):
-                spaces.append(match.group(1))
-        elif line.rstrip() == "}" and spaces:
-            spaces.pop()
-        elif (match := TYPE.match(line)) and "" not in spaces:
-            found.append((number, "::".join([*spaces, match.group(1)])))
+        space = NAMESPACE.match(line)
+        if (match := TYPE.match(line)) and "" not in blocks and None not in blocks:
+            found.append((number, "::".join([*blocks, match.group(1)])))
+        for brace in re.findall("[{}]", line):
+            if brace == "{":
+                blocks.append(space and space.group(1))
+                space = None
+            elif blocks:
+                blocks.pop()
     return found
 
 
 def check_names(texts):
-    """Findings where two files of the library define the same type. The linker would take one of them for both."""
+    """Findings where a type of the library is defined a second time: in the library, or in a program that links it. The
+    linker would take one of them for both. Programs are not compared with each other: no two are linked together."""
+    def is_library(path):
+        return path.startswith(("src/", "include/")) and not is_test(path)
+
     first, lines = {}, []
-    for path, text in texts:
-        if not path.startswith(("src/", "include/")) or is_test(path):
-            continue
+    for path, text in sorted(texts, key=lambda file: not is_library(file[0])):
         for number, name in types_of(text):
-            if first.setdefault(name, path) != path:
+            if is_library(path):
+                first.setdefault(name, path)
+            if first.get(name, path) != path:
                 lines.append(f"{path}:{number}: defines {name}, as {first[name]} does: two types of one name in one "
-                             "library break the one-definition rule; rename one")
+                             "program break the one-definition rule; rename one")
     return lines
 
 

@@ -98,6 +98,19 @@ class CheckIncludesTest(unittest.TestCase):
         code, output = self.check({"src/store/catalog.h": one, "src/txn/a.cc": hidden, "src/txn/b.cc": hidden})
         self.assertEqual(code, 0, output)
 
+    def test_a_program_does_not_define_a_type_of_the_library_again(self):
+        one = "namespace percolator {\n\nclass Catalog {\n};\n\n}  // namespace percolator\n"
+        hidden = one.replace("class", "namespace {\nvoid F() {\n}\nclass").replace("};\n", "};\n}  // namespace\n")
+        for path in ("apps/percolator/catalog.h", "benchmarks/catalog.h", "examples/catalog.h", "sim/catalog.h",
+                     "src/store/catalog_test.cc", "tests/catalog.h"):
+            code, output = self.check({path: one, "src/store/catalog.h": one})
+            self.assertEqual(code, 1, output)
+            self.assertIn(f"{path}:3: defines percolator::Catalog, as src/store/catalog.h does", output)
+            code, output = self.check({path: hidden, "src/store/catalog.h": one})
+            self.assertEqual(code, 0, output)
+        code, output = self.check({"benchmarks/catalog.h": one, "tests/catalog.h": one})
+        self.assertEqual(code, 0, output)
+
     def test_an_edge_that_no_file_uses_is_refused(self):
         code, output = self.check({"src/oracle/CMakeLists.txt": "percolator_module(oracle SOURCES a.cc DEPS absl::status)\n",
                                    "src/oracle/a.cc": '#include "percolator/status.h"\n#include "percolator/spi/oracle.h"\n',

@@ -29,8 +29,8 @@
 #include "percolator/spi/store.h"
 #include "src/base/strings.h"
 #include "tests/processes/emulator.h"
-#include "tests/server/bigtable_client.h"
 #include "tests/server/bigtable_server.h"
+#include "tests/server/bigtable_tester.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -281,9 +281,9 @@ TEST(BigtableDifferentialTest, TheServerAnswersAsTheEmulator) {
   ASSERT_THAT(emulator, IsOk());
   const std::unique_ptr<Store> store = NewMemoryStore();
   const BigtableServer server(store.get());
-  BigtableClient ours(server.target());
-  BigtableClient theirs((*emulator)->target());
-  for (BigtableClient* client : {&ours, &theirs}) {
+  BigtableTester ours(server.target());
+  BigtableTester theirs((*emulator)->target());
+  for (BigtableTester* client : {&ours, &theirs}) {
     ASSERT_THAT(client->CreateTable("t", {"f", "g", "h", "counters"}), IsOk());
   }
   Requests requests(Seed());
@@ -296,21 +296,21 @@ TEST(BigtableDifferentialTest, TheServerAnswersAsTheEmulator) {
     };
     const size_t kind = requests.Pick(20);
     if (kind < 5) {
-      expect_same([](BigtableClient& c, const auto& r) { return c.Mutate(r); }, requests.Mutate());
+      expect_same([](BigtableTester& c, const auto& r) { return c.Mutate(r); }, requests.Mutate());
     } else if (kind < 6) {
-      expect_same([](BigtableClient& c, const auto& r) { return c.MutateRows(r); }, requests.MutateRows());
+      expect_same([](BigtableTester& c, const auto& r) { return c.MutateRows(r); }, requests.MutateRows());
     } else if (kind < 8) {
-      expect_same([](BigtableClient& c, const auto& r) { return c.CheckAndMutate(r); }, requests.CheckAndMutate());
+      expect_same([](BigtableTester& c, const auto& r) { return c.CheckAndMutate(r); }, requests.CheckAndMutate());
     } else if (kind < 9) {
       const bt::ReadModifyWriteRowRequest request = requests.ReadModifyWrite();
-      expect_same([](BigtableClient& c, const auto& r) { return c.ReadModifyWrite(r); }, request);
+      expect_same([](BigtableTester& c, const auto& r) { return c.ReadModifyWrite(r); }, request);
       bt::MutateRowRequest erase;
       erase.set_table_name(request.table_name());
       erase.set_row_key(request.row_key());
       erase.add_mutations()->mutable_delete_from_family()->set_family_name("counters");
-      expect_same([](BigtableClient& c, const auto& r) { return c.Mutate(r); }, erase);
+      expect_same([](BigtableTester& c, const auto& r) { return c.Mutate(r); }, erase);
     } else {
-      expect_same([](BigtableClient& c, const auto& r) { return c.Read(r); }, requests.Read());
+      expect_same([](BigtableTester& c, const auto& r) { return c.Read(r); }, requests.Read());
     }
     if (HasFatalFailure()) return;
   }

@@ -14,8 +14,8 @@
 #include "src/server/bigtable/mutate.h"
 #include "src/server/bigtable/tables.h"
 #include "src/wire/channel.h"
-#include "tests/server/bigtable_client.h"
 #include "tests/server/bigtable_server.h"
+#include "tests/server/bigtable_tester.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -62,7 +62,7 @@ class BigtableServiceTest : public ::testing::Test {
 
   const std::unique_ptr<Store> store_ = NewMemoryStore();
   BigtableServer server_;
-  BigtableClient client_;
+  BigtableTester client_;
 };
 
 TEST_F(BigtableServiceTest, WhatWasWrittenIsRead) {
@@ -560,11 +560,11 @@ TEST_F(BigtableServiceTest, TooManyMutationsAreRefused) {
 TEST(BigtableServiceRestartTest, TablesFamiliesAndCellsSurvive) {
   const TempDir dir;
   const auto open = [&] { return *OpenRocksStore(dir.path() + "/data", {.durability = Durability::kNoSync}); };
-  const auto store_text = [](BigtableClient& client) { return client.Read(""); };
+  const auto store_text = [](BigtableTester& client) { return client.Read(""); };
   {
     const std::unique_ptr<Store> store = open();
     const BigtableServer server(store.get());
-    BigtableClient client(server.target());
+    BigtableTester client(server.target());
     ASSERT_THAT(client.CreateTable("t", {"f"}), IsOk());
     ASSERT_THAT(client.ModifyFamilies("t", "modifications { id: 'g' create { gc_rule { max_num_versions: 2 } } }"),
                 IsOk());
@@ -573,7 +573,7 @@ TEST(BigtableServiceRestartTest, TablesFamiliesAndCellsSurvive) {
   {
     const std::unique_ptr<Store> store = open();
     const BigtableServer server(store.get());
-    BigtableClient client(server.target());
+    BigtableTester client(server.target());
     EXPECT_THAT(store_text(client), IsText("r{g:a@1000=v}"));
     const auto table = client.ModifyFamilies("t", "modifications { id: 'f' drop: true }");
     ASSERT_THAT(table, IsOk());
@@ -581,7 +581,7 @@ TEST(BigtableServiceRestartTest, TablesFamiliesAndCellsSurvive) {
   }
   const std::unique_ptr<Store> store = open();
   const BigtableServer server(store.get());
-  BigtableClient client(server.target());
+  BigtableTester client(server.target());
   EXPECT_THAT(client.Mutate("row_key: 'r' mutations " + Set("f:a", 1, "")), StatusIs(kNotFound));
   EXPECT_THAT(store_text(client), IsText("r{g:a@1000=v}"));
 }

@@ -4,8 +4,8 @@
 //
 // Families are sorted, because servers give them in any order; within a family cells are as they came.
 
-#ifndef PERCOLATOR_TESTS_SERVER_BIGTABLE_CLIENT_H_
-#define PERCOLATOR_TESTS_SERVER_BIGTABLE_CLIENT_H_
+#ifndef PERCOLATOR_TESTS_SERVER_BIGTABLE_TESTER_H_
+#define PERCOLATOR_TESTS_SERVER_BIGTABLE_TESTER_H_
 
 #include <memory>
 #include <string>
@@ -22,9 +22,9 @@ namespace percolator {
 inline constexpr char kTestInstance[] = "projects/p/instances/i";
 std::string TestTable(std::string_view id);
 
-class BigtableClient {
+class BigtableTester {
  public:
-  explicit BigtableClient(const std::string& target);
+  explicit BigtableTester(const std::string& target);
 
   absl::Status CreateTable(std::string_view id, const std::vector<std::string>& families);
   // A message in protobuf's text, as changes of families.
@@ -55,4 +55,4 @@ class BigtableClient {
 
 }  // namespace percolator
 
-#endif  // PERCOLATOR_TESTS_SERVER_BIGTABLE_CLIENT_H_
+#endif  // PERCOLATOR_TESTS_SERVER_BIGTABLE_TESTER_H_

@@ -1,4 +1,4 @@
-#include "tests/server/bigtable_client.h"
+#include "tests/server/bigtable_tester.h"
 
 #include <google/protobuf/text_format.h>
 
@@ -95,7 +95,7 @@ void SetDeadline(grpc::ClientContext* context) { context->set_deadline(std::chro
 
 std::string TestTable(std::string_view id) { return StrCat(kTestInstance, "/tables/", id); }
 
-BigtableClient::BigtableClient(const std::string& target) {
+BigtableTester::BigtableTester(const std::string& target) {
   const auto channel = OpenChannel(target, {});
   if (!channel.ok()) std::abort();
   data_ = bt::Bigtable::NewStub(*channel);
@@ -103,7 +103,7 @@ BigtableClient::BigtableClient(const std::string& target) {
   instance_ = admin::BigtableInstanceAdmin::NewStub(*channel);
 }
 
-absl::Status BigtableClient::CreateTable(std::string_view id, const std::vector<std::string>& families) {
+absl::Status BigtableTester::CreateTable(std::string_view id, const std::vector<std::string>& families) {
   admin::CreateTableRequest request;
   request.set_parent(kTestInstance);
   request.set_table_id(std::string(id));
@@ -112,7 +112,7 @@ absl::Status BigtableClient::CreateTable(std::string_view id, const std::vector<
   return Call(*admin_, &admin::BigtableTableAdmin::Stub::CreateTable, kPatience, request, &response);
 }
 
-absl::StatusOr<admin::Table> BigtableClient::ModifyFamilies(std::string_view id, const std::string& text) {
+absl::StatusOr<admin::Table> BigtableTester::ModifyFamilies(std::string_view id, const std::string& text) {
   auto request = Parse<admin::ModifyColumnFamiliesRequest>(text);
   request.set_name(TestTable(id));
   admin::Table response;
@@ -122,23 +122,23 @@ absl::StatusOr<admin::Table> BigtableClient::ModifyFamilies(std::string_view id,
   return response;
 }
 
-absl::Status BigtableClient::Mutate(const std::string& text) { return Mutate(Parse<bt::MutateRowRequest>(text)); }
-absl::StatusOr<bool> BigtableClient::CheckAndMutate(const std::string& text) {
+absl::Status BigtableTester::Mutate(const std::string& text) { return Mutate(Parse<bt::MutateRowRequest>(text)); }
+absl::StatusOr<bool> BigtableTester::CheckAndMutate(const std::string& text) {
   return CheckAndMutate(Parse<bt::CheckAndMutateRowRequest>(text));
 }
-absl::StatusOr<std::string> BigtableClient::ReadModifyWrite(const std::string& text) {
+absl::StatusOr<std::string> BigtableTester::ReadModifyWrite(const std::string& text) {
   return ReadModifyWrite(Parse<bt::ReadModifyWriteRowRequest>(text));
 }
-absl::StatusOr<std::string> BigtableClient::Read(const std::string& text) {
+absl::StatusOr<std::string> BigtableTester::Read(const std::string& text) {
   return Read(Parse<bt::ReadRowsRequest>(text));
 }
 
-absl::Status BigtableClient::Mutate(const bt::MutateRowRequest& request) {
+absl::Status BigtableTester::Mutate(const bt::MutateRowRequest& request) {
   bt::MutateRowResponse response;
   return Call(*data_, &bt::Bigtable::Stub::MutateRow, kPatience, request, &response);
 }
 
-absl::StatusOr<std::vector<absl::Status>> BigtableClient::MutateRows(const bt::MutateRowsRequest& request) {
+absl::StatusOr<std::vector<absl::Status>> BigtableTester::MutateRows(const bt::MutateRowsRequest& request) {
   grpc::ClientContext context;
   SetDeadline(&context);
   const auto reader = data_->MutateRows(&context, request);
@@ -154,14 +154,14 @@ absl::StatusOr<std::vector<absl::Status>> BigtableClient::MutateRows(const bt::M
   return statuses;
 }
 
-absl::StatusOr<bool> BigtableClient::CheckAndMutate(const bt::CheckAndMutateRowRequest& request) {
+absl::StatusOr<bool> BigtableTester::CheckAndMutate(const bt::CheckAndMutateRowRequest& request) {
   bt::CheckAndMutateRowResponse response;
   absl::Status status = Call(*data_, &bt::Bigtable::Stub::CheckAndMutateRow, kPatience, request, &response);
   if (!status.ok()) return status;
   return response.predicate_matched();
 }
 
-absl::StatusOr<std::string> BigtableClient::ReadModifyWrite(const bt::ReadModifyWriteRowRequest& request) {
+absl::StatusOr<std::string> BigtableTester::ReadModifyWrite(const bt::ReadModifyWriteRowRequest& request) {
   bt::ReadModifyWriteRowResponse response;
   absl::Status status = Call(*data_, &bt::Bigtable::Stub::ReadModifyWriteRow, kPatience, request, &response);
   if (!status.ok()) return status;
@@ -178,7 +178,7 @@ absl::StatusOr<std::string> BigtableClient::ReadModifyWrite(const bt::ReadModify
   return text;
 }
 
-absl::StatusOr<std::string> BigtableClient::Read(const bt::ReadRowsRequest& request) {
+absl::StatusOr<std::string> BigtableTester::Read(const bt::ReadRowsRequest& request) {
   grpc::ClientContext context;
   SetDeadline(&context);
   const auto reader = data_->ReadRows(&context, request);
@@ -196,7 +196,7 @@ absl::StatusOr<std::string> BigtableClient::Read(const bt::ReadRowsRequest& requ
   return assembler.text();
 }
 
-absl::StatusOr<std::vector<std::string>> BigtableClient::Sample(std::string_view id) {
+absl::StatusOr<std::vector<std::string>> BigtableTester::Sample(std::string_view id) {
   grpc::ClientContext context;
   SetDeadline(&context);
   bt::SampleRowKeysRequest request;
