@@ -71,13 +71,13 @@ std::string ToString(const LoadProgress& progress) {
   return text;
 }
 
-LoaderCore::LoaderCore(LoaderCallbacks seams, LoaderOptions options, absl::Status error)
-    : seams_(std::move(seams)),
+LoaderCore::LoaderCore(LoaderCallbacks callbacks, LoaderOptions options, absl::Status error)
+    : callbacks_(std::move(callbacks)),
       options_(std::move(options)),
-      begun_(seams_.runtime->Elapsed()),
-      room_(seams_.runtime->NewWaitQueue()),
-      work_(seams_.runtime->NewWaitQueue()),
-      changed_(seams_.runtime->NewWaitQueue()),
+      begun_(callbacks_.runtime->Elapsed()),
+      room_(callbacks_.runtime->NewWaitQueue()),
+      work_(callbacks_.runtime->NewWaitQueue()),
+      changed_(callbacks_.runtime->NewWaitQueue()),
       first_error_(error.ok() ? CheckOptions(options_) : std::move(error)),
       samples_({{begun_, 0}}),
       usable_(first_error_.ok()),
@@ -96,7 +96,7 @@ void LoaderCore::StartTask(void (LoaderCore::*task)()) {
     MutexLock lock(&mutex_);
     ++tasks_;
   }
-  seams_.runtime->Start([this, task] {
+  callbacks_.runtime->Start([this, task] {
     (this->*task)();
     MutexLock lock(&mutex_);
     --tasks_;
@@ -107,7 +107,7 @@ void LoaderCore::StartTask(void (LoaderCore::*task)()) {
 void LoaderCore::Add(Function load) {
   MutexLock lock(&mutex_);
   while (usable_ && !finished_ && waiting_.size() >= options_.max_queued) room_->Wait(&mutex_);
-  if (closed_) return NoteEnd(seams_.closed(), 0);
+  if (closed_) return NoteEnd(callbacks_.closed(), 0);
   if (!usable_ || finished_) {
     NoteEnd(absl::FailedPreconditionError("the loader can't be added to: Finish was called"), 0);
     return;
@@ -136,7 +136,7 @@ absl::Status LoaderCore::Finish() {
 void LoaderCore::StopForClose() {
   MutexLock lock(&mutex_);
   if (!finished_) closed_ = true;
-  for (size_t dropped = std::exchange(waiting_, {}).size(); dropped > 0; --dropped) NoteEnd(seams_.closed(), 0);
+  for (size_t dropped = std::exchange(waiting_, {}).size(); dropped > 0; --dropped) NoteEnd(callbacks_.closed(), 0);
   EndTasks();
 }
 
@@ -182,7 +182,7 @@ void LoaderCore::Work() {
 absl::Status LoaderCore::Run(const Function& load, size_t* marks) {
   if (load == nullptr) return absl::InvalidArgumentError("the load function is empty");
   try {
-    return seams_.transact(load, options_.transaction, marks);
+    return callbacks_.transact(load, options_.transaction, marks);
   } catch (const std::exception& e) {
     return absl::InternalError(StrCat("the load function threw: ", e.what()));
   } catch (...) {
@@ -233,17 +233,17 @@ void LoaderCore::Watch() {
       continue;
     }
     const bool soon = EstimateIsFull() && marks_ != marks_at_look_;
-    const Duration wait = last + std::max(soon ? kSoon : kLookPeriod, kLookRest * took) - seams_.runtime->Elapsed();
+    const Duration wait = last + std::max(soon ? kSoon : kLookPeriod, kLookRest * took) - callbacks_.runtime->Elapsed();
     if (looked_ && wait > Duration(0)) {
       changed_->WaitFor(&mutex_, wait);
       continue;
     }
     const uint64_t marks_before = marks_;
-    const Duration began = seams_.runtime->Elapsed();
+    const Duration began = callbacks_.runtime->Elapsed();
     mutex_.Unlock();
-    const absl::StatusOr<Backlog> backlog = seams_.backlog(limit);
+    const absl::StatusOr<Backlog> backlog = callbacks_.backlog(limit);
     mutex_.Lock();
-    last = seams_.runtime->Elapsed();
+    last = callbacks_.runtime->Elapsed();
     took = last - began;
     NoteBacklog(backlog, marks_before);
   }
@@ -271,7 +271,7 @@ void LoaderCore::Report() {
   mutex_.Lock();
   Duration next = begun_ + kReportPeriod;
   while (!stopping_) {
-    const Duration now = seams_.runtime->Elapsed();
+    const Duration now = callbacks_.runtime->Elapsed();
     if (now < next) {
       changed_->WaitFor(&mutex_, next - now);
       continue;
@@ -301,7 +301,7 @@ absl::Status LoaderCore::Tell(const LoadProgress& progress) const {
 }
 
 LoadProgress LoaderCore::ProgressNow() const {
-  const Duration now = seams_.runtime->Elapsed();
+  const Duration now = callbacks_.runtime->Elapsed();
   LoadProgress progress{.done = done_,
                         .failed = failed_,
                         .expected = options_.expected,
@@ -325,19 +325,19 @@ Loader::Loader(const Cluster& cluster, LoaderOptions options) : engine_(cluster.
       tell(progress);
     };
   }
-  LoaderCallbacks seams;
-  seams.runtime = engine->env.runtime;
-  seams.transact = [engine](const Function& load, const TransactionOptions& how, size_t* marks) {
+  LoaderCallbacks callbacks;
+  callbacks.runtime = engine->env.runtime;
+  callbacks.transact = [engine](const Function& load, const TransactionOptions& how, size_t* marks) {
     const Engine::UserTask task(engine.get());
     return RunTransaction(engine, load, how, nullptr, marks);
   };
-  seams.backlog = [engine = engine.get()](size_t limit) {
+  callbacks.backlog = [engine = engine.get()](size_t limit) {
     return engine->InCall([&] { return CountBacklog(engine, limit); });
   };
-  seams.closed = [engine = engine.get()] { return engine->Closed(); };
+  callbacks.closed = [engine = engine.get()] { return engine->Closed(); };
   const bool closed = engine->closing() || engine->forked();
-  core_ =
-      std::make_shared<LoaderCore>(std::move(seams), std::move(options), closed ? engine->Closed() : absl::OkStatus());
+  core_ = std::make_shared<LoaderCore>(std::move(callbacks), std::move(options),
+                                       closed ? engine->Closed() : absl::OkStatus());
   if (!engine->AddService(core_)) core_->StopForClose();
 }
 

@@ -40,7 +40,7 @@ namespace internal {
 class LoaderCore final : public Service {
  public:
   // With an error, nothing is run, and Finish returns it.
-  LoaderCore(LoaderCallbacks seams, LoaderOptions options, absl::Status error = absl::OkStatus());
+  LoaderCore(LoaderCallbacks callbacks, LoaderOptions options, absl::Status error = absl::OkStatus());
   ~LoaderCore() override;
 
   using Function = Loader::Function;
@@ -77,7 +77,7 @@ class LoaderCore final : public Service {
     uint64_t done;
   };
 
-  const LoaderCallbacks seams_;
+  const LoaderCallbacks callbacks_;
   const LoaderOptions options_;
   const Duration begun_;
   const std::unique_ptr<WaitQueue> room_;     // in the queue: for Add

@@ -224,8 +224,8 @@ Loader::Function Any() {
   return [](ReadWrite&) { return absl::OkStatus(); };
 }
 
-LoaderCallbacks SeamsOf(std::function<absl::Status()> transact,
-                        std::function<absl::StatusOr<Backlog>(size_t)> backlog) {
+LoaderCallbacks CallbacksOf(std::function<absl::Status()> transact,
+                            std::function<absl::StatusOr<Backlog>(size_t)> backlog) {
   return {Runtime::Real(),
           [transact](const Loader::Function&, const TransactionOptions&, size_t* marks) {
             *marks = 1;
@@ -236,7 +236,7 @@ LoaderCallbacks SeamsOf(std::function<absl::Status()> transact,
 
 TEST(LoaderCallbacksTest, AddWaitsForRoom) {
   std::atomic<bool> go{false};
-  LoaderCore loader(SeamsOf(
+  LoaderCore loader(CallbacksOf(
                         [&] {
                           while (!go) std::this_thread::sleep_for(milliseconds(1));
                           return absl::OkStatus();
@@ -261,11 +261,11 @@ TEST(LoaderCallbacksTest, AddWaitsForRoom) {
 
 TEST(LoaderCallbacksTest, ABacklogThatPassinglyCannotBeSeen) {
   std::atomic<int> looks{0};
-  LoaderCore loader(SeamsOf([] { return absl::OkStatus(); },
-                            [&](size_t) -> absl::StatusOr<Backlog> {
-                              if (++looks < 3) return absl::UnavailableError("away");
-                              return Backlog{};
-                            }),
+  LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
+                                [&](size_t) -> absl::StatusOr<Backlog> {
+                                  if (++looks < 3) return absl::UnavailableError("away");
+                                  return Backlog{};
+                                }),
                     {});
   loader.Add(Any());
   EXPECT_THAT(loader.Finish(), IsOk());
@@ -273,8 +273,8 @@ TEST(LoaderCallbacksTest, ABacklogThatPassinglyCannotBeSeen) {
 }
 
 TEST(LoaderCallbacksTest, ABacklogThatCannotBeSeenAtAll) {
-  LoaderCore loader(SeamsOf([] { return absl::OkStatus(); },
-                            [](size_t) -> absl::StatusOr<Backlog> { return absl::DataLossError("spoilt"); }),
+  LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
+                                [](size_t) -> absl::StatusOr<Backlog> { return absl::DataLossError("spoilt"); }),
                     {});
   for (int i = 0; i < 10; ++i) loader.Add(Any());
   EXPECT_THAT(loader.Finish(), StatusIs(absl::StatusCode::kDataLoss));
@@ -283,11 +283,11 @@ TEST(LoaderCallbacksTest, ABacklogThatCannotBeSeenAtAll) {
 
 TEST(LoaderCallbacksTest, WithoutBoundsNobodyLooks) {
   std::atomic<int> looks{0};
-  LoaderCore loader(SeamsOf([] { return absl::OkStatus(); },
-                            [&](size_t) {
-                              ++looks;
-                              return Backlog{};
-                            }),
+  LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
+                                [&](size_t) {
+                                  ++looks;
+                                  return Backlog{};
+                                }),
                     {.max_backlog = 0, .max_backlog_age = Duration(0)});
   for (int i = 0; i < 10; ++i) loader.Add(Any());
   EXPECT_THAT(loader.Finish(), IsOk());
@@ -296,11 +296,11 @@ TEST(LoaderCallbacksTest, WithoutBoundsNobodyLooks) {
 
 TEST(LoaderCallbacksTest, CountsUpToOneMoreThanTheBound) {
   std::atomic<size_t> most{0};
-  LoaderCore loader(SeamsOf([] { return absl::OkStatus(); },
-                            [&](size_t asked) {
-                              most = asked;
-                              return Backlog{};
-                            }),
+  LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
+                                [&](size_t asked) {
+                                  most = asked;
+                                  return Backlog{};
+                                }),
                     {.max_backlog = 7});
   loader.Add(Any());
   EXPECT_THAT(loader.Finish(), IsOk());
@@ -323,7 +323,7 @@ TEST(LoaderCallbacksTest, TellsOfProgress) {
     --inside;
   };
   std::atomic<int> runs{0};
-  LoaderCore loader(SeamsOf(
+  LoaderCore loader(CallbacksOf(
                         [&] {
                           while (++runs > 2 && !go) std::this_thread::sleep_for(milliseconds(1));
                           return absl::OkStatus();
