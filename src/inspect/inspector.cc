@@ -201,9 +201,10 @@ absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(st
 
 absl::StatusOr<CheckCounts> Inspector::Check(std::string_view table, const std::function<void(const BadCell&)>& found,
                                              const std::function<void(const CheckCounts&)>& progress) {
-  return engine_->InCall([&]() -> absl::StatusOr<CheckCounts> {
-    const Engine::UserTask task(engine_.get());  // `found` and `progress` can't close the cluster
-    Environment& env = engine_->env;
+  const std::shared_ptr<Engine> engine = engine_;  // `found` and `progress` may destroy this handle
+  return engine->InCall([&]() -> absl::StatusOr<CheckCounts> {
+    const Engine::UserTask task(engine.get());  // they cannot close the cluster
+    Environment& env = engine->env;
     PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> tables, TablesToList(env, table));
     CheckCounts counts;
     for (const std::string& name : tables) {

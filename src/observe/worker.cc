@@ -243,7 +243,7 @@ void Worker::Impl::MakeParts() {
 }
 
 absl::Status Worker::Impl::Stop() {
-  if (forked()) return engine_->Closed();
+  if (engine_->forked()) return engine_->Closed();
   if (engine_->InUserTask()) {
     return absl::FailedPreconditionError(
         "Stop was called by an observer, a load function or another callback of this cluster, for which it would "
@@ -486,8 +486,11 @@ Worker::Worker(const Cluster& cluster, const WorkerOptions& options)
     : impl_(std::make_shared<Impl>(cluster.engine(), options)) {}
 
 Worker::~Worker() {
-  if (impl_->forked()) {
+  Engine* const engine = impl_->engine();
+  if (engine->forked()) {
     KeepUntilExit(std::move(impl_));
+  } else if (engine->InUserTask()) {  // its end is what the stop may wait for
+    engine->env.runtime->Start([impl = std::move(impl_)] { impl->StopForClose(); });
   } else {
     impl_->StopForClose();
   }

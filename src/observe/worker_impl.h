@@ -41,7 +41,7 @@ class Worker::Impl final : public Service, public std::enable_shared_from_this<I
   absl::Status Backfill(std::string_view observer);
   std::vector<ObserverMetrics> metrics() const;
   std::string DescribeGraph() const;
-  bool forked() const { return engine_->forked(); }
+  Engine* engine() const { return engine_; }
   absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
   absl::Status Replay(const Quarantined& entry);
   absl::Status Drop(const Quarantined& entry);

@@ -134,9 +134,11 @@ absl::Status LoaderCore::Finish() {
 }
 
 void LoaderCore::StopForClose() {
+  std::deque<Function> dropped;  // destroyed without the mutex: one may hold the last handle of this loader
   MutexLock lock(&mutex_);
   if (!finished_) closed_ = true;
-  for (size_t dropped = std::exchange(waiting_, {}).size(); dropped > 0; --dropped) NoteEnd(callbacks_.closed(), 0);
+  dropped.swap(waiting_);
+  for (size_t left = dropped.size(); left > 0; --left) NoteEnd(callbacks_.closed(), 0);
   EndTasks();
 }
 
@@ -169,8 +171,7 @@ void LoaderCore::Work() {
     room_->WakeOne();
     mutex_.Unlock();
     size_t marks = 0;
-    const absl::Status status = Run(load, &marks);
-    load = nullptr;  // what it holds is given up before it counts as done
+    const absl::Status status = Run(std::move(load), &marks);  // what it holds is given up before it counts as done
     mutex_.Lock();
     --running_;
     NoteEnd(status, marks);
@@ -179,10 +180,10 @@ void LoaderCore::Work() {
 }
 
 // What the function throws is an error like one that it returns.
-absl::Status LoaderCore::Run(const Function& load, size_t* marks) {
+absl::Status LoaderCore::Run(Function load, size_t* marks) {
   if (load == nullptr) return absl::InvalidArgumentError("the load function is empty");
   try {
-    return callbacks_.transact(load, options_.transaction, marks);
+    return callbacks_.transact(std::move(load), options_.transaction, marks);
   } catch (const std::exception& e) {
     return absl::InternalError(StrCat("the load function threw: ", e.what()));
   } catch (...) {
@@ -327,9 +328,10 @@ Loader::Loader(const Cluster& cluster, LoaderOptions options) : engine_(cluster.
   }
   LoaderCallbacks callbacks;
   callbacks.runtime = engine->env.runtime;
-  callbacks.transact = [engine](const Function& load, const TransactionOptions& how, size_t* marks) {
+  callbacks.transact = [engine](Function load, const TransactionOptions& how, size_t* marks) {
     const Engine::UserTask task(engine.get());
-    return RunTransaction(engine, load, how, nullptr, marks);
+    const Function mine = std::move(load);  // destroyed within the task: it may hold the last handle of this loader
+    return RunTransaction(engine, mine, how, nullptr, marks);
   };
   callbacks.backlog = [engine = engine.get()](size_t limit) {
     return engine->InCall([&] { return CountBacklog(engine, limit); });
@@ -344,6 +346,8 @@ Loader::Loader(const Cluster& cluster, LoaderOptions options) : engine_(cluster.
 Loader::~Loader() {
   if (engine_->forked()) {
     KeepUntilExit(std::move(core_));
+  } else if (engine_->InUserTask()) {  // its end is what Finish may wait for
+    engine_->env.runtime->Start([core = std::move(core_)] { core->Finish().IgnoreError(); });
   } else {
     core_->Finish().IgnoreError();
   }
@@ -358,7 +362,8 @@ absl::Status Loader::Finish() {
         "Finish was called by a load function, an observer or another callback of this cluster, for which it would "
         "have to wait");
   }
-  return core_->Finish();
+  const std::shared_ptr<LoaderCore> core = core_;  // on_progress may destroy this handle
+  return core->Finish();
 }
 LoadProgress Loader::progress() const { return core_->progress(); }
 

@@ -27,8 +27,9 @@ namespace percolator {
 
 struct LoaderCallbacks {
   Runtime* runtime = nullptr;
-  // Runs the function in a transaction, again on a conflict, and commits. `*marks`: how many notifications that made.
-  std::function<absl::Status(const Loader::Function& load, const TransactionOptions& options, size_t* marks)> transact;
+  // Runs the function in a transaction, again on a conflict, commits, and destroys the function. `*marks`: how many
+  // notifications that made.
+  std::function<absl::Status(Loader::Function load, const TransactionOptions& options, size_t* marks)> transact;
   // Notifications that wait, counted up to `limit`.
   std::function<absl::StatusOr<Backlog>(size_t limit)> backlog;
   // The error of functions that are not run because the cluster was closed.
@@ -58,7 +59,7 @@ class LoaderCore final : public Service {
   void Report();
   void StartTask(void (LoaderCore::*task)());
 
-  absl::Status Run(const Function& load, size_t* marks);
+  absl::Status Run(Function load, size_t* marks);
   // Calls on_progress; an error if it throws.
   absl::Status Tell(const LoadProgress& progress) const;
   void NoteEnd(const absl::Status& status, size_t marks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -36,6 +36,7 @@
 #include "percolator/spi/forwarding.h"
 #include "src/base/strings.h"
 #include "src/txn/lock.h"
+#include "tests/harness/eventually.h"
 #include "tests/harness/test_oracle.h"
 #include "tests/testing/amount.h"
 #include "tests/testing/status_matchers.h"
@@ -650,6 +651,138 @@ TEST(CloseTest, ALoadFunctionCannotCloseItsCluster) {
   EXPECT_THAT(h.loader->Finish(), IsOk());
   EXPECT_THAT(closed, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("load function")));
   EXPECT_THAT(finished, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("load function")));
+}
+
+// A cluster of which a function has destroyed handles still closes, and its folder can be opened again.
+class DestroyedWithinTest : public ::testing::Test {
+ protected:
+  DestroyedWithinTest() : cluster_(Open()) { EXPECT_THAT(cluster_->EnsureTable("t"), IsOk()); }
+
+  absl::StatusOr<Cluster> TryOpen() const { return Cluster::Open(StrCat("rocksdb:", dir_.path(), "/store")); }
+  Cluster Open() const { return TryOpen().value(); }
+  bool WasSet(std::string_view row) const {
+    const absl::StatusOr<std::optional<int64_t>> value = cluster_->GetSnapshot()->Get(kNumber, row);
+    return value.ok() && value->has_value();
+  }
+  void Set(std::string_view row) const {
+    EXPECT_THAT(cluster_->Transact([row](ReadWrite& t) { t.Set(kNumber, row, 1); }), IsOk());
+  }
+
+  const TempDir dir_;
+  std::optional<Cluster> cluster_;
+};
+
+TEST_F(DestroyedWithinTest, AnObserverMayDestroyItsWorker) {
+  constexpr Column<int64_t> kX("t", "x");
+  for (const bool after_commit : {false, true}) {
+    WorkerOptions options;
+    std::unique_ptr<Worker> worker;
+    if (after_commit) options.on_commit = [&](std::string_view, const Notification&, Timestamp) { worker.reset(); };
+    worker = std::make_unique<Worker>(*cluster_, options);
+    const std::string row = after_commit ? "after" : "before";
+    worker->Observe(kX, "o", [&, mine = std::string(100, 'm')](ReadWrite& t, const std::string&) {
+      if (!after_commit) worker.reset();
+      t.Set(kNumber, row, static_cast<int64_t>(mine.size()));
+    });
+    ASSERT_THAT(worker->Start(), IsOk());
+    ASSERT_THAT(cluster_->Transact([&](ReadWrite& t) { t.Set(kX, row, 1); }), IsOk());
+    EXPECT_TRUE(Eventually([&] { return WasSet(row); }));
+    if (!after_commit) {
+      EXPECT_EQ(worker, nullptr);
+      continue;
+    }
+    EXPECT_THAT(cluster_->Close(), IsOk());  // waits for the function on_commit
+    EXPECT_EQ(worker, nullptr);
+  }
+}
+
+TEST_F(DestroyedWithinTest, AnObserverMayDestroyTheLastHandles) {
+  std::unique_ptr<Worker> worker = std::make_unique<Worker>(*cluster_);
+  std::atomic<bool> destroyed{false};
+  worker->Observe(kNumber, "o", [&](ReadWrite&, const std::string&) {
+    cluster_.reset();
+    worker.reset();
+    destroyed = true;
+  });
+  ASSERT_THAT(worker->Start(), IsOk());
+  {
+    Transaction t(*cluster_);
+    t.Set(kNumber, "a", 1);
+    ASSERT_THAT(t.Commit().status, IsOk());
+  }
+  EXPECT_TRUE(Eventually([&] { return destroyed.load(); }));
+  EXPECT_TRUE(Eventually([&] { return TryOpen().ok(); }));
+}
+
+TEST_F(DestroyedWithinTest, ALoadFunctionMayDestroyItsLoader) {
+  std::unique_ptr<Loader> loader = std::make_unique<Loader>(*cluster_, LoaderOptions{.threads = 2});
+  for (const char* row : {"a", "b", "c", "d"}) {
+    loader->Add([&loader, row](ReadWrite& t) {
+      if (row == std::string_view("d")) loader.reset();
+      t.Set(kNumber, row, 1);
+    });
+  }
+  for (const char* row : {"a", "b", "c", "d"}) EXPECT_TRUE(Eventually([&] { return WasSet(row); }));
+  EXPECT_THAT(cluster_->Close(), IsOk());
+  EXPECT_EQ(loader, nullptr);
+}
+
+TEST_F(DestroyedWithinTest, ALoadFunctionMayHoldTheLastHandles) {
+  {
+    const auto loader = std::make_shared<Loader>(*cluster_);
+    for (const char* row : {"a", "b"}) {
+      loader->Add([loader, row](ReadWrite& t) { t.Set(kNumber, row, 1); });
+    }
+    cluster_.reset();
+  }
+  EXPECT_TRUE(Eventually([&] {
+    absl::StatusOr<Cluster> again = TryOpen();
+    if (again.ok()) cluster_ = *std::move(again);
+    return cluster_.has_value();
+  }));
+  EXPECT_TRUE(WasSet("a"));
+  EXPECT_TRUE(WasSet("b"));
+}
+
+TEST_F(DestroyedWithinTest, CloseDropsLoadFunctionsThatHoldTheLastHandleOfTheirLoader) {
+  std::atomic<bool> running{false};
+  {
+    const auto loader = std::make_shared<Loader>(*cluster_, LoaderOptions{.threads = 1});
+    loader->Add([&running, loader = loader.get()](ReadWrite&) {
+      running = true;
+      while (loader->progress().done < 3) std::this_thread::yield();  // until Close has dropped the others
+    });
+    for (int i = 0; i < 3; ++i) loader->Add([loader](ReadWrite&) { ADD_FAILURE() << "was not dropped"; });
+  }
+  while (!running) std::this_thread::yield();
+  EXPECT_THAT(cluster_->Close(), IsOk());
+}
+
+TEST_F(DestroyedWithinTest, TheLastReportOfProgressMayDestroyTheLoader) {
+  std::unique_ptr<Loader> loader;
+  LoaderOptions options;
+  options.on_progress = [&](const LoadProgress& progress) {
+    if (progress.done == 1) loader.reset();
+  };
+  loader = std::make_unique<Loader>(*cluster_, options);
+  loader->Add([](ReadWrite& t) { t.Set(kNumber, "a", 1); });
+  EXPECT_THAT(loader->Finish(), IsOk());
+  EXPECT_EQ(loader, nullptr);
+  EXPECT_TRUE(WasSet("a"));
+}
+
+TEST_F(DestroyedWithinTest, AnInspectorsFunctionMayDestroyTheLastHandles) {
+  Set("a");
+  std::optional<Inspector> inspector(*cluster_);
+  const absl::StatusOr<CheckCounts> counts = inspector->Check(
+      "t", [](const BadCell&) {},
+      [&](const CheckCounts&) {
+        cluster_.reset();
+        inspector.reset();
+      });
+  ASSERT_THAT(counts, IsOk());
+  EXPECT_EQ(counts->rows, 1U);
+  EXPECT_THAT(TryOpen(), IsOk());
 }
 
 TEST(CloseTest, WaitsForLoadFunctionsThatRunAndDropsTheOthers) {
