@@ -55,7 +55,7 @@ percolator_lint_test(install_test 900
 # And so it is without gRPC, with PERCOLATOR_SERVER=OFF.
 if(PERCOLATOR_SERVER AND CMAKE_BUILD_TYPE STREQUAL "Release")
   percolator_lint_test(embedded_only_test 1800
-    ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D BUILD=${PROJECT_BINARY_DIR} -D CXX=${CMAKE_CXX_COMPILER}
+    ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D CXX=${CMAKE_CXX_COMPILER}
     -P ${PROJECT_SOURCE_DIR}/tests/install/embedded_only_test.cmake)
   set_tests_properties(embedded_only_test PROPERTIES LABELS slow)
 endif()

@@ -218,7 +218,7 @@ def run_fuzzers(stage, seconds, seed=0):
 
 
 def run_soak(stage, minutes):
-    build("release", *soak.TARGETS)
+    build("release", "benchmarks", *soak.TARGETS)  # no stage compiles the benchmarks
     build("fuzz", "fuzzers")
     stage.passed, stage.failed = soak.run(ROOT, JOBS, minutes, dict(os.environ))
 

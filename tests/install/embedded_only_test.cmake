@@ -1,10 +1,15 @@
-# Builds the library with PERCOLATOR_SERVER=OFF where neither gRPC nor Protobuf can be found, installs it, and builds and runs an
-# example against what is installed. With the flags of the release build, so that ccache has most of it.
+# Builds the library with PERCOLATOR_SERVER=OFF where neither gRPC nor Protobuf can be found, runs the tests of what such a build
+# refuses, installs it, and builds and runs an example against what is installed.
 #
-#   cmake -D SOURCE=<root> -D BUILD=<build folder> -D CXX=<compiler> -P embedded_only_test.cmake
+#   cmake -D SOURCE=<root> -D CXX=<compiler> -P embedded_only_test.cmake
 
+# ccache has most of it: the preset and the settings of ccache are those of tools/build, and the folder is as deep as
+# build/release, because paths are relative to it.
+set(ENV{CCACHE_BASEDIR} ${SOURCE})
+set(ENV{CCACHE_NOHASHDIR} 1)
+set(ENV{CCACHE_SLOPPINESS} pch_defines,time_macros)
 string(RANDOM LENGTH 12 suffix)
-set(work ${BUILD}/embedded_only_test-${suffix})
+set(work ${SOURCE}/build/embedded-${suffix})
 set(settings -G Ninja -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_BUILD_TYPE=Release
   -D CMAKE_DISABLE_FIND_PACKAGE_gRPC=ON -D CMAKE_DISABLE_FIND_PACKAGE_Protobuf=ON)
 
@@ -20,9 +25,13 @@ function(run code)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-run(0 ${CMAKE_COMMAND} ${settings} -S ${SOURCE} -B ${work}/library -D PERCOLATOR_SERVER=OFF -D PERCOLATOR_BUILD_TESTS=OFF)
-run(0 ${CMAKE_COMMAND} --build ${work}/library --target percolator --parallel 2)
-run(0 ${CMAKE_COMMAND} --install ${work}/library --prefix ${work}/prefix)
+run(0 ${CMAKE_COMMAND} --preset release ${settings} -S ${SOURCE} -B ${work} -D PERCOLATOR_SERVER=OFF)
+run(0 ${CMAKE_COMMAND} --build ${work} --target percolator cluster_test --parallel 2)
+run(0 ${work}/tests/cluster/cluster_test --gtest_filter=OpenTest.*)
+if(NOT output MATCHES "PASSED  . [1-9]")
+  message(FATAL_ERROR "no test of an embedded-only build ran")
+endif()
+run(0 ${CMAKE_COMMAND} --install ${work} --prefix ${work}/prefix)
 
 file(COPY ${CMAKE_CURRENT_LIST_DIR}/app/CMakeLists.txt DESTINATION ${work}/source)
 file(COPY_FILE ${SOURCE}/examples/bank.cc ${work}/source/main.cc)
