@@ -84,8 +84,9 @@ class Loader {
   explicit Loader(const Cluster& cluster, LoaderOptions options = {});
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
-  // Finishes, if Finish was not called. In a load function, an observer or another callback of this cluster it does not
-  // wait: the added functions still run, and Cluster::Close waits for those that have begun.
+  // Finishes, if Finish was not called. In a load function, an observer or another callback of this
+  // cluster it does not wait: the added functions still run, and Cluster::Close waits for those
+  // that have begun.
   ~Loader();
 
   // Queues a transaction function that returns void or absl::Status, as for Cluster::Transact.

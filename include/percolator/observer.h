@@ -219,8 +219,9 @@ class Worker {
   explicit Worker(const Cluster& cluster, const WorkerOptions& options = {});
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
-  // Stops, if Stop was not called. In an observer, a load function or another callback of this cluster it begins to stop
-  // and does not wait: running observers end later, and Cluster::Close waits for them.
+  // Stops, if Stop was not called. In an observer, a load function or another callback of this
+  // cluster it begins to stop and does not wait: running observers end later, and Cluster::Close
+  // waits for them.
   ~Worker();
 
   // Adds an observer of a column: strong for a Column, weak for a NotifyColumn. The name matches
