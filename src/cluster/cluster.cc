@@ -1,6 +1,7 @@
 #include "percolator/cluster.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "percolator/spi/assemble.h"
@@ -92,8 +93,8 @@ class Collector {
 };
 
 absl::StatusOr<Cluster> MakeCluster(Parts parts, Engine::StoreIs store_is, std::unique_ptr<Session> session,
-                                    const ClusterOptions& options) {
-  const std::shared_ptr<Engine> engine = Engine::Make(std::move(parts), store_is, std::move(session), options);
+                                    const ClusterOptions& options, std::string_view address) {
+  const std::shared_ptr<Engine> engine = Engine::Make(std::move(parts), store_is, std::move(session), options, address);
   engine->StartPeriodic(std::max<Duration>(options.lock_lease / 2, Duration(1)), [engine = engine.get()] {
     ReportOldestSnapshot(engine);
     LoadObservers(engine).IgnoreError();  // until then, with those that were known
@@ -130,7 +131,7 @@ absl::StatusOr<Cluster> Cluster::Open(std::string_view address, const ClusterOpt
   PERCOLATOR_ASSIGN_OR_RETURN(Parts parts, OpenParts(address, options));
   absl::StatusOr<std::unique_ptr<Session>> session = parts.coordinator->OpenSession();
   if (!session.ok()) return CantReach(address, session.status());
-  return MakeCluster(std::move(parts), Engine::StoreIs::kOwned, *std::move(session), options);
+  return MakeCluster(std::move(parts), Engine::StoreIs::kOwned, *std::move(session), options, address);
 }
 
 absl::StatusOr<Cluster> Assemble(Parts parts, const ClusterOptions& options) {
@@ -140,7 +141,7 @@ absl::StatusOr<Cluster> Assemble(Parts parts, const ClusterOptions& options) {
   }
   if (parts.runtime == nullptr) parts.runtime = Borrow(Runtime::Real());
   PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, parts.coordinator->OpenSession());
-  return MakeCluster(std::move(parts), Engine::StoreIs::kShared, std::move(session), options);
+  return MakeCluster(std::move(parts), Engine::StoreIs::kShared, std::move(session), options, {});
 }
 
 absl::Status Cluster::CreateTable(std::string_view name, const TableSchema& schema) const {

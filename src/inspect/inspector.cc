@@ -115,7 +115,7 @@ absl::StatusOr<std::vector<TableDescription>> Inspector::ListTables() {
     std::vector<TableDescription> tables;
     for (const TableInfo& info : infos) {
       if (info.name == kSystemTable) continue;
-      PERCOLATOR_ASSIGN_OR_RETURN(TableSchema schema, DecodeSchema(info.schema));
+      PERCOLATOR_ASSIGN_OR_RETURN(TableSchema schema, DecodeSchema(info.name, info.schema));
       tables.push_back({info.name, std::move(schema)});
     }
     return tables;

@@ -88,7 +88,7 @@ absl::StatusOr<Schemas> LoadSchemas(Store* store) {
   Schemas schemas;
   for (const TableInfo& info : infos) {
     if (info.name == kSystemTable) continue;
-    PERCOLATOR_ASSIGN_OR_RETURN(TableSchema schema, DecodeSchema(info.schema));
+    PERCOLATOR_ASSIGN_OR_RETURN(TableSchema schema, DecodeSchema(info.name, info.schema));
     schemas.emplace(info.name, std::move(schema));
   }
   return schemas;

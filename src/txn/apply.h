@@ -1,5 +1,5 @@
-// Mutations that are harmless to repeat, applied in spite of transient errors: erasing garbage, setting marks,
-// rolling back, committing secondaries.
+// Applies mutations that are harmless to repeat, in spite of transient errors: erasing garbage, setting marks, rolling
+// back, committing secondaries.
 
 #ifndef PERCOLATOR_TXN_APPLY_H_
 #define PERCOLATOR_TXN_APPLY_H_
@@ -12,9 +12,9 @@
 
 namespace percolator {
 
-// Applies the mutations. Each that fails for a transient reason is tried again until the deadline, whatever becomes of the
-// others; one that fails for good is not. A condition that does not hold is no failure. An error: at least one is not
-// applied, or it is not known whether it is. Returns an error that lasts rather than a transient one.
+// Applies the mutations. Retries each that fails with a transient error until the deadline, independently of the
+// others. A condition that does not hold is not a failure. After an error, at least one mutation was not applied, or
+// its outcome is unknown. Returns a permanent error rather than a transient one.
 absl::Status ApplyInTime(Environment& env, std::vector<RowMutation> mutations, const Deadline& deadline);
 
 }  // namespace percolator

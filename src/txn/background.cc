@@ -10,8 +10,8 @@ namespace {
 
 // Row mutations in one batch.
 constexpr size_t kBatch = 256;
-// How long secondaries of which the store can't be reached are tried before they are left to readers.
-constexpr Duration kSecondaryPatience = std::chrono::seconds(5);
+// How long the queue tries secondaries that the store does not accept, before it leaves them to readers.
+constexpr Duration kSecondaryTimeout = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -21,7 +21,7 @@ SecondaryQueue::SecondaryQueue(Environment* env, size_t capacity)
 SecondaryQueue::~SecondaryQueue() {
   MutexLock lock(&mutex_);
   stopping_ = true;
-  drain_by_.emplace(env_->runtime, kSecondaryPatience);
+  drain_by_.emplace(env_->runtime, kSecondaryTimeout);
   changed_->WakeAll();
   while (started_ && !ended_) changed_->Wait(&mutex_);
 }
@@ -63,7 +63,7 @@ void SecondaryQueue::Loop() {
     }
     busy_ = true;
     const size_t count = batch.size();
-    const Deadline deadline = drain_by_.value_or(Deadline(env_->runtime, kSecondaryPatience));
+    const Deadline deadline = drain_by_.value_or(Deadline(env_->runtime, kSecondaryTimeout));
     mutex_.Unlock();
     ApplyInTime(*env_, std::move(batch), deadline).IgnoreError();
     mutex_.Lock();
@@ -77,7 +77,7 @@ void SecondaryQueue::Loop() {
 }
 
 void SecondaryQueue::Apply(Environment* env, std::vector<RowMutation> mutations) {
-  ApplyInTime(*env, std::move(mutations), Deadline(env->runtime, kSecondaryPatience)).IgnoreError();
+  ApplyInTime(*env, std::move(mutations), Deadline(env->runtime, kSecondaryTimeout)).IgnoreError();
 }
 
 LockKeeper::LockKeeper(Environment* env)
@@ -95,8 +95,8 @@ LockKeeper::Membership::~Membership() {
   keeper_->members_.erase(start_ts_);
 }
 
-// Conditional on the lock: one that is gone, by commit or rollback, stays gone (T11). The oracle's time is not asked for:
-// what has passed since the lock was made is added to what it says.
+// Conditional on the lock: one that is gone, by commit or rollback, stays gone (T11). It does not ask the oracle for
+// the time: it adds the time since the commit joined to the time in the lock.
 void LockKeeper::Refresh() {
   std::vector<RowMutation> mutations;
   {
@@ -115,7 +115,7 @@ void LockKeeper::Refresh() {
       mutations.push_back(std::move(mutation));
     }
   }
-  if (!mutations.empty()) env_->store->Mutate(mutations);  // what fails is tried again at the next turn
+  if (!mutations.empty()) env_->store->Mutate(mutations);  // failures are retried at the next turn
 }
 
 }  // namespace percolator

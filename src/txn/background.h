@@ -1,4 +1,4 @@
-// What a cluster does beside its transactions.
+// The background tasks of a cluster.
 
 #ifndef PERCOLATOR_TXN_BACKGROUND_H_
 #define PERCOLATOR_TXN_BACKGROUND_H_
@@ -19,18 +19,18 @@
 
 namespace percolator {
 
-// Commits secondaries after Commit has returned, many transactions' in one batch. What it does not get done, for whatever
-// reason, readers will: the transaction is committed.
+// Commits secondaries after Commit has returned, those of many transactions in one batch. Readers finish any that it
+// cannot commit: the transaction is committed. Thread-safe.
 class SecondaryQueue {
  public:
   // At most `capacity` row mutations wait.
   SecondaryQueue(Environment* env, size_t capacity);
-  // Finishes what waits, as far as the store can be reached within some seconds.
+  // Applies the waiting mutations, if the store can be reached within a few seconds.
   ~SecondaryQueue();
 
-  // False: the queue is full, and nothing was taken.
+  // Returns false, and takes nothing, if the queue is full.
   bool Add(std::vector<RowMutation>* mutations);
-  // Waits until all that was added before is done.
+  // Waits until all earlier additions are done.
   void Drain();
 
   // Applies the mutations as the queue does.
@@ -47,19 +47,19 @@ class SecondaryQueue {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<Deadline> drain_by_ ABSL_GUARDED_BY(mutex_);  // once stopping
+  std::optional<Deadline> drain_by_ ABSL_GUARDED_BY(mutex_);  // set when stopping
   std::deque<RowMutation> waiting_ ABSL_GUARDED_BY(mutex_);
-  uint64_t added_ ABSL_GUARDED_BY(mutex_) = 0;  // so far, and of these, in their order,
-  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t added_ ABSL_GUARDED_BY(mutex_) = 0;  // number of mutations added, and of these
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;   // done
 };
 
-// Refreshes the primary locks of commits that take long, so that nobody takes their owner for dead. A commit
-// joins before its first prewrite, and leaves when its fate is known or given up.
+// Refreshes the primary locks of long commits, so that no other client judges their owner dead. A commit joins before
+// its first prewrite, and leaves when its outcome is known or given up. Thread-safe.
 class LockKeeper {
  public:
   explicit LockKeeper(Environment* env);
 
-  // While it lives, the transaction's primary lock is refreshed. `writes` must outlive it.
+  // The transaction's primary lock is refreshed until this is destroyed. `writes` must outlive it.
   class Membership {
    public:
     Membership(LockKeeper* keeper, const Writes& writes);

@@ -35,10 +35,10 @@ void RollBackOwn(Environment& env, const Writes& writes, const Deadline& deadlin
   std::vector<RowMutation> mutations;
   for (const RowWrites& row : writes.rows) {
     mutations.push_back(BuildRollbackRow(row, writes.start_ts));
-    // Whatever is there of this transaction goes, and its late prewrites find the marker: it will never commit.
+    // The row may have any part of the transaction, and its late prewrites find the marker: it will never commit.
     mutations.back().condition = {};
   }
-  (void)ApplyInTime(env, std::move(mutations), deadline);  // what is left of it, others roll back when they meet it
+  (void)ApplyInTime(env, std::move(mutations), deadline);  // other clients roll back the rest when they find it
 }
 
 }  // namespace percolator

@@ -5,20 +5,22 @@
 #include "percolator/spi/runtime.h"
 #include "percolator/status.h"
 #include "src/base/errors.h"
+#include "src/base/strings.h"
 
 namespace percolator::internal {
 
 std::shared_ptr<Engine> Engine::Make(Parts parts, StoreIs store_is, std::unique_ptr<Session> session,
-                                     const ClusterOptions& options) {
-  // In a forked process its threads are not there, and its files belong to the parent: it is left as it is.
+                                     const ClusterOptions& options, std::string_view address) {
+  // In a forked process its threads do not exist, and its files belong to the parent: it is left as it is.
   const auto end = [](Engine* engine) {
     if (engine->forked()) return KeepUntilExit(std::shared_ptr<void>(engine, [](void*) {}));
     delete engine;
   };
-  return std::shared_ptr<Engine>(new Engine(std::move(parts), store_is, std::move(session), options), end);
+  return std::shared_ptr<Engine>(new Engine(std::move(parts), store_is, std::move(session), options, address), end);
 }
 
-Engine::Engine(Parts parts, StoreIs store_is, std::unique_ptr<Session> its_session, const ClusterOptions& options)
+Engine::Engine(Parts parts, StoreIs store_is, std::unique_ptr<Session> its_session, const ClusterOptions& options,
+               std::string_view address)
     : env{.store = parts.store.get(),
           .oracle = parts.oracle.get(),
           .coordinator = parts.coordinator.get(),
@@ -29,6 +31,7 @@ Engine::Engine(Parts parts, StoreIs store_is, std::unique_ptr<Session> its_sessi
           .counters = {}},
       tables(env.store),
       session(std::move(its_session)),
+      name_(address.empty() ? "the cluster" : StrCat("the cluster ", address)),
       store_is_(store_is),
       parts_(std::move(parts)),
       changed_(env.runtime->NewWaitQueue()) {
@@ -41,9 +44,9 @@ Engine::Engine(Parts parts, StoreIs store_is, std::unique_ptr<Session> its_sessi
 Engine::~Engine() { Close().IgnoreError(); }
 
 absl::Status Engine::Closed() const {
-  return ClosedError(forked() ? "the cluster was opened by the process that forked this one: open it "
-                                "again here, or fork before it is opened"
-                              : "the cluster is closed");
+  return ClosedError(StrCat(name_, forked() ? " was opened by the process that forked this one; open it again here, or "
+                                              "fork before opening it"
+                                            : " is closed"));
 }
 
 bool Engine::AddService(const std::shared_ptr<Service>& service) {
@@ -80,9 +83,8 @@ void Engine::StartPeriodic(Duration period, std::function<void()> run) {
 absl::Status Engine::Close() {
   if (forked()) return Closed();
   if (InUserTask()) {
-    return absl::FailedPreconditionError(
-        "Close was called by an observer, a load function or another callback of this cluster, for which it would have "
-        "to wait");
+    return absl::FailedPreconditionError(StrCat(
+        "cannot close ", name_, " within an observer, a load function or another callback: Close waits for those"));
   }
   absl::Status status;
   if (!BeginClose(&status)) return status;
@@ -104,7 +106,7 @@ bool Engine::BeginClose(absl::Status* status) {
   return false;
 }
 
-// No service is added any more, and those that run may still call the cluster.
+// No service is added any more. Running services may still call the cluster.
 void Engine::StopServices() {
   std::vector<std::weak_ptr<Service>> services;
   {
@@ -116,7 +118,7 @@ void Engine::StopServices() {
   }
 }
 
-// Each may use those that come after it.
+// Each part may use those that come after it.
 absl::Status Engine::ReleaseParts() {
   while (!periodic_.empty()) periodic_.pop_back();
   keeper.reset();

@@ -1,12 +1,12 @@
-// Engine: everything that the handles of one cluster share in one process.
+// Engine: the state that the handles of one cluster share in one process.
 //
 // OWNERSHIP  Every handle (Cluster, Snapshot, Transaction, a scan, Worker, Loader, Inspector) holds the engine by
-//            std::shared_ptr. The tasks that the engine runs itself do not. So the last handle ends it, from outside.
-// CLOSE      Ends everything that waits, has threads or files: tasks, session and parts. Plain memory (the snapshots that
-//            are open, what was learned of reads, counters) stays until the last handle is gone, so handles may be destroyed
-//            in any order, before and after.
+//            std::shared_ptr. The engine's own tasks do not, so the last handle destroys it, from outside of them.
+// CLOSE      Ends everything that waits, or has threads or files: tasks, session and parts. Plain memory (open snapshots, what
+//            was learned of reads, counters) stays until the last handle is gone, so handles may be destroyed in any order,
+//            before and after.
 // CALLS      Every call of a handle that needs more than that memory runs in InCall, which fails once the engine is closed.
-//            Close waits for those that have begun. Only Inspector::Check runs functions of the user in a call.
+//            Close waits for calls that have begun. Only Inspector::Check runs functions of the user in a call.
 
 #ifndef PERCOLATOR_TXN_ENGINE_H_
 #define PERCOLATOR_TXN_ENGINE_H_
@@ -16,6 +16,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,11 +39,11 @@
 
 namespace percolator {
 
-// Runs functions of the user on tasks of its own: a Worker, a Loader.
+// Runs functions of the user on its own tasks: a Worker or a Loader.
 class Service {
  public:
   virtual ~Service() = default;
-  // Returns when no function of the user is running, and none will be. Called by Engine::Close. Thread-safe.
+  // Returns when no function of the user runs or will run. Called by Engine::Close. Thread-safe.
   virtual void StopForClose() = 0;
 };
 
@@ -52,15 +54,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Whether Close also closes the store.
   enum class StoreIs : uint8_t { kOwned, kShared };
 
+  // `address` names the cluster in errors, unless it is empty.
   static std::shared_ptr<Engine> Make(Parts parts, StoreIs store_is, std::unique_ptr<Session> session,
-                                      const ClusterOptions& options);
-  // Closes, if Close was not called.
+                                      const ClusterOptions& options, std::string_view address = {});
+  // Closes the engine unless Close was called.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Returns fn(), a Status or StatusOr, or the error that the cluster is closed. An error of a call that was cut short by
-  // Close is that one too. `fn` must not run functions of the user.
+  // Returns fn(), a Status or StatusOr, or the error of a closed cluster; also if Close cut the call short. `fn` must
+  // not run functions of the user.
   template <typename Fn>
   auto InCall(const Fn& fn) -> decltype(fn()) {
     const CallGate::Call call(&gate_);
@@ -71,17 +74,17 @@ class Engine : public std::enable_shared_from_this<Engine> {
   }
   // Close was called.
   bool closing() const { return closing_; }
-  // True as soon as calls fail.
+  // True from the moment when calls fail.
   const std::atomic<bool>& closed() const { return gate_.closed(); }
-  // This process is a child, by fork, of the one that made the engine: nothing works here.
+  // Whether this process was forked from the one that made the engine. Then no call works.
   bool forked() const { return forks_.forked(); }
   // The error of every call when the cluster is closed, or in a forked process.
   absl::Status Closed() const;
 
-  // Has Close stop the service. False: the cluster is closed or being closed, and nothing was added.
+  // Has Close stop the service. Returns false, and adds nothing, if the cluster is closed or closing.
   bool AddService(const std::shared_ptr<Service>& service);
 
-  // A function of the user, run by a service. While it lives, its task can't close the cluster.
+  // A function of the user that a service runs. While this exists, its task cannot close the cluster.
   class UserTask {
    public:
     explicit UserTask(Engine* engine);
@@ -92,20 +95,20 @@ class Engine : public std::enable_shared_from_this<Engine> {
    private:
     Engine* const engine_;
   };
-  // Whether the caller is within a UserTask.
+  // Returns whether the caller is within a UserTask.
   bool InUserTask() const;
 
-  // Runs `run` every so often, until Close.
+  // Runs `run` once every `period`, until Close.
   void StartPeriodic(Duration period, std::function<void()> run);
 
-  // Stops services, then everything else. A second call returns what the first one returned, when that has ended.
+  // Stops services, then everything else. A second call waits for the first, and returns the same.
   absl::Status Close();
 
   Environment env;
   SnapshotRegistry snapshots;
   Predictor predictor;
 
-  // What Close ends; there until then.
+  // These exist until Close.
   std::optional<Tables> tables;
   std::unique_ptr<Session> session;
   std::optional<RowClaims> claims;  // of the workers, as hints
@@ -114,13 +117,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::optional<LockKeeper> keeper;
 
  private:
-  Engine(Parts parts, StoreIs store_is, std::unique_ptr<Session> session, const ClusterOptions& options);
-  // Returns false if another call has closed, or closes, the engine; then `*status` is what that one returned.
+  Engine(Parts parts, StoreIs store_is, std::unique_ptr<Session> session, const ClusterOptions& options,
+         std::string_view address);
+  // Returns false if another call has closed, or closes, the engine; then `*status` is what that call returned.
   bool BeginClose(absl::Status* status);
   void StopServices();
   absl::Status ReleaseParts();
 
   const ForkWatch forks_;
+  const std::string name_;  // "the cluster ADDRESS"
   const StoreIs store_is_;
   Parts parts_;
   CallGate gate_;

@@ -1,4 +1,4 @@
-// What the steps of the protocol work with. One per cluster; all parts may be used by any number of threads.
+// What the steps of the protocol work with. One per cluster; all parts are thread-safe.
 
 #ifndef PERCOLATOR_TXN_ENVIRONMENT_H_
 #define PERCOLATOR_TXN_ENVIRONMENT_H_
@@ -19,7 +19,7 @@
 
 namespace percolator {
 
-// What was done, for ClusterMetrics.
+// Counts for ClusterMetrics.
 struct Counters {
   std::atomic<uint64_t> commits{0};
   std::atomic<uint64_t> conflicts{0};
@@ -47,13 +47,13 @@ struct Environment {
   ObservedColumns observed;
   VerdictCache verdicts;
   Counters counters;
-  // Commits that make marks: how many have begun, and how many of these have come to their end.
+  // Commits that make marks: the number that have begun, and the number of these that have ended.
   std::atomic<uint64_t> marks_begun{0};
   std::atomic<uint64_t> marks_ended{0};
 };
 
-// A fresh timestamp. If the first try fails, `make_deadline()` says until when others follow; there is no need to look at
-// the clock before.
+// Draws a fresh timestamp. If the first attempt fails, retries until `make_deadline()`; it does not read the clock
+// before.
 template <typename MakeDeadline>
 absl::StatusOr<Timestamp> DrawTimestamp(Environment& env, const MakeDeadline& make_deadline) {
   absl::StatusOr<Timestamp> ts = env.oracle->GetTimestamp();
@@ -61,7 +61,7 @@ absl::StatusOr<Timestamp> DrawTimestamp(Environment& env, const MakeDeadline& ma
   return RetryAfter(std::move(ts), make_deadline(), [&env] { return env.oracle->GetTimestamp(); });
 }
 
-// The same, tried for as long as a call may take.
+// The same, until the call timeout.
 inline absl::StatusOr<Timestamp> DrawForCall(Environment& env) {
   return DrawTimestamp(env, [&env] { return Deadline(env.runtime, env.options.call_timeout); });
 }

@@ -22,17 +22,17 @@
 namespace percolator {
 namespace {
 
-// In one mutation of a row: far below StoreLimits::row_mutation_bytes, however long its columns' names are.
+// In one mutation of a row: far below StoreLimits::max_row_mutation_bytes, however long its column names are.
 constexpr size_t kErasesAtOnce = 10'000;
 constexpr size_t kEraseBytesAtOnce = 4 << 20;
-constexpr Duration kPatience = std::chrono::seconds(10);  // with a store that can't be reached
+constexpr Duration kStoreTimeout = std::chrono::seconds(10);  // for a store that cannot be reached
 
-// Calls `handle` for every page of a scan. kCancelled: `stop` said so.
+// Calls `handle` for every page of a scan. Returns Cancelled as soon as `stop` returns true.
 absl::Status ForEachPage(Environment& env, ScanRequest request, const std::function<bool()>& stop,
                          const std::function<absl::Status(const ScanPage&)>& handle) {
   for (;;) {
     if (stop()) return absl::CancelledError("garbage collection was stopped");
-    const Deadline deadline(env.runtime, kPatience);
+    const Deadline deadline(env.runtime, kStoreTimeout);
     PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, RetryUntil(deadline, [&] { return env.store->Scan(request); }));
     PERCOLATOR_RETURN_IF_ERROR(handle(page));
     if (!page.resume.has_value()) return absl::OkStatus();
@@ -41,11 +41,11 @@ absl::Status ForEachPage(Environment& env, ScanRequest request, const std::funct
 }
 
 absl::Status Apply(Environment& env, std::vector<RowMutation> erases) {
-  return ApplyInTime(env, std::move(erases), Deadline(env.runtime, kPatience));
+  return ApplyInTime(env, std::move(erases), Deadline(env.runtime, kStoreTimeout));
 }
 
-// A table may be dropped meanwhile: its kNotFound is none. But it must be this table's: locks that were left unresolved
-// because of another's would lose their verdicts (G2).
+// Turns NotFound into OK if this table was dropped. It must be this table: locks left unresolved because another one
+// was dropped would lose their verdicts (G2).
 absl::Status UnlessDropped(Environment& env, const std::string& table, absl::Status status) {
   if (!absl::IsNotFound(status)) return status;
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store));
@@ -69,8 +69,7 @@ class ColumnCollector {
     const bool is_version = record.kind == WriteKind::kPut || record.kind == WriteKind::kDelete;
     if (is_version && !newest_seen_) {
       newest_seen_ = true;
-      // G1: the newest stays, unless it says that there is nothing, which nothing says as well; but not to an observer
-      // (N1).
+      // G1: the newest stays, unless it is a delete, which means the same as no version; but not to an observer (N1).
       keeps_ = record.kind == WriteKind::kPut || notified_;
       if (keeps_) return absl::OkStatus();
     }
@@ -92,7 +91,7 @@ class ColumnCollector {
   bool keeps_ = false;
 };
 
-// Columns with marks, pending ones too.
+// Returns the columns with marks, pending ones too.
 std::set<std::string_view> NotifiedColumns(const Row& row) {
   std::set<std::string_view> columns;
   for (const Cell& cell : row.cells) {
@@ -101,12 +100,12 @@ std::set<std::string_view> NotifiedColumns(const Row& row) {
   return columns;
 }
 
-// What is to be erased of a row, the oldest versions of each column first.
+// Returns the erases of a row, the oldest versions of each column first.
 absl::StatusOr<std::deque<Mutation>> GarbageOf(const std::string& table, const Row& row) {
   const std::set<std::string_view> notified = NotifiedColumns(row);
   std::vector<Mutation> erases;
   std::set<std::string_view> kept;                 // columns that have a version left
-  std::vector<std::pair<std::string, Cell>> acks;  // with the column that they are of
+  std::vector<std::pair<std::string, Cell>> acks;  // with the columns that they acknowledge
   for (size_t i = 0; i < row.cells.size();) {
     const std::string& column = row.cells[i].column;
     if (row.cells[i].family == Family::kNotify) {
@@ -121,8 +120,8 @@ absl::StatusOr<std::deque<Mutation>> GarbageOf(const std::string& table, const R
     }
     if (collector.keeps()) kept.insert(column);
   }
-  // An acknowledgement of what is not there any more. Whatever is written later is newer than it. So is what a collection
-  // with a later safe point has left, if it took what this one would have kept.
+  // An acknowledgement of a cell that is gone. Any later write is newer. So is what a collection with a later safe
+  // point has left, if it removed what this one would have kept.
   for (const auto& [column, ack] : acks) {
     if (kept.contains(column) || notified.contains(column)) continue;
     erases.push_back(Mutation::Erase(Family::kWrite, ack.column, TimestampRange::Exactly(ack.timestamp)));
@@ -142,9 +141,9 @@ std::vector<Mutation> TakeStep(std::deque<Mutation>* erases) {
   return step;
 }
 
-// The garbage of one page. Of a row that has very much of it, all but the last step is applied at once, by itself: the oldest
-// go first, because a delete that went before the put below it would bring that back. A row whose records can't be
-// understood is left alone, and told of at the end.
+// Drops the garbage of one page. If a row has very much of it, all but its last step is applied at once, separately:
+// the oldest versions first, because removing a delete before the put below it would bring the put back. A row whose
+// records cannot be decoded is skipped, and reported at the end.
 absl::Status DropPage(Environment& env, const std::string& table, const ScanPage& page, absl::Status* bad_row) {
   std::vector<RowMutation> mutations;
   uint64_t versions = 0;
@@ -170,7 +169,7 @@ absl::Status DropPage(Environment& env, const std::string& table, const ScanPage
 }
 
 // Step 4. A record at or below the safe point is never added again: its transaction would have had to start there. So
-// nothing needs to be checked when the row is changed.
+// the row is changed without a condition.
 absl::Status DropVersions(Environment& env, const std::string& table, Timestamp safe_point,
                           const std::function<bool()>& stop) {
   ScanRequest request{table,
@@ -191,7 +190,7 @@ absl::StatusOr<Timestamp> ChooseSafePoint(Environment& env) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp last, env.store->SafePoint());
   const auto retention = static_cast<uint64_t>(env.options.gc_retention.count());
   const Timestamp by_age(now.value() > retention ? now.value() - retention : 0);
-  // Below the oldest, not at it: what starts at the safe point may read but not write any more.
+  // Below the oldest, not at it: a transaction that starts at the safe point may read but not write.
   const Timestamp below_oldest(oldest.value() > 0 ? oldest.value() - 1 : 0);
   const Timestamp chosen = std::max(last, std::min(by_age, below_oldest));
   PERCOLATOR_DCHECK(chosen == last || chosen < oldest);  // G2
@@ -212,14 +211,14 @@ absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timesta
       }
     }
     if (locks.empty()) return absl::OkStatus();
-    const Deadline deadline(env.runtime, kPatience);
+    const Deadline deadline(env.runtime, kStoreTimeout);
     return RetryUntil(deadline, [&] { return ResolveLocks(env, locks, LiveLocks::kRollBack); }).status();
   });
 }
 
 absl::Status CollectGarbage(Environment& env, Timestamp safe_point, const std::function<bool()>& stop) {
   PERCOLATOR_RETURN_IF_ERROR(env.store->RaiseSafePoint(safe_point));
-  // Listed after the publication: a table that is made later can't hold an old lock.
+  // Listed after the publication: a table that is made later cannot have an old lock.
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store));
   const auto any = [](const FoundLock& /*met*/) { return true; };
   for (const TableInfo& table : tables) {

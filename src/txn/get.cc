@@ -23,10 +23,10 @@ CellName NameOf(CellView cell) { return {std::string(cell.table), std::string(ce
 
 // The cells of one row, as one RowRead.
 struct RowGroup {
-  std::vector<size_t> cells;  // indices into the cells asked for
+  std::vector<size_t> cells;  // indices into the requested cells
 };
 
-// Which of `cells` (those named by `pending`) share a row.
+// Groups those of `cells` that `pending` names by row.
 std::vector<RowGroup> GroupByRow(const std::vector<WantedCell>& cells, const std::vector<size_t>& pending) {
   if (pending.size() == 1) return {{pending}};
   std::map<std::pair<std::string_view, std::string_view>, size_t> index;
@@ -60,7 +60,7 @@ ColumnState* FindColumn(std::vector<ColumnState>* columns, const std::string& co
   return it != columns->end() && it->column == column ? &*it : nullptr;
 }
 
-// The version that the newest record of the cell stands for.
+// Returns the version of the cell's newest record.
 absl::StatusOr<Version> VersionOfNewest(Environment& env, Timestamp ts, CellView cell, Cell& newest,
                                         absl::FunctionRef<Deadline()> make_deadline) {
   absl::StatusOr<WriteRecord> record = TakeWriteRecord(std::move(newest.value));

@@ -1,11 +1,10 @@
 // Get: what a snapshot sees of cells (figure 6, Get). Scan uses the same parts (row_view.h) on pages of rows.
 //
-// T7  A cell's value at ts is that of its newest put or delete committed at or before ts. Verify records are passed over.
-// T8  No lock with start_ts <= ts is passed by: its transaction might commit at or before ts. It is resolved, or waited
-//     for. Lock and record are read in one consistent view of the row; the value, if it is in the family data, may be
-//     read later, because it never changes.
-// G3  A snapshot below the safe point answers nothing: that is checked after the reading, when nothing can be collected
-//     any more without being noticed.
+// T7  A cell's value at ts is that of its newest put or delete committed at or before ts. Verify records are skipped.
+// T8  No lock with start_ts <= ts is ignored: its transaction might commit at or before ts. It is resolved, or waited for.
+//     Lock and record are read in one consistent view of the row; a value in the family data may be read later, because it
+//     never changes.
+// G3  A read below the safe point fails. That is checked after the read, when a collection in between is noticed.
 
 #ifndef PERCOLATOR_TXN_GET_H_
 #define PERCOLATOR_TXN_GET_H_
@@ -22,27 +21,27 @@
 
 namespace percolator {
 
-// The version of one cell at `ts`: the Get of figure 6. `make_deadline` is called when something is in the way, and only then:
-// the usual read does not look at the clock.
+// Returns the version of one cell at `ts`: the Get of figure 6. `make_deadline` is called only after an obstacle: the
+// usual read does not read the clock.
 //
-// GetCells does the same for several cells, which share requests and wait together. To find out which cells share a row, which
-// are locked and which have to be read on costs it a dozen allocations, even for a single cell. So a single one is read here.
+// GetCells does the same for several cells, which share requests and wait together. Its bookkeeping of rows and locks
+// costs a dozen allocations even for a single cell, so single cells are read here.
 absl::StatusOr<Version> GetCell(Environment& env, Timestamp ts, CellView cell,
                                 absl::FunctionRef<Deadline()> make_deadline);
 
-// A cell to be read. One that is only wanted is left out rather than waited for, and its long value is not loaded.
+// A cell to be read. An optional one (not `needed`) is skipped if it is locked, and its long value is not loaded.
 struct WantedCell {
   CellName cell;
   bool needed = true;
 };
 
-// The versions of the cells at `ts`, in the same order. Absent only where a cell was not needed and is locked.
-// REQUIRES: no cell comes twice.
+// Returns the versions of the cells at `ts`, in the same order. Absent only if a cell was not needed and is locked.
+// REQUIRES: no cell occurs twice.
 absl::StatusOr<std::vector<std::optional<Version>>> GetCells(Environment& env, Timestamp ts,
                                                              const std::vector<WantedCell>& cells,
                                                              const Deadline& deadline);
 
-// The cells in their order, each once, as GetCells wants them.
+// Returns the cells in order, each once, for GetCells.
 std::vector<WantedCell> WithoutRepeats(absl::Span<const CellName> cells);
 
 // Returns the values of cells. A cell may be named twice.

@@ -1,4 +1,4 @@
-// The lock record: a cell whose transaction is not decided yet. Family lock, at the start timestamp.
+// The lock record: marks a cell whose transaction is not decided yet. Family lock, at the start timestamp.
 //
 //   lock     := version kind flags [primary] session refreshed [depth] [verified] [value]
 //   version  := 01                         a larger number: written by a newer Percolator, refused
@@ -10,7 +10,7 @@
 //   verified := fixed64                    kind verify only: see write_record.h
 //   value    := the rest
 //
-// The lock carries all that a stranger needs to finish the transaction's work on this cell.
+// The lock has all that another client needs to finish the transaction's work on this cell.
 
 #ifndef PERCOLATOR_TXN_LOCK_H_
 #define PERCOLATOR_TXN_LOCK_H_
@@ -30,7 +30,7 @@ namespace percolator {
 
 struct Lock {
   WriteKind kind = WriteKind::kPut;  // not kRollback
-  // Where the verdict on the transaction is found; absent: here.
+  // The cell with the verdict on the transaction; absent: this one.
   std::optional<CellName> primary;
   SessionId session = 0;
   // When its owner was last known to be alive, by the oracle's time.
@@ -45,13 +45,13 @@ struct Lock {
 
 // REQUIRES: lock.kind is not kRollback.
 std::string EncodeLock(const Lock& lock);
-// kDataLoss: no lock. kFailedPrecondition: of a newer format.
+// Returns DataLoss if `bytes` are not a lock, and FailedPrecondition if they are of a newer format.
 absl::StatusOr<Lock> DecodeLock(std::string_view bytes);
 
-// The write record that commits what the lock locks.
+// Returns the write record that commits the locked cell.
 std::string EncodeRecordOf(const Lock& lock, Timestamp start_ts);
 
-// A lock as somebody meets it.
+// A lock that a reader or another transaction found.
 struct FoundLock {
   CellName cell;
   Timestamp start_ts;

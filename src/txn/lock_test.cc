@@ -26,7 +26,7 @@ Lock JoesLock() {
           .value = "$9"};
 }
 
-// One of every form that the grammar knows.
+// One of every form in the grammar.
 std::vector<Lock> AllLocks() {
   std::vector<Lock> locks;
   for (const WriteKind kind : {WriteKind::kPut, WriteKind::kDelete, WriteKind::kVerify}) {
@@ -94,7 +94,7 @@ TEST(LockTest, GoldenBytesOfAVerify) {
             "0000000000000006");
 }
 
-TEST(LockTest, WhatIsEncodedIsDecoded) {
+TEST(LockTest, DecodeReturnsTheEncodedLock) {
   for (const Lock& lock : AllLocks()) {
     const absl::StatusOr<Lock> decoded = DecodeLock(EncodeLock(lock));
     ASSERT_THAT(decoded, IsOk()) << Hex(lock);
@@ -102,7 +102,7 @@ TEST(LockTest, WhatIsEncodedIsDecoded) {
   }
 }
 
-TEST(LockTest, AnEmptyValueIsNotNoValue) {
+TEST(LockTest, AnEmptyValueDiffersFromNoValue) {
   Lock lock = BobsLock();
   lock.value = "";
   EXPECT_EQ(DecodeLock(EncodeLock(lock))->value, "");
@@ -110,14 +110,14 @@ TEST(LockTest, AnEmptyValueIsNotNoValue) {
   EXPECT_EQ(DecodeLock(EncodeLock(lock))->value, std::nullopt);
 }
 
-TEST(LockTest, DamageIsNoticedOrHarmless) {
+TEST(LockTest, DamagedBytesAreRefusedOrDecodeToAnotherLock) {
   for (const Lock& lock : AllLocks()) {
-    if (lock.value.has_value() && lock.value->size() > 10) continue;  // the value is the rest: any bytes will do
+    if (lock.value.has_value() && lock.value->size() > 10) continue;  // the value is the rest, so any bytes are valid
     CheckDamagedForms(EncodeLock(lock), DecodeLock, EncodeLock);
   }
 }
 
-TEST(LockTest, ANewerFormatIsRefusedAndSaysSo) {
+TEST(LockTest, ANewerFormatIsRefusedAsSuch) {
   std::string bytes = EncodeLock(BobsLock());
   for (int version = 2; version <= 15; ++version) {
     bytes[0] = static_cast<char>(version);
@@ -131,13 +131,13 @@ TEST(LockTest, ANewerFormatIsRefusedAndSaysSo) {
   }
 }
 
-TEST(LockTest, ALockOfARollbackIsNoLock) {
+TEST(LockTest, ALockOfKindRollbackIsRefused) {
   std::string bytes = EncodeLock({.kind = WriteKind::kDelete});
   bytes[1] = static_cast<char>(WriteKind::kRollback);
   EXPECT_THAT(DecodeLock(bytes), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST(LockTest, TheRecordHasWhatTheLockHas) {
+TEST(LockTest, TheRecordHasTheContentsOfTheLock) {
   EXPECT_EQ(EncodeRecordOf(JoesLock(), Timestamp(7)),
             EncodeWriteRecord({.kind = WriteKind::kPut, .start_ts = Timestamp(7), .value = "$9"}));
   EXPECT_EQ(EncodeRecordOf({.kind = WriteKind::kDelete}, Timestamp(7)),
@@ -146,7 +146,7 @@ TEST(LockTest, TheRecordHasWhatTheLockHas) {
             EncodeWriteRecord({.kind = WriteKind::kVerify, .start_ts = Timestamp(7), .verified = Timestamp(6)}));
 }
 
-TEST(LockTest, AMetLockKnowsItsPrimary) {
+TEST(LockTest, AFoundLockNamesItsPrimary) {
   const CellName bob{"accounts", "Bob", "bal"};
   const CellName joe{"accounts", "Joe", "bal"};
   EXPECT_EQ((FoundLock{bob, Timestamp(7), BobsLock()}).primary(), bob);

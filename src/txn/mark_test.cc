@@ -19,7 +19,7 @@ TEST(MarkTest, GoldenBytes) {
   EXPECT_EQ(Hex(AckColumn("c", "o")), "0061636b6300016f");
 }
 
-TEST(MarkTest, WhatIsEncodedIsDecoded) {
+TEST(MarkTest, DecodeReturnsTheEncodedMark) {
   for (const uint32_t depth : {0U, 1U, 1000U, UINT32_MAX}) {
     const auto mark = DecodeMark(EncodeMark({depth}));
     ASSERT_TRUE(mark.ok());
@@ -32,7 +32,7 @@ TEST(MarkTest, WhatIsEncodedIsDecoded) {
   EXPECT_EQ(ColumnOfAck("contents"), std::nullopt);
 }
 
-TEST(MarkTest, BadBytesAreErrors) {
+TEST(MarkTest, InvalidBytesAreRefused) {
   EXPECT_EQ(DecodeMark("").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(DecodeMark(std::string_view("\1\0\0\0", 4)).status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(DecodeMark(std::string_view("\1\0\0\0\0\0", 6)).status().code(), absl::StatusCode::kDataLoss);

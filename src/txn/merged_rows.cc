@@ -44,7 +44,7 @@ class MergedRows final : public RowSource {
  private:
   // Makes `row_` the next row, or sets `done_`.
   absl::Status Advance() {
-    // T9: after the commit the transaction's own writes are not here any more.
+    // T9: after the commit, the transaction's own writes are gone.
     PERCOLATOR_RETURN_IF_ERROR(core_->MayRead());
     for (;;) {
       if (!committed_.has_value() && !at_end_) {
@@ -77,7 +77,7 @@ class MergedRows final : public RowSource {
     return options_.reverse ? row > other : row < other;
   }
 
-  // Takes the row that was reached out of the rest. In place, because every row of a scan comes here.
+  // Removes the current row from the rest. In place, because it is called for every row of a scan.
   void LeaveRow() {
     if (options_.reverse) {
       rest_.limit = row_.key;
@@ -87,7 +87,7 @@ class MergedRows final : public RowSource {
     }
   }
 
-  // The next row in which the transaction has written something of interest.
+  // Returns the next row in which the transaction has written a selected cell.
   std::optional<std::string> NextOwnRow() const {
     const WriteBuffer::Cells& writes = core_->writes().cells();
     if (writes.empty() || (rest_.limit.has_value() && *rest_.limit <= rest_.start)) return std::nullopt;
@@ -131,7 +131,7 @@ class MergedRows final : public RowSource {
   TransactionCore* const core_;
   const std::string table_;
   ScanOptions options_;
-  RowRange rest_;  // the rows that were not reached yet
+  RowRange rest_;  // the rows that the scan has not reached
   const absl::Status started_;
   std::optional<SnapshotScan> scan_;
   std::optional<ScannedRow> committed_;  // read ahead

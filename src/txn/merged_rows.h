@@ -1,4 +1,5 @@
-// The rows of a scan: those of the snapshot (scan.h), overlaid with what the transaction has written when a row is reached (T9).
+// The rows of a scan: those of the snapshot (scan.h), overlaid with the writes that the transaction has made by the
+// time when the scan reaches a row (T9).
 
 #ifndef PERCOLATOR_TXN_MERGED_ROWS_H_
 #define PERCOLATOR_TXN_MERGED_ROWS_H_
@@ -12,7 +13,7 @@
 
 namespace percolator::internal {
 
-// `owner`: keeps the core; null: the core outlives the rows.
+// `owner` keeps the core alive; null: the core outlives the rows.
 std::unique_ptr<RowSource> MergeRows(TransactionCore* core, std::shared_ptr<TransactionCore> owner,
                                      std::string_view table, ScanOptions options);
 

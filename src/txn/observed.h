@@ -1,5 +1,5 @@
-// Which columns are observed, as the transactions of this process know it. They mark what they change there, and never hear
-// who observes.
+// The observed columns, as the transactions of this process know them. Transactions mark their changes there; they do
+// not need to know the observers. Thread-safe.
 
 #ifndef PERCOLATOR_TXN_OBSERVED_H_
 #define PERCOLATOR_TXN_OBSERVED_H_
@@ -29,10 +29,10 @@ class ObservedColumns {
     return it != columns_.end() && it->second.contains(column);
   }
 
-  // Another number after every change.
+  // Returns another number after every change.
   uint64_t version() const { return version_.load(); }
 
-  // What was true at `ts`. Nothing happens if something newer is known.
+  // Sets the columns observed at `ts`. Does nothing if a newer state is known.
   void Assign(Columns columns, Timestamp ts) {
     WriterLock lock(&mutex_);
     if (ts < known_at_) return;

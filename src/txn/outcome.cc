@@ -21,7 +21,8 @@ absl::Status RolledBackByOthers(const CellName& primary, Timestamp start_ts) {
   return ConflictError({.kind = Conflict::Kind::kRolledBack, .cell = primary, .start_ts = start_ts});
 }
 
-// Whether `why`, the answer to a request to commit, proves that no copy of the request was applied and that none ever will be.
+// Returns whether `why`, the answer to a request to commit, proves that no copy of the request was applied or ever will
+// be.
 bool IsFinalAbort(Environment& env, Timestamp start_ts, const absl::Status& why) {
   if (const std::optional<Conflict> conflict = GetConflict(why)) {
     switch (conflict->kind) {
@@ -30,15 +31,15 @@ bool IsFinalAbort(Environment& env, Timestamp start_ts, const absl::Status& why)
       case Conflict::Kind::kLocked:
         return false;  // the lock may go away, and then a late copy would be applied
       case Conflict::Kind::kNewerWrite: {
-        // G7: the newer write refuses every later copy. An earlier copy left a record, which was not found; that proves
-        // something only above the safe point. The safe point is read after the row was.
+        // G7: the newer write refuses every later copy. An earlier copy would have left a record. That none was found
+        // proves something only above the safe point. The safe point is read after the row was.
         const absl::StatusOr<Timestamp> safe_point = env.store->SafePointOfReads();
         return safe_point.ok() && start_ts > *safe_point;
       }
     }
   }
-  // G7: the safe point may have passed between two copies of the request, and the record of the first may be collected. A store
-  // that has stopped may have applied an earlier copy.
+  // G7: the safe point may have passed between two copies of the request, and the record of the first may be collected.
+  // A stopped store may have applied an earlier copy.
   return CertainlyNotApplied(why) && !absl::IsFailedPrecondition(why) && !absl::IsOutOfRange(why);
 }
 
@@ -70,9 +71,8 @@ CommitResult AbortedBy(CellName primary, Timestamp start_ts, absl::Status why) {
 
 CommitResult UnknownBecause(CellName primary, Timestamp start_ts, const absl::Status& why) {
   PERCOLATOR_DCHECK(!why.ok());
-  absl::Status status =
-      absl::UnknownError(StrCat("whether the transaction that started at ", start_ts.ToString(),
-                                " committed is not known, ask with Cluster::Resolve: ", why.message()));
+  absl::Status status = absl::UnknownError(StrCat("outcome of transaction ", start_ts.ToString(), " unknown (primary ",
+                                                  ToString(primary), "): ", why.message(), "; call Cluster::Resolve"));
   std::string payload;
   AppendFixed64(&payload, start_ts.value());
   AppendOrderedString(&payload, primary.table);
@@ -118,7 +118,7 @@ CommitResult SettleRefusal(Environment& env, const Writes& writes, const absl::S
   if (verdict.ok() && verdict->kind == Verdict::Kind::kCommitted) {
     return CommittedAt(writes.primary(), writes.start_ts, verdict->commit_ts);
   }
-  // A store that takes no writes any more takes neither the marker nor a duplicate.
+  // A store that takes no more writes takes neither the marker nor a duplicate.
   const bool stopped = absl::IsFailedPrecondition(why) && absl::IsFailedPrecondition(verdict.status());
   if (verdict.ok() || stopped) return AbortedBy(writes.primary(), writes.start_ts, why);
   return UnknownBecause(writes.primary(), writes.start_ts, verdict.status());

@@ -4,7 +4,7 @@ namespace percolator {
 namespace {
 
 constexpr double kLikely = 0.5;
-constexpr double kFadeAt = 64;  // counts are halved when so many were seen
+constexpr double kFadeAt = 64;  // counts are halved when they reach this
 
 }  // namespace
 

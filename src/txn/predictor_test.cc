@@ -16,15 +16,15 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-TEST(PredictorTest, KnowsNothingAtFirst) { EXPECT_THAT(Predictor().After("kind", "t", "a"), IsEmpty()); }
+TEST(PredictorTest, PredictsNothingAtFirst) { EXPECT_THAT(Predictor().After("kind", "t", "a"), IsEmpty()); }
 
-TEST(PredictorTest, PredictsWhatFollowed) {
+TEST(PredictorTest, PredictsTheColumnsThatFollowed) {
   Predictor predictor;
   predictor.Learn("kind", "t", "a", {"c", "b"});
   EXPECT_THAT(predictor.After("kind", "t", "a"), ElementsAre("b", "c"));
 }
 
-TEST(PredictorTest, KindTableAndFirstColumnAreKeptApart) {
+TEST(PredictorTest, DistinguishesKindTableAndFirstColumn) {
   Predictor predictor;
   predictor.Learn("kind", "t", "a", {"b"});
   EXPECT_THAT(predictor.After("other", "t", "a"), IsEmpty());
@@ -32,7 +32,7 @@ TEST(PredictorTest, KindTableAndFirstColumnAreKeptApart) {
   EXPECT_THAT(predictor.After("kind", "t", "b"), IsEmpty());
 }
 
-TEST(PredictorTest, HalfOfTheCasesIsEnoughAndLessIsNot) {
+TEST(PredictorTest, PredictsColumnsThatFollowedInAtLeastHalfOfTheCases) {
   Predictor predictor;
   predictor.Learn("kind", "t", "a", {"b"});
   predictor.Learn("kind", "t", "a", {});
@@ -41,7 +41,7 @@ TEST(PredictorTest, HalfOfTheCasesIsEnoughAndLessIsNot) {
   EXPECT_THAT(predictor.After("kind", "t", "a"), IsEmpty());
 }
 
-// A program changes its ways: after some hundreds of transactions the new ones count, not the old ones.
+// After some hundreds of transactions of a changed program, the new counts decide.
 TEST(PredictorTest, OldCountsFade) {
   Predictor predictor;
   for (int i = 0; i < 10'000; ++i) predictor.Learn("kind", "t", "a", {"old"});
@@ -57,7 +57,7 @@ TEST(PredictorTest, RemembersABoundedNumberOfColumns) {
   EXPECT_THAT(predictor.After("kind", "t", "a"), SizeIs(Predictor::kMaxColumns));
 }
 
-TEST(PredictorTest, RemembersABoundedNumberOfKindsAndGoesOnWithThose) {
+TEST(PredictorTest, RemembersABoundedNumberOfKindsAndUpdatesThose) {
   Predictor predictor;
   for (size_t i = 0; i < Predictor::kMaxEntries + 10; ++i) predictor.Learn(StrCat("kind", i), "t", "a", {"b"});
   EXPECT_THAT(predictor.After(StrCat("kind", Predictor::kMaxEntries + 1), "t", "a"), IsEmpty());
@@ -66,7 +66,7 @@ TEST(PredictorTest, RemembersABoundedNumberOfKindsAndGoesOnWithThose) {
   EXPECT_THAT(predictor.After("kind0", "t", "a"), ElementsAre("c"));
 }
 
-TEST(PredictorTest, ThreadsLearnAndAskTogether) {
+TEST(PredictorTest, IsThreadSafe) {
   Predictor predictor;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -23,8 +23,8 @@ absl::Status WriteMarks(Environment& env, const Writes& writes, Timestamp commit
   return ApplyInTime(env, std::move(marks), deadline);
 }
 
-// A worker of this process has started while the commit was under way, which was built without its observers. They are
-// promised what is committed from then on; and a backfill, whose snapshot may be older than this commit, has not seen it.
+// A worker of this process may have started during the commit, which was built without its observers. They must see all
+// that is committed from then on, and a backfill, whose snapshot may be older than this commit, does not.
 void PublishLateMarks(Environment& env, const Writes& writes, const std::set<CellName>& notified, Timestamp commit_ts,
                       const Deadline& deadline) {
   Writes late{.start_ts = writes.start_ts,
@@ -45,7 +45,7 @@ void PublishLateMarks(Environment& env, const Writes& writes, const std::set<Cel
   }
   if (late.notified.empty()) return;
   env.marks_begun.fetch_add(1);
-  WriteMarks(env, late, commit_ts, deadline).IgnoreError();  // a client that dies here leaves them to a backfill
+  WriteMarks(env, late, commit_ts, deadline).IgnoreError();  // after a crash here, a backfill finds them
   env.marks_ended.fetch_add(1);
   SendHints(env, late);
 }

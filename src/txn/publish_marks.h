@@ -1,4 +1,4 @@
-// Marks that go with no lock: those of weak notifications (N9), and hints of all marks (N10).
+// Marks without a lock: those of weak notifications (N9), and hints of all marks (N10).
 
 #ifndef PERCOLATOR_TXN_PUBLISH_MARKS_H_
 #define PERCOLATOR_TXN_PUBLISH_MARKS_H_
@@ -12,18 +12,19 @@
 
 namespace percolator {
 
-// The commit of a transaction that only notifies: it locks nothing, and nothing can conflict with it. If it fails, marks may be
-// there all the same: they cost a run that finds nothing new (N6).
+// Commits a transaction that only notifies: it locks nothing and cannot conflict. If it fails, marks may have been set;
+// each costs a run that finds nothing new (N6).
 CommitResult PublishMarksOnly(Environment& env, const Writes& writes, const Deadline& deadline);
 
-// Writes the marks of `writes.notified`, which is harmless to repeat.
+// Writes the marks of `writes.notified`. Harmless to repeat.
 absl::Status WriteMarks(Environment& env, const Writes& writes, Timestamp commit_ts, const Deadline& deadline);
 
-// Marks what is observed now, but was not when `writes` were built. `notified`: all cells that the transaction notified.
+// Marks cells of columns that are observed now, but were not when `writes` were built. `notified`: all cells that the
+// transaction notified.
 void PublishLateMarks(Environment& env, const Writes& writes, const std::set<CellName>& notified, Timestamp commit_ts,
                       const Deadline& deadline);
 
-// Tells the workers of the change at once. A lost hint only delays the observer until the next scan (N10).
+// Sends hints of the change to the workers. A lost hint only delays the observer until the next scan (N10).
 void SendHints(Environment& env, const Writes& writes);
 
 }  // namespace percolator

@@ -8,7 +8,7 @@
 namespace percolator {
 namespace {
 
-// Beyond it, cells are read again.
+// Beyond this size, cells are read again.
 constexpr size_t kCacheBytes = 16 << 20;
 
 }  // namespace
@@ -55,7 +55,7 @@ void ReadCache::AddPredicted(const Predictor& predictor, const WriteBuffer& writ
   for (const WantedCell& want : *wanted) chosen.insert(want.cell);
   for (size_t i = 0, asked = wanted->size(); i < asked; ++i) {
     const CellName first = (*wanted)[i].cell;
-    if (row_reads_.contains({first.table, first.row})) continue;  // was predicted with the row's first read
+    if (row_reads_.contains({first.table, first.row})) continue;  // predicted with the row's first read
     for (std::string& column : predictor.After(profile_, first.table, first.column)) {
       CellName cell{first.table, first.row, std::move(column)};
       if (writes.cells().contains(cell) || entries_.contains(cell) || !chosen.insert(cell).second) continue;

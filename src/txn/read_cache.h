@@ -1,5 +1,6 @@
-// ReadCache: what a transaction has read, so that it reads each cell once. With a prefetch profile it also fetches what
-// transactions of this profile are likely to read next (predictor.h), in the same request. Not thread-safe.
+// ReadCache: keeps the cells that a transaction has read, so that it reads each once. With a prefetch profile, it also
+// fetches the cells that transactions of this profile are likely to read next (predictor.h), in the same request. Used
+// by one thread at a time.
 
 #ifndef PERCOLATOR_TXN_READ_CACHE_H_
 #define PERCOLATOR_TXN_READ_CACHE_H_
@@ -25,23 +26,23 @@ class ReadCache {
   // `profile`: TransactionOptions::prefetch_profile.
   explicit ReadCache(std::string profile) : profile_(std::move(profile)) {}
 
-  // The version of a cell; null: it was not read. A prefetched one may be without its value.
+  // Returns the version of a cell, or null if it was not read. A prefetched one may be without its value.
   const Version* Find(const CellName& cell) const;
-  // Whether Value can be called.
+  // Returns whether Value may be called.
   bool HasValue(const CellName& cell) const;
 
-  // Reads the cells at `ts`, and those predicted that are not in `writes`.
+  // Reads the cells at `ts`, and the predicted ones that are not in `writes`.
   absl::Status Fetch(Environment& env, const Predictor& predictor, const WriteBuffer& writes, Timestamp ts,
                      const std::vector<CellName>& cells, const Deadline& deadline);
 
-  // The value of a cell, and that it was of use. REQUIRES: HasValue.
+  // Returns the value of a cell, and counts its use. REQUIRES: HasValue.
   const std::optional<std::string>& Value(const CellName& cell, Counters* counters);
 
-  // The user has read the cell: for Learn.
+  // Records, for Learn, that the user has read the cell.
   void NoteRead(const CellName& cell);
-  // Forgets all that was fetched, if it has become too much.
+  // Drops all that was fetched, if it has become too large.
   void Shrink();
-  // Tells the predictor what was read together.
+  // Passes to the predictor the columns that were read together.
   void Learn(Predictor* predictor) const {
     for (const auto& [row, reads] : row_reads_) predictor->Learn(profile_, row.first, reads.first, reads.others);
   }
@@ -49,9 +50,9 @@ class ReadCache {
  private:
   struct Entry {
     Version version;
-    bool prefetched = false;  // and not used yet
+    bool prefetched = false;  // true until it is used
   };
-  // What the user has read of a row.
+  // The columns of a row that the user has read.
   struct RowReads {
     std::string first;
     std::vector<std::string> others;

@@ -8,15 +8,15 @@
 namespace percolator {
 
 absl::Status CorruptRecord(std::string_view what) {
-  return absl::DataLossError(StrCat("a ", what, " can't be understood: its bytes are damaged"));
+  return absl::DataLossError(StrCat("invalid ", what, ": its bytes are damaged"));
 }
 
 absl::Status ConsumeRecordVersion(std::string_view what, std::string_view* in) {
   if (in->empty()) return CorruptRecord(what);
   const auto version = static_cast<uint8_t>(in->front());
   if (version > kRecordVersion && version <= kLastRecordVersion) {
-    return absl::FailedPreconditionError(StrCat("a ", what, " has format ", version, ", this program knows up to ",
-                                                kRecordVersion, ": use a newer one"));
+    return absl::FailedPreconditionError(
+        StrCat("a ", what, " has the newer format ", version, "; this version reads formats up to ", kRecordVersion));
   }
   if (version != kRecordVersion) return CorruptRecord(what);
   in->remove_prefix(1);
@@ -46,9 +46,9 @@ absl::Status AtCell(const absl::Status& error, std::string_view table, std::stri
     return absl::CHexEscape(absl::string_view(bytes.data(), bytes.size()));
   };
   return absl::Status(error.code(),
-                      StrCat(error.message(), ". Table ", table, ", row \"", escaped(row), "\", column \"",
+                      StrCat(error.message(), " (table ", table, ", row \"", escaped(row), "\", column \"",
                              escaped(cell.column), "\", family ", FamilyName(cell.family), ", timestamp ",
-                             cell.timestamp.ToString(), ". `percolator check` lists all such cells"));
+                             cell.timestamp.ToString(), "); `percolator check` lists all such cells"));
 }
 
 }  // namespace percolator

@@ -1,4 +1,4 @@
-// RowSource: where a RowScan (percolator/transaction.h) gets its rows from.
+// RowSource: the source of the rows of a RowScan (percolator/transaction.h).
 
 #ifndef PERCOLATOR_TXN_ROW_SOURCE_H_
 #define PERCOLATOR_TXN_ROW_SOURCE_H_

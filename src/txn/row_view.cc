@@ -19,16 +19,15 @@ std::string Describe(const CellName& cell) {
 }
 
 absl::Status LockedTooLong(const FoundLock& met, const Deadline& deadline) {
-  return absl::DeadlineExceededError(StrCat(Describe(met.cell), " is locked by the transaction that started at ",
-                                            met.start_ts.ToString(), ", whose owner is alive: waited ",
-                                            deadline.waited()));
+  return absl::DeadlineExceededError(StrCat(Describe(met.cell), " is locked by transaction ", met.start_ts.ToString(),
+                                            ", whose owner is alive; waited ", deadline.waited()));
 }
 
 absl::Status CheckAgainst(const absl::StatusOr<Timestamp>& safe_point, Timestamp ts) {
   if (!safe_point.ok()) return safe_point.status();
   if (ts >= *safe_point) return absl::OkStatus();
   return absl::OutOfRangeError(
-      StrCat("the snapshot at ", ts.ToString(), " is too old: garbage is collected up to ", safe_point->ToString()));
+      StrCat("snapshot ", ts.ToString(), " is too old: it is not newer than the safe point ", safe_point->ToString()));
 }
 
 absl::StatusOr<std::vector<Row>> ReadOnceAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads) {
@@ -64,7 +63,7 @@ void AddSelectors(std::optional<std::string> column, Timestamp ts, std::vector<S
 }
 
 absl::StatusOr<std::vector<ColumnState>> ParseRow(const std::string& table, Row row) {
-  // Cells come by selector: a column's lock and its record are next to each other only if columns were named.
+  // Cells come by selector: a column's lock and record are adjacent only if columns were named.
   std::stable_sort(row.cells.begin(), row.cells.end(),
                    [](const Cell& a, const Cell& b) { return a.column < b.column; });
   std::vector<ColumnState> columns;
@@ -111,7 +110,7 @@ absl::Status FollowVerified(Environment& env, Timestamp ts,
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, ReadAt(env, ts, reads, deadline));
   for (size_t i = 0; i < verified.size(); ++i) {
     ColumnState& state = *verified[i].second;
-    state.record.reset();  // a delete that garbage collection took, or nothing at all
+    state.record.reset();  // a delete that garbage collection removed, or no version at all
     if (rows[i].cells.empty()) continue;
     const Cell& cell = rows[i].cells.front();
     absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
@@ -133,7 +132,7 @@ absl::Status LoadValues(Environment& env, Timestamp ts, const std::vector<std::p
   for (size_t i = 0; i < versions.size(); ++i) {
     const auto& [cell, version] = versions[i];
     if (rows[i].cells.empty()) {  // G5: data goes only with its record, and that was not collected
-      return AtCell(absl::DataLossError(StrCat("a write record has no data at ", version->data_ts.ToString())),
+      return AtCell(absl::DataLossError(StrCat("no data for a write record at ", version->data_ts.ToString())),
                     cell.table, cell.row, {Family::kWrite, cell.column, version->commit_ts, {}});
     }
     version->value = std::move(rows[i].cells.front().value);

@@ -22,10 +22,10 @@ namespace percolator {
 struct Version {
   Timestamp commit_ts;               // of the newest put or delete, or zero
   std::optional<std::string> value;  // absent if the cell has no value or was deleted
-  Timestamp data_ts;                 // not zero: the value has not been loaded yet, it is in the family data, there
+  Timestamp data_ts;                 // if not zero, the value is not loaded yet: it is in the family data, there
 };
 
-// What one row's read says of one column.
+// What the read of one row shows of one column.
 struct ColumnState {
   std::string column;
   std::optional<FoundLock> lock;
@@ -33,28 +33,30 @@ struct ColumnState {
   Timestamp commit_ts;  // the record's
 };
 
-// --- The steps of a read, in their order.
+// --- The steps of a read, in order.
 
-// What to read of a column for a snapshot at ts: any lock that may hide something, and the newest record.
+// Selects, for a snapshot at ts, the parts of a column to read: any lock that may hide a version, and the newest
+// record.
 void AddSelectors(std::optional<std::string> column, Timestamp ts, std::vector<Selector>* selectors);
 
-// Reads, trying again while the store can't be reached, and checks G3. `make_deadline` is called if the first try fails.
+// Reads, retries while the store cannot be reached, and checks G3. `make_deadline` is called if the first attempt
+// fails.
 absl::StatusOr<std::vector<Row>> ReadAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads,
                                         absl::FunctionRef<Deadline()> make_deadline);
 absl::StatusOr<std::vector<Row>> ReadAt(Environment& env, Timestamp ts, const std::vector<RowRead>& reads,
                                         const Deadline& deadline);
-// G3: kOutOfRange, if the snapshot at `ts` is older than the safe point is now, or was when something was last read.
+// G3: returns OutOfRange if the snapshot at `ts` is older than the safe point now, or at the last read.
 absl::Status CheckSnapshot(Environment& env, Timestamp ts);
 absl::Status CheckAfterRead(Environment& env, Timestamp ts);
 
-// The columns of a row that was read so, in the order of their names.
+// Returns the columns of a row that was read with these selectors, by name.
 absl::StatusOr<std::vector<ColumnState>> ParseRow(const std::string& table, Row row);
 
-// Replaces verify records by what they verified.
+// Replaces verify records by the versions that they verified.
 absl::Status FollowVerified(Environment& env, Timestamp ts,
                             const std::vector<std::pair<CellName, ColumnState*>>& verified, const Deadline& deadline);
 
-// The version that a record stands for, whose value it takes. A verify record has to be followed with FollowVerified before.
+// Returns the version of a record, and moves the value out of it. REQUIRES: not a verify record (see FollowVerified).
 Version VersionOf(WriteRecord& record, Timestamp commit_ts);
 Version VersionOf(ColumnState* state);
 
@@ -62,7 +64,7 @@ Version VersionOf(ColumnState* state);
 absl::Status LoadValues(Environment& env, Timestamp ts, const std::vector<std::pair<CellName, Version*>>& versions,
                         const Deadline& deadline);
 
-// Resolves the locks, or waits for their owners by the backoff.
+// Resolves the locks, or waits with the backoff for their owners.
 absl::Status ResolveOrWait(Environment& env, const std::vector<FoundLock>& locks, const Deadline& deadline,
                            Backoff* backoff);
 

@@ -10,14 +10,14 @@ namespace {
 
 constexpr size_t kPageGrowth = 8;
 
-// Rows whose long values are in memory at once.
+// Rows whose long values are in memory at the same time.
 constexpr size_t kRowsAtOnce = 32;
 
 bool HasLock(const std::vector<ColumnState>& columns) {
   return std::any_of(columns.begin(), columns.end(), [](const ColumnState& c) { return c.lock.has_value(); });
 }
 
-// The columns of a row that are the user's.
+// Returns the user's columns of a row.
 absl::StatusOr<std::vector<ColumnState>> ParseUserColumns(const std::string& table, Row row) {
   std::erase_if(row.cells, [](const Cell& cell) { return IsReservedColumn(cell.column); });
   return ParseRow(table, std::move(row));
@@ -69,7 +69,7 @@ absl::Status SnapshotScan::FetchPage(const Deadline& deadline) {
   for (RowStates& row : rows) page_.push_back(std::move(row));
   if (page.resume.has_value()) {
     request_.ContinueAt(*std::move(page.resume));
-    // The rows of a small page may all be deleted ones.
+    // All rows of a small page may be deleted ones.
     request_.row_limit = std::min(request_.row_limit * kPageGrowth, ScanRequest().row_limit);
   } else {
     at_end_ = true;
@@ -77,7 +77,7 @@ absl::Status SnapshotScan::FetchPage(const Deadline& deadline) {
   return absl::OkStatus();
 }
 
-// Until no row of the page has a lock that could hide something.
+// Resolves until no row of the page has a lock that could hide a version.
 absl::Status SnapshotScan::ResolveRows(std::vector<RowStates>* rows, const Deadline& deadline) {
   for (Backoff backoff(env_->runtime);;) {
     std::vector<RowStates*> locked;
@@ -131,7 +131,7 @@ absl::Status SnapshotScan::FinishSomeRows(const Deadline& deadline) {
     ScannedRow row{std::move(rows[i].key), {}};
     for (size_t c = 0; c < versions[i].size(); ++c) {
       Version& version = versions[i][c];
-      if (!version.value.has_value() && version.data_ts == Timestamp()) continue;  // a deletion
+      if (!version.value.has_value() && version.data_ts == Timestamp()) continue;  // a delete
       row.columns.push_back({std::move(rows[i].columns[c].column), std::move(version.value).value_or("")});
     }
     if (!row.columns.empty()) ready_.push_back(std::move(row));

@@ -1,7 +1,7 @@
 // Scan: the rows of a range as a snapshot sees them, page by page, in ascending or descending order of their keys.
 //
-// A page is what one Store::Scan returns. Rows with locks in them are resolved and read again before any row of the page is
-// handed out: a row that can't be read is never left out. Values that are in the family data are loaded for some
+// A page is the result of one Store::Scan. Locks in its rows are resolved, and those rows read again, before any row of
+// the page is returned: a row that cannot be read is never left out. Values in the family data are loaded for a few
 // rows at a time.
 
 #ifndef PERCOLATOR_TXN_SCAN_H_
@@ -25,7 +25,7 @@ class SnapshotScan {
  public:
   SnapshotScan(Environment* env, Timestamp ts, std::string table, ScanOptions options);
 
-  // The next row, whose columns all have a value; absent: the end.
+  // Returns the next row, whose columns all have a value, or nullopt at the end.
   absl::StatusOr<std::optional<ScannedRow>> Next(const Deadline& deadline);
 
  private:
@@ -43,9 +43,9 @@ class SnapshotScan {
   const Timestamp ts_;
   const bool keys_only_;
   ScanRequest request_;           // for the next page
-  bool at_end_ = false;           // there is none
+  bool at_end_ = false;           // no next page
   std::deque<RowStates> page_;    // read, without locks
-  std::deque<ScannedRow> ready_;  // and their values loaded
+  std::deque<ScannedRow> ready_;  // with their values
 };
 
 }  // namespace percolator

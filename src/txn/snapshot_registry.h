@@ -1,6 +1,7 @@
-// The snapshots that this process has open, transactions included: garbage collection keeps what the oldest of them sees.
+// The snapshots that are open in this process, transactions included: garbage collection keeps what the oldest of them
+// sees. Thread-safe.
 //
-// A fixed array of slots, so that a short transaction costs two atomic writes; more snapshots than slots go into a set.
+// A fixed array of slots: a short transaction costs two atomic writes. Further snapshots go into a set.
 
 #ifndef PERCOLATOR_TXN_SNAPSHOT_REGISTRY_H_
 #define PERCOLATOR_TXN_SNAPSHOT_REGISTRY_H_
@@ -20,7 +21,7 @@ namespace percolator {
 class SnapshotRegistry {
  public:
   static constexpr size_t kSlots = 1024;
-  static constexpr size_t kOverflow = kSlots;  // the "slot" of those that found none
+  static constexpr size_t kOverflow = kSlots;  // the "slot" of snapshots in the set
 
   // Returns the slot to give to Remove.
   size_t Add(Timestamp ts) {
@@ -44,7 +45,7 @@ class SnapshotRegistry {
     overflow_.erase(overflow_.find(ts));
   }
 
-  // Infinity: none is open.
+  // Returns infinity if no snapshot is open.
   Timestamp Oldest() const {
     Timestamp oldest = Timestamp::Infinity();
     for (const std::atomic<uint64_t>& slot : slots_) {

@@ -11,9 +11,11 @@
 namespace percolator {
 namespace {
 
-TEST(SnapshotRegistryTest, NoneIsOpenAtFirst) { EXPECT_EQ(SnapshotRegistry().Oldest(), Timestamp::Infinity()); }
+TEST(SnapshotRegistryTest, OldestIsInfinityWithoutSnapshots) {
+  EXPECT_EQ(SnapshotRegistry().Oldest(), Timestamp::Infinity());
+}
 
-TEST(SnapshotRegistryTest, TheOldestIsTold) {
+TEST(SnapshotRegistryTest, ReturnsTheOldestSnapshot) {
   SnapshotRegistry registry;
   const size_t nine = registry.Add(Timestamp(9));
   const size_t seven = registry.Add(Timestamp(7));
@@ -26,8 +28,8 @@ TEST(SnapshotRegistryTest, TheOldestIsTold) {
   EXPECT_EQ(registry.Oldest(), Timestamp::Infinity());
 }
 
-// Two snapshots may be opened as of the same time; each counts until it is closed.
-TEST(SnapshotRegistryTest, TheSameTimestampTwice) {
+// Two snapshots may have the same timestamp; each counts until it is closed.
+TEST(SnapshotRegistryTest, CountsTheSameTimestampTwice) {
   SnapshotRegistry registry;
   const size_t first = registry.Add(Timestamp(7));
   const size_t second = registry.Add(Timestamp(7));
@@ -37,7 +39,7 @@ TEST(SnapshotRegistryTest, TheSameTimestampTwice) {
   EXPECT_EQ(registry.Oldest(), Timestamp::Infinity());
 }
 
-TEST(SnapshotRegistryTest, MoreSnapshotsThanSlots) {
+TEST(SnapshotRegistryTest, HoldsMoreSnapshotsThanSlots) {
   SnapshotRegistry registry;
   std::vector<std::pair<size_t, Timestamp>> open;
   bool overflowed = false;
@@ -58,7 +60,8 @@ TEST(SnapshotRegistryTest, MoreSnapshotsThanSlots) {
 TEST(SnapshotRegistryTest, OverflowHoldsTheSameTimestampAsOftenAsItWasAdded) {
   SnapshotRegistry registry;
   std::vector<size_t> slots;
-  for (int i = 0; i < 100; ++i) slots.push_back(registry.Add(Timestamp(7)));  // more than are tried before the overflow
+  for (int i = 0; i < 100; ++i)
+    slots.push_back(registry.Add(Timestamp(7)));  // more than the slots that are tried before the set
   EXPECT_EQ(slots.back(), SnapshotRegistry::kOverflow);
   for (const size_t slot : slots) {
     ASSERT_EQ(registry.Oldest(), Timestamp(7));
@@ -67,8 +70,8 @@ TEST(SnapshotRegistryTest, OverflowHoldsTheSameTimestampAsOftenAsItWasAdded) {
   EXPECT_EQ(registry.Oldest(), Timestamp::Infinity());
 }
 
-// G2: whatever else is opened and closed meanwhile, a snapshot that is open all the time is never passed by.
-TEST(SnapshotRegistryTest, ThreadsNeverHideAnOpenSnapshot) {
+// G2: while other snapshots are opened and closed, Oldest is never above one that stays open.
+TEST(SnapshotRegistryTest, OpenSnapshotsAreSeenDespiteOtherThreads) {
   SnapshotRegistry registry;
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;

@@ -23,15 +23,15 @@ std::string EncodeSchema(const TableSchema& schema) {
   return out;
 }
 
-absl::StatusOr<TableSchema> DecodeSchema(std::string_view bytes) {
+absl::StatusOr<TableSchema> DecodeSchema(std::string_view table, std::string_view bytes) {
   TableSchema schema;
   if (bytes.empty()) return schema;
   const auto version = static_cast<uint8_t>(bytes.front());
   if (version > kSchemaVersion) {
-    return absl::FailedPreconditionError(StrCat("a table's schema has format ", version, ", this program knows up to ",
-                                                kSchemaVersion, ": use a newer one"));
+    return absl::FailedPreconditionError(StrCat("schema of table ", Quoted(table), " has the newer format ", version,
+                                                "; this version reads formats up to ", kSchemaVersion));
   }
-  const absl::Status damaged = absl::DataLossError("a table's schema can't be understood: its bytes are damaged");
+  const absl::Status damaged = absl::DataLossError(StrCat("schema of table ", Quoted(table), " is damaged"));
   if (version != kSchemaVersion) return damaged;
   bytes.remove_prefix(1);
   while (!bytes.empty()) {
@@ -45,16 +45,15 @@ absl::Status CheckSchema(Store* store, std::string_view table, const TableSchema
   const auto info = std::find_if(infos.begin(), infos.end(), [&](const TableInfo& i) { return i.name == table; });
   if (info == infos.end()) return absl::NotFoundError(StrCat("there is no table ", Quoted(table)));
   if (IsForeignSchema(info->schema)) {
-    return absl::FailedPreconditionError(
-        StrCat("the name ", Quoted(table), " belongs to a table of Bigtable's clients"));
+    return absl::FailedPreconditionError(StrCat("table ", Quoted(table), " belongs to Bigtable's clients"));
   }
-  PERCOLATOR_ASSIGN_OR_RETURN(TableSchema found, DecodeSchema(info->schema));
+  PERCOLATOR_ASSIGN_OR_RETURN(TableSchema found, DecodeSchema(info->name, info->schema));
   std::vector<std::string> wanted = schema.notify_only_columns;
   std::sort(wanted.begin(), wanted.end());
   std::sort(found.notify_only_columns.begin(), found.notify_only_columns.end());
   if (wanted == found.notify_only_columns) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      StrCat("the table ", Quoted(table), " exists with other notify-only columns (TableSchema)"));
+      StrCat("table ", Quoted(table), " exists with other notify-only columns (TableSchema)"));
 }
 
 absl::StatusOr<bool> Tables::Load(Schemas* schemas) {
@@ -66,7 +65,7 @@ absl::StatusOr<bool> Tables::Load(Schemas* schemas) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(store_));
   schemas->clear();
   for (const TableInfo& info : infos) {
-    PERCOLATOR_ASSIGN_OR_RETURN(TableSchema schema, DecodeSchema(info.schema));
+    PERCOLATOR_ASSIGN_OR_RETURN(TableSchema schema, DecodeSchema(info.name, info.schema));
     schemas->emplace(info.name, std::move(schema));
   }
   WriterLock lock(&mutex_);
@@ -79,7 +78,7 @@ absl::StatusOr<bool> Tables::Load(Schemas* schemas) {
 absl::StatusOr<bool> Tables::IsNotifyOnly(std::string_view table, std::string_view column) {
   if (IsReservedColumn(column)) {
     return absl::InvalidArgumentError(
-        StrCat("column ", Quoted(column), " begins with a zero byte: such names are reserved"));
+        StrCat("column ", Quoted(column), " begins with a zero byte, which is reserved for Percolator"));
   }
   const auto is_declared = [column](const TableSchema& schema) {
     const std::vector<std::string>& columns = schema.notify_only_columns;
@@ -90,7 +89,8 @@ absl::StatusOr<bool> Tables::IsNotifyOnly(std::string_view table, std::string_vi
     const auto it = schemas_.find(table);
     if (it != schemas_.end()) return is_declared(it->second);
   }
-  constexpr int kTries = 3;  // of a list during which other tables are made and dropped, the last one is good enough
+  constexpr int kTries =
+      3;  // after that, the last list is used, though other tables may be made or dropped during its read
   Schemas schemas;
   bool current = false;
   for (int i = 0; i < kTries && !current; ++i) {
@@ -98,21 +98,21 @@ absl::StatusOr<bool> Tables::IsNotifyOnly(std::string_view table, std::string_vi
   }
   const auto it = schemas.find(table);
   if (it != schemas.end()) return is_declared(it->second);
-  return absl::NotFoundError(StrCat("there is no table ", Quoted(table), ": create it with Cluster::CreateTable"));
+  return absl::NotFoundError(StrCat("there is no table ", Quoted(table), "; create it with Cluster::CreateTable"));
 }
 
 absl::Status Tables::CheckWritable(std::string_view table, std::string_view column) {
   const absl::StatusOr<bool> notify_only = IsNotifyOnly(table, column);
   if (!notify_only.ok() || !*notify_only) return notify_only.status();
-  return absl::InvalidArgumentError(StrCat("column ", Quoted(column), " of table ", table,
-                                           " is declared notify-only: it can't be written, only notified"));
+  return absl::InvalidArgumentError(
+      StrCat("column ", Quoted(column), " of table ", table, " is declared notify-only and cannot be written"));
 }
 
 absl::Status Tables::CheckNotifiable(std::string_view table, std::string_view column) {
   const absl::StatusOr<bool> notify_only = IsNotifyOnly(table, column);
   if (!notify_only.ok() || *notify_only) return notify_only.status();
   return absl::InvalidArgumentError(StrCat("column ", Quoted(column), " of table ", table,
-                                           " is not declared notify-only (TableSchema): it can't be notified"));
+                                           " is not declared notify-only (TableSchema) and cannot be notified"));
 }
 
 void Tables::Forget() {

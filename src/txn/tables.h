@@ -20,31 +20,32 @@
 namespace percolator {
 
 std::string EncodeSchema(const TableSchema& schema);
-// kDataLoss: no schema. kFailedPrecondition: of a newer format.
-absl::StatusOr<TableSchema> DecodeSchema(std::string_view bytes);
+// Returns DataLoss if `bytes` are not a schema, and FailedPrecondition if they are of a newer format. `table` is for errors.
+absl::StatusOr<TableSchema> DecodeSchema(std::string_view table, std::string_view bytes);
 
-// Whether the table exists with this schema. kNotFound: it does not. kFailedPrecondition: with another one, or it is a table
-// of Bigtable's clients.
+// Returns OK if the table exists with this schema, NotFound if it does not exist, and FailedPrecondition if it has
+// another schema or is a table of Bigtable's clients.
 absl::Status CheckSchema(Store* store, std::string_view table, const TableSchema& schema);
 
 class Tables {
  public:
   explicit Tables(Store* store) : store_(store) {}
 
-  // Whether a column of the table may be written. kNotFound: no such table. kInvalidArgument: not that column; the text
-  // says why.
+  // Returns OK if a column of the table may be written, NotFound if there is no such table, and InvalidArgument if the
+  // column may not be written.
   absl::Status CheckWritable(std::string_view table, std::string_view column);
 
-  // Whether a column of the table may be notified: it has to be declared notify-only. Errors as above.
+  // Returns OK if a column of the table may be notified: it must be declared notify-only. Errors as above.
   absl::Status CheckNotifiable(std::string_view table, std::string_view column);
 
-  // What is known is known no longer.
+  // Drops the known schemas.
   void Forget();
 
  private:
   using Schemas = std::map<std::string, TableSchema, std::less<>>;  // by table
 
-  // Reads all schemas. Returns false if Forget was called during the read: then they may be out of date and are not kept.
+  // Reads all schemas. Returns false if Forget was called during the read: then they may be out of date and are not
+  // kept.
   absl::StatusOr<bool> Load(Schemas* schemas);
   absl::StatusOr<bool> IsNotifyOnly(std::string_view table, std::string_view column);
 

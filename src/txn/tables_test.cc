@@ -1,4 +1,4 @@
-// The encoding of a table's schema. What Tables does with schemas is tested in tests/txn/tables_test.cc, on a store.
+// Tests the encoding of a table's schema. tests/txn/tables_test.cc tests Tables, on a store.
 
 #include "src/txn/tables.h"
 
@@ -30,24 +30,24 @@ TEST(SchemaTest, GoldenBytes) {
             "0001");
 }
 
-TEST(SchemaTest, WhatIsEncodedIsDecoded) {
+TEST(SchemaTest, DecodeReturnsTheEncodedSchema) {
   const std::vector<std::string> columns = {"hot", "", std::string("\0\xff", 2)};
-  const absl::StatusOr<TableSchema> decoded = DecodeSchema(EncodeSchema({.notify_only_columns = columns}));
+  const absl::StatusOr<TableSchema> decoded = DecodeSchema("t", EncodeSchema({.notify_only_columns = columns}));
   ASSERT_THAT(decoded, IsOk());
   EXPECT_EQ(decoded->notify_only_columns, columns);
 }
 
-// A table that was made by Store::CreateTable without any schema.
-TEST(SchemaTest, NoBytesAreASchemaWithoutColumns) {
-  const absl::StatusOr<TableSchema> decoded = DecodeSchema("");
+// A table that was made by Store::CreateTable without a schema.
+TEST(SchemaTest, AnEmptySchemaHasNoColumns) {
+  const absl::StatusOr<TableSchema> decoded = DecodeSchema("t", "");
   ASSERT_THAT(decoded, IsOk());
   EXPECT_THAT(decoded->notify_only_columns, IsEmpty());
 }
 
-TEST(SchemaTest, DamageIsNoticedOrHarmless) {
+TEST(SchemaTest, DamagedBytesAreRefusedOrDecodeToAnotherSchema) {
   for (const std::string& form : DamagedForms(EncodeSchema({.notify_only_columns = {"hot", std::string("a\0", 2)}}))) {
     if (form.empty()) continue;  // see above
-    const absl::StatusOr<TableSchema> decoded = DecodeSchema(form);
+    const absl::StatusOr<TableSchema> decoded = DecodeSchema("t", form);
     if (decoded.ok()) {
       ASSERT_EQ(SchemaHex(*decoded), absl::BytesToHexString(form));
     } else {
@@ -58,9 +58,9 @@ TEST(SchemaTest, DamageIsNoticedOrHarmless) {
   }
 }
 
-TEST(SchemaTest, ANewerFormatIsRefusedAndSaysSo) {
+TEST(SchemaTest, ANewerFormatIsRefusedAsSuch) {
   for (int version = 2; version < 256; ++version) {
-    const absl::Status status = DecodeSchema(std::string(1, static_cast<char>(version))).status();
+    const absl::Status status = DecodeSchema("t", std::string(1, static_cast<char>(version))).status();
     ASSERT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition)) << version;
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("newer"));
   }

@@ -16,7 +16,7 @@
 namespace percolator {
 namespace {
 
-// Bytes of a cell's name in the text of an error.
+// The maximum bytes of a cell's name in an error.
 constexpr size_t kMaxNameInText = 200;
 
 // The only element of a scan of a closed cluster.
@@ -42,20 +42,20 @@ absl::StatusOr<T> Noted(TransactionCore& core, absl::StatusOr<T> result) {
   return result;
 }
 
-// The status of a write, with the cell it was to.
+// Returns the status of a write, with its cell.
 absl::Status AtWrite(CellView cell, const absl::Status& status) {
   if (IsClosed(status)) return status;
   return absl::Status(status.code(),
                       StrCat("write to ", ToString(cell).substr(0, kMaxNameInText), ": ", status.message()));
 }
 
-// The system table is written by Percolator itself only, which does not come this way.
+// Only Percolator itself writes the system table, and not through these classes.
 absl::Status CheckUsers(std::string_view table) {
   if (table != kSystemTable) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("the table ", kSystemTable, " is Percolator's own: it can't be written"));
+  return absl::InvalidArgumentError(StrCat("table ", kSystemTable, " is Percolator's own and cannot be written"));
 }
 
-// Keeps the error of `write`, if it is the first of the transaction.
+// Keeps the error of `write` if it is the first of the transaction.
 template <typename Fn>
 void KeepError(TransactionCore& core, CellView cell, const Fn& write) {
   if (!core.write_error().ok()) return;

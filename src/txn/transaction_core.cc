@@ -36,7 +36,7 @@ TransactionCore::TransactionCore(std::shared_ptr<Engine> engine, Timestamp ts)
   slot_ = engine_->snapshots.Add(ts);
 }
 
-// Also after Close: it touches memory only.
+// Allowed after Close: it uses memory only.
 TransactionCore::~TransactionCore() {
   if (engine_->forked()) return;
   if (start_ts_ != Timestamp()) engine_->snapshots.Remove(slot_, start_ts_);
@@ -61,7 +61,7 @@ absl::Status TransactionCore::EnsureStarted() {
 // --- Reading
 
 absl::Status TransactionCore::MayRead() {
-  if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
+  if (result_.has_value()) return absl::FailedPreconditionError("transaction already committed; begin a new one");
   return write_error_.ok() ? EnsureStarted() : write_error_;
 }
 
@@ -69,7 +69,7 @@ absl::Status TransactionCore::Fetch(const std::vector<CellName>& cells) {
   return reads_.Fetch(engine_->env, engine_->predictor, writes_, start_ts_, cells, ReadDeadline());
 }
 
-// A snapshot may live long, and be used by many threads: it keeps nothing of what it read.
+// A snapshot may live long, and many threads may use it: it keeps none of the cells that it read.
 absl::StatusOr<std::vector<std::optional<std::string>>> TransactionCore::Get(absl::Span<const CellName> cells) {
   if (is_snapshot_) return GetValues(engine_->env, start_ts_, cells, ReadDeadline());
   PERCOLATOR_RETURN_IF_ERROR(MayRead());
@@ -122,7 +122,7 @@ RowScan TransactionCore::Scan(std::string_view table, ScanOptions options) {
 
 // --- Writing
 
-// A check that reads the list of tables, tried for as long as a call may take: a failed write cannot be repeated.
+// Retries a check that reads the list of tables, until the call timeout: a failed write cannot be repeated.
 absl::Status TransactionCore::RetryCheck(absl::FunctionRef<absl::Status()> check) {
   absl::Status status = check();
   if (status.ok()) return status;
@@ -131,7 +131,7 @@ absl::Status TransactionCore::RetryCheck(absl::FunctionRef<absl::Status()> check
 
 absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std::string_view row,
                                      std::string_view column, std::string_view value) {
-  if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
+  if (result_.has_value()) return absl::FailedPreconditionError("transaction already committed; begin a new one");
   PERCOLATOR_RETURN_IF_ERROR(writes_.CheckNames(row, column, value));
   const auto check = [&] { return engine_->tables->CheckWritable(table, column); };
   PERCOLATOR_RETURN_IF_ERROR(RetryCheck(check));
@@ -139,15 +139,15 @@ absl::Status TransactionCore::Buffer(WriteKind kind, std::string_view table, std
 }
 
 absl::Status TransactionCore::Notify(std::string_view table, std::string_view row, std::string_view column) {
-  if (result_.has_value()) return absl::FailedPreconditionError("the transaction was committed: begin a new one");
+  if (result_.has_value()) return absl::FailedPreconditionError("transaction already committed; begin a new one");
   PERCOLATOR_RETURN_IF_ERROR(writes_.CheckNames(row, column, {}));
   const auto check = [&] { return engine_->tables->CheckNotifiable(table, column); };
   PERCOLATOR_RETURN_IF_ERROR(RetryCheck(check));
   return writes_.Notify({std::string(table), std::string(row), std::string(column)});
 }
 
-// Which version of each verified cell this transaction relies on: the one it sees. No newer one can come before its lock
-// (T5), so when it commits that is still the newest.
+// Finds the version of each verified cell that this transaction relies on: the one that it sees. No newer one can come
+// before its lock (T5), so it is still the newest when the transaction commits.
 absl::Status TransactionCore::FindVerified() {
   std::vector<WantedCell> missing;
   std::vector<Timestamp*> versions_of_missing;
@@ -193,9 +193,7 @@ CommitResult TransactionCore::Conclude() {
     return CommittedAt({}, start_ts_, Timestamp());  // H24: nothing to lock, nothing to decide
   }
   if (env.options.for_repair) {
-    return AbortedBy(
-        {}, start_ts_,
-        absl::FailedPreconditionError("the cluster was opened for repair: transactions can't write to it"));
+    return AbortedBy({}, start_ts_, absl::FailedPreconditionError("cannot commit: the cluster was opened for repair"));
   }
   if (absl::Status s = EnsureStarted(); !s.ok()) return AbortedBy({}, start_ts_, s);
   const uint64_t observed = env.observed.version();
@@ -225,7 +223,8 @@ CommitResult TransactionCore::RunAndTell(const Writes& writes) {
   return result;
 }
 
-// Chooses the protocol. Marks need no locks. Rows are committed in one step if the store supports it, otherwise in two phases.
+// Chooses the protocol. Marks need no locks. Rows are committed in one step if the store supports it, otherwise in two
+// phases.
 CommitResult TransactionCore::RunProtocol(const Writes& writes) {
   Environment& env = engine_->env;
   if (writes.rows.empty()) return PublishMarksOnly(env, writes, CallDeadline());

@@ -1,5 +1,5 @@
-// TransactionCore: what snapshots and transactions are made of. Puts together the steps in get.h, scan.h,
-// two_phase.h, one_step.h and publish_marks.h; the rules are there.
+// TransactionCore: the core of snapshots and transactions. It combines the steps in get.h, scan.h, two_phase.h,
+// one_step.h and publish_marks.h, which have the rules.
 
 #ifndef PERCOLATOR_TXN_TRANSACTION_CORE_H_
 #define PERCOLATOR_TXN_TRANSACTION_CORE_H_
@@ -28,10 +28,10 @@ namespace percolator {
 
 namespace internal {
 
-// Not thread-safe, but a snapshot's Get is.
+// Used by one thread at a time, except a snapshot's Get, which is thread-safe.
 class TransactionCore {
  public:
-  // A transaction of a handle, which keeps the engine; its start timestamp is drawn when it is needed first.
+  // The transaction of a handle, which keeps the engine. Its start timestamp is drawn when it is first needed.
   TransactionCore(std::shared_ptr<Engine> engine, const TransactionOptions& options);
   // The same for Percolator's own use: the engine must outlive it.
   TransactionCore(Engine* engine, const TransactionOptions& options);
@@ -49,7 +49,7 @@ class TransactionCore {
   // Set, Delete or Verify.
   absl::Status Buffer(WriteKind kind, std::string_view table, std::string_view row, std::string_view column,
                       std::string_view value);
-  // A weak notification.
+  // Makes a weak notification.
   absl::Status Notify(std::string_view table, std::string_view row, std::string_view column);
   // The first error of a write of the user, or OK. It fails all later reads and the commit.
   const absl::Status& write_error() const { return write_error_; }
@@ -63,27 +63,27 @@ class TransactionCore {
 
   // --- For observers (src/observe/run.h).
 
-  // The cells as this transaction's snapshot sees them, each with its commit timestamp.
+  // Returns the cells as this transaction's snapshot sees them, each with its commit timestamp.
   absl::StatusOr<std::vector<Version>> GetVersions(const std::vector<CellName>& cells);
-  // Whether the commit has also done WriteBuffer::RemoveMarks.
+  // Whether the commit has also carried out WriteBuffer::RemoveMarks.
   bool marks_removed() const { return marks_removed_; }
-  // Table and column of what was committed and is observed.
+  // Tables and columns that were committed and are observed.
   const std::set<std::pair<std::string, std::string>>& triggered() const { return triggered_; }
 
-  // Commit was called, or the cluster was closed before: Commit returns this again.
+  // Set once Commit was called, or failed because the cluster was closed. Commit then returns this again.
   const std::optional<CommitResult>& result() const { return result_; }
-  // The cluster is closed: Commit returns that, unless it has an answer.
+  // Ends the transaction because the cluster is closed: Commit returns that, unless it has an answer.
   CommitResult Abandon();
 
-  // Zero: not drawn yet.
+  // Zero until it is drawn.
   Timestamp start_ts() const { return start_ts_; }
   Engine* engine() const { return engine_; }
   WriteBuffer& writes() { return writes_; }
-  // For one call: what is left of the transaction's time, at most as long as a call may take. A read also ends when the
+  // The deadline of one call: the time left of the transaction, but at most the call timeout. A read also ends when the
   // cluster is closed; a commit goes on.
   Deadline CallDeadline() const;
   Deadline ReadDeadline() const { return CallDeadline().Or(&engine_->closed()); }
-  // OK: the start timestamp is there, and reading is allowed.
+  // Returns OK if reads are allowed. Then the start timestamp is drawn.
   absl::Status MayRead();
 
  private:
@@ -99,12 +99,12 @@ class TransactionCore {
   CommitResult RunProtocol(const Writes& writes);
   CommitResult Count(CommitResult result);
 
-  const std::shared_ptr<Engine> owner_;  // null: not a handle's
+  const std::shared_ptr<Engine> owner_;  // null if no handle owns the core
   Engine* const engine_;
   const bool is_snapshot_;
   std::optional<Deadline> deadline_;
   Timestamp start_ts_;
-  Duration started_{};  // when, by Runtime::Elapsed
+  Duration started_{};  // Runtime::Elapsed at the start
   size_t slot_ = 0;     // in the registry, once started
 
   WriteBuffer writes_;

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "src/base/strings.h"
 #include "src/txn/commit.h"
 #include "src/txn/outcome.h"
 #include "src/txn/prewrite.h"
@@ -24,13 +25,15 @@ CommitResult CommitInTwoPhases(Environment& env, LockKeeper* keeper, SecondaryQu
 
   const absl::StatusOr<std::optional<Timestamp>> drawn = Prewrite(env, writes, deadline);
   if (!drawn.ok()) return abort(drawn.status());
-  // T6: after the last prewrite was applied. So a transaction that starts later than this timestamp finds the locks.
+  // T6: drawn after the last prewrite was applied. So a transaction that starts later finds the locks.
   const absl::StatusOr<Timestamp> commit_ts =
       drawn->has_value() ? absl::StatusOr<Timestamp>(**drawn) : DrawTimestamp(env, [&] { return deadline; });
   if (!commit_ts.ok()) return abort(commit_ts.status());
-  if (*commit_ts <= writes.start_ts) return abort(absl::InternalError("the oracle's timestamps went backwards"));
+  if (*commit_ts <= writes.start_ts)
+    return abort(absl::InternalError(StrCat("the oracle's timestamps went backwards: commit timestamp ",
+                                            commit_ts->ToString(), " of transaction ", writes.start_ts.ToString())));
 
-  // N9: before the commit point, so that a client that dies there has set them.
+  // N9: before the commit point, so that a client that dies there has set the marks.
   if (absl::Status s = WriteMarks(env, writes, *commit_ts, deadline); !s.ok()) return abort(s);
 
   std::vector<RowMutation> others = BuildSecondaryCommitRows(writes, *commit_ts);

@@ -1,12 +1,12 @@
 // The commit in two phases: figure 6 of the paper.
 //
-//     lock every cell (prewrite.h)                   any failure so far rolls back
-//     draw the commit timestamp (T6)
-//     write the weak notifications' marks (N9)
-//     commit the primary (commit.h)                  the commit point
-//     commit the secondaries, in the background      from here on, any other client would finish it
+//    lock every cell (prewrite.h)                   a failure up to here rolls back
+//    draw the commit timestamp (T6)
+//    write the weak notifications' marks (N9)
+//    commit the primary (commit.h)                  the commit point
+//    commit the secondaries, in the background      from here on, any other client would finish it
 //
-// Where one store holds all rows, one_step.h takes its place.
+// one_step.h replaces it where one store holds all rows.
 
 #ifndef PERCOLATOR_TXN_TWO_PHASE_H_
 #define PERCOLATOR_TXN_TWO_PHASE_H_

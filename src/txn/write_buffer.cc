@@ -9,13 +9,13 @@ absl::Status TooLarge(std::string_view what, size_t size, size_t limit) {
   return absl::InvalidArgumentError(StrCat(what, ": ", size, ", more than the limit of ", limit));
 }
 
-// What a cell costs in the requests of its row: names occur in conditions and in effects.
+// The cost of a cell in the requests of its row: names occur in conditions and in effects.
 size_t BytesOf(const CellName& cell, const BufferedWrite& write) {
   return cell.table.size() + cell.row.size() + 4 * cell.column.size() + write.value.size();
 }
 
-// Of a transaction that is no observer's: the first cell; unless its name is long, which every lock repeats: then the one
-// with the shortest name.
+// The primary of a transaction that is not an observer's: the first cell. But every lock repeats its name; if that is
+// long, the cell with the shortest name.
 const CellName& ChoosePrimary(const WriteBuffer::Cells& cells) {
   constexpr size_t kLongName = 256;
   const auto bytes = [](const CellName& cell) { return cell.table.size() + cell.row.size() + cell.column.size(); };
@@ -27,14 +27,14 @@ const CellName& ChoosePrimary(const WriteBuffer::Cells& cells) {
   return *primary;
 }
 
-// Makes rows of cells that come in their order.
+// Makes rows of cells that come in order.
 class RowGrouper {
  public:
-  // Without `primary` there is only one cell.
+  // Without `primary`, there is only one cell.
   RowGrouper(const Environment& env, Timestamp now, std::optional<CellName> primary, Writes* writes)
       : env_(env), now_(now), primary_(std::move(primary)), writes_(*writes) {}
 
-  // Takes the names and the value.
+  // Moves the name and the value.
   void Add(CellName& name, BufferedWrite& write) {
     const bool is_primary = !primary_.has_value() || name == *primary_;
     RowWrites& row = RowOf(name);
@@ -158,7 +158,7 @@ Writes WriteBuffer::Build(const Environment& env, Timestamp start_ts, Timestamp 
   for (const CellName& cell : notified_) {
     if (env.observed.Contains(cell.table, cell.column)) writes.notified.push_back(cell);
   }
-  if (cells_.empty()) return writes;  // nothing but notifications
+  if (cells_.empty()) return writes;  // only notifications
   std::optional<CellName> primary;
   if (cells_.size() > 1) primary = ack_.has_value() ? *ack_ : ChoosePrimary(cells_);
   RowGrouper rows(env, now, std::move(primary), &writes);

@@ -1,5 +1,5 @@
-// WriteBuffer: what a transaction will write, kept in memory until the commit. Build makes of it what the protocol works with.
-// Not thread-safe.
+// WriteBuffer: keeps the writes of a transaction in memory until the commit. Build converts them for the protocol. Used
+// by one thread at a time.
 
 #ifndef PERCOLATOR_TXN_WRITE_BUFFER_H_
 #define PERCOLATOR_TXN_WRITE_BUFFER_H_
@@ -34,13 +34,14 @@ class WriteBuffer {
   // `limits` must outlive it.
   explicit WriteBuffer(const TransactionLimits& limits) : limits_(limits) {}
 
-  // kInvalidArgument: a name or the value is empty or too long.
+  // Returns InvalidArgument if a name or the value is too long, or the row key is empty.
   absl::Status CheckNames(std::string_view row, std::string_view column, std::string_view value) const;
 
-  // Set, Delete or Verify, in place of what was written to the cell before; but a write verifies as well. kInvalidArgument: a
-  // limit is exceeded, and nothing has changed. REQUIRES: CheckNames.
+  // Set, Delete or Verify. Replaces an earlier write to the cell; but Verify does not replace a put or delete, which
+  // verifies too. Returns InvalidArgument, and changes nothing, if a limit would be exceeded. REQUIRES: CheckNames
+  // returned OK.
   absl::Status Add(WriteKind kind, CellName cell, std::string_view value);
-  // A weak notification. As Add.
+  // Adds a weak notification. Errors as in Add.
   absl::Status Notify(CellName cell);
 
   // --- For observers (src/observe/run.h).
@@ -53,7 +54,8 @@ class WriteBuffer {
   void MarkCell(CellName cell) { notified_.insert(std::move(cell)); }
   // Sets the depth of the marks that the transaction makes.
   void set_depth(uint32_t depth) { depth_ = depth; }
-  // Except the mark of this notify-only cell: the observer that notifies its own cell only goes on with its work.
+  // The mark of this notify-only cell gets no greater depth: an observer that notifies its own cell only continues its
+  // work.
   void set_continued(CellName cell) { continued_ = std::move(cell); }
 
   bool empty() const { return cells_.empty() && notified_.empty(); }
@@ -61,13 +63,14 @@ class WriteBuffer {
   const std::set<CellName>& notified() const { return notified_; }
   // Returns the put or delete of the cell, or null.
   const BufferedWrite* Find(const CellName& cell) const;
-  // The verified cells, and where to put the commit timestamp of the version that the transaction relies on.
+  // Returns the verified cells, each with the place for the commit timestamp of the version that the transaction relies
+  // on.
   std::vector<std::pair<const CellName*, Timestamp*>> Verified();
-  // How many notifications the commit will make, as far as is known before it.
+  // Returns the number of notifications that the commit will make, as far as it is known now.
   size_t CountMarks(const ObservedColumns& observed) const;
 
-  // Takes the cells out of the buffer. `now` is the time by the oracle's clock. REQUIRES: the versions of all verified cells are
-  // there.
+  // Moves the cells out of the buffer. `now` is the time by the oracle's clock. REQUIRES: the versions of all verified
+  // cells are set.
   Writes Build(const Environment& env, Timestamp start_ts, Timestamp now);
 
  private:

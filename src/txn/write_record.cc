@@ -41,7 +41,7 @@ std::string EncodeWriteRecord(const WriteRecord& record) {
 
 namespace {
 
-// All but the value; `in` is left at it. Sets `has_value`.
+// Decodes all but the value; `in` is left at it. Sets `has_value`.
 absl::StatusOr<WriteRecord> ConsumeWriteRecord(std::string_view* in, bool* has_value) {
   constexpr std::string_view kWhat = "write record";
   uint8_t kind = 0;

@@ -1,4 +1,4 @@
-// The write record: what makes a version of a cell visible. Family write, at the commit timestamp.
+// The write record: makes a version of a cell visible. Family write, at the commit timestamp.
 //
 //   record  := version kind flags start_ts [verified] [value]
 //   version := 01                    a larger number: written by a newer Percolator, refused
@@ -8,8 +8,8 @@
 //   value   := the rest
 //
 // A put without an inline value has it in the family data, at start_ts. A verify record says that its transaction
-// relied on the cell; it changes nothing, and `verified` is the commit timestamp of the put or delete below it (zero:
-// none), so that a reader finds that at once. A rollback record is the marker in RollbackColumn(), at start_ts.
+// relied on the cell. It changes nothing; `verified` is the commit timestamp of the put or delete below it (zero:
+// none), so that a reader finds that in one step. A rollback record is the marker in RollbackColumn(), at start_ts.
 
 #ifndef PERCOLATOR_TXN_WRITE_RECORD_H_
 #define PERCOLATOR_TXN_WRITE_RECORD_H_
@@ -45,9 +45,9 @@ struct WriteRecord {
 std::string EncodeWriteRecord(const WriteRecord& record);
 std::string EncodeWriteRecord(WriteKind kind, Timestamp start_ts, Timestamp verified,
                               const std::optional<std::string>& value);
-// kDataLoss: no record. kFailedPrecondition: of a newer format.
+// Returns DataLoss if `bytes` are not a record, and FailedPrecondition if they are of a newer format.
 absl::StatusOr<WriteRecord> DecodeWriteRecord(std::string_view bytes);
-// The same, and the value takes over the memory of the bytes.
+// The same, but the value takes over the memory of `bytes`.
 absl::StatusOr<WriteRecord> TakeWriteRecord(std::string bytes);
 
 }  // namespace percolator

@@ -54,7 +54,7 @@ TEST(WriteRecordTest, GoldenBytes) {
             "0000000000000006");
 }
 
-// The marker: where it stands is part of the format, too.
+// The marker: its column is part of the format, too.
 TEST(WriteRecordTest, GoldenBytesOfTheMarker) {
   EXPECT_EQ(absl::BytesToHexString(RollbackColumn()), "00726f6c6c6261636b");
   EXPECT_EQ(Hex({.kind = WriteKind::kRollback, .start_ts = Timestamp(7)}),
@@ -64,7 +64,7 @@ TEST(WriteRecordTest, GoldenBytesOfTheMarker) {
             "0000000000000007");
 }
 
-TEST(WriteRecordTest, TheColumnOfTheMarkerIsReservedAndUsersColumnsAreNot) {
+TEST(WriteRecordTest, OnlyTheColumnOfTheMarkerIsReserved) {
   EXPECT_TRUE(IsReservedColumn(RollbackColumn()));
   EXPECT_TRUE(IsReservedColumn(std::string(1, '\0')));
   EXPECT_FALSE(IsReservedColumn(""));
@@ -72,7 +72,7 @@ TEST(WriteRecordTest, TheColumnOfTheMarkerIsReservedAndUsersColumnsAreNot) {
   EXPECT_FALSE(IsReservedColumn(std::string("a\0rollback", 10)));
 }
 
-TEST(WriteRecordTest, WhatIsEncodedIsDecoded) {
+TEST(WriteRecordTest, DecodeReturnsTheEncodedRecord) {
   for (const WriteRecord& record : AllRecords()) {
     const absl::StatusOr<WriteRecord> decoded = DecodeWriteRecord(EncodeWriteRecord(record));
     ASSERT_THAT(decoded, IsOk()) << Hex(record);
@@ -80,14 +80,14 @@ TEST(WriteRecordTest, WhatIsEncodedIsDecoded) {
   }
 }
 
-TEST(WriteRecordTest, DamageIsNoticedOrHarmless) {
+TEST(WriteRecordTest, DamagedBytesAreRefusedOrDecodeToAnotherRecord) {
   for (const WriteRecord& record : AllRecords()) {
     CheckDamagedForms(EncodeWriteRecord(record), DecodeWriteRecord,
                       [](const WriteRecord& decoded) { return EncodeWriteRecord(decoded); });
   }
 }
 
-TEST(WriteRecordTest, ANewerFormatIsRefusedAndSaysSo) {
+TEST(WriteRecordTest, ANewerFormatIsRefusedAsSuch) {
   std::string bytes = EncodeWriteRecord({.kind = WriteKind::kPut, .start_ts = Timestamp(7)});
   for (int version = 2; version <= 15; ++version) {
     bytes[0] = static_cast<char>(version);

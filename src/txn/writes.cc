@@ -16,7 +16,7 @@ Mutation EraseMarks(const MarkRemoval& removal) {
   return Mutation::Erase(Family::kNotify, removal.cell.column, TimestampRange::UpTo(removal.until));
 }
 
-// Adds effects to the mutations of their rows, or as new ones without a condition.
+// Adds effects to the mutations of their rows, or as new mutations without a condition.
 class RowMutations {
  public:
   explicit RowMutations(std::vector<RowMutation>* rows) : rows_(*rows) {
@@ -34,16 +34,16 @@ class RowMutations {
   std::map<std::pair<std::string, std::string>, size_t> index_;  // by table and row
 };
 
-// The final mark, in place of the pending one.
+// Replaces the pending mark by the final one.
 void FinishMark(const std::string& column, const Lock& lock, Timestamp start_ts, Timestamp commit_ts,
                 std::vector<Mutation>* mutations) {
   mutations->push_back(Mutation::Erase(Family::kNotify, PendingColumn(column), TimestampRange::Exactly(start_ts)));
   mutations->push_back(Mutation::Set(Family::kNotify, column, commit_ts, EncodeMark({lock.depth})));
 }
 
-// The functions below take what has a column and a lock: the writer's cells or a resolver's findings.
+// The functions below accept anything with a column and a lock: the writer's cells, or the locks that a resolver found.
 
-// T13: by the exact locks of the transaction, and no others.
+// T13: names the exact locks of the transaction, and no others.
 template <typename Cells>
 Condition AllLocked(const Cells& cells, Timestamp start_ts) {
   Condition condition{Condition::Quantifier::kAll, {}};
@@ -109,8 +109,8 @@ Condition MayWrite(const RowWrites& row, Timestamp start_ts) {
   PERCOLATOR_DCHECK(!row.cells.empty());
   Condition condition{Condition::Quantifier::kNone, {}};
   condition.cells.reserve(2 * row.cells.size() + 1);
-  // The marker first: then a row with one cell ends with the column that its mutations begin with, and the store need not
-  // make its key again.
+  // The marker first: then a row with one cell ends with the column that its mutations begin with, and the store does
+  // not have to make its key again.
   condition.cells.push_back({Family::kWrite, RollbackColumn(), TimestampRange::Exactly(start_ts)});
   for (const CellWrite& cell : row.cells) {
     condition.cells.push_back({Family::kWrite, cell.column, TimestampRange::From(start_ts)});

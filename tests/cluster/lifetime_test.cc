@@ -62,7 +62,8 @@ ExportQueue Exports() { return ExportQueue("exports"); }
 MATCHER(SaysClosed, negation ? "does not say that the cluster is closed" : "says that the cluster is closed") {
   const absl::Status& status = StatusOf(arg);
   *result_listener << "which is " << status.ToString();
-  return IsClosed(status) && absl::IsFailedPrecondition(status) && status.message() == "the cluster is closed";
+  return IsClosed(status) && absl::IsFailedPrecondition(status) && absl::StartsWith(status.message(), "the cluster ") &&
+         absl::EndsWith(status.message(), " is closed");
 }
 
 // --- Scans

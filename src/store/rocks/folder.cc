@@ -85,7 +85,7 @@ absl::Status MakeStoreFolder(const std::string& dir) {
 absl::Status CheckEntries(const std::string& dir) {
   std::error_code error;
   for (fs::directory_iterator entry(dir, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    std::error_code gone;  // another process's RocksDB may remove files meanwhile; the lock finds that out
+    std::error_code gone;  // another process's RocksDB may remove files at the same time; the lock finds that out
     const fs::file_status status = entry->status(gone);
     if (!fs::is_other(status)) continue;
     return absl::FailedPreconditionError(StrCat(entry->path().string(),
