@@ -1,6 +1,6 @@
-// What one call costs: a read and a one-step commit of one cell, by one thread.
+// The cost of one call by one thread: a read, and a one-step commit of one cell.
 //
-// Prints nanoseconds for each call. For instructions, which do not depend on what else the machine does:
+// Prints nanoseconds for each call. Instructions do not depend on the load of the machine. To count them, run
 //
 //     valgrind --tool=callgrind --toggle-collect='*Loop*' build/release/benchmarks/calls_bench --count 1000 get
 //
@@ -72,7 +72,7 @@ absl::Status Run(const std::string& address, const std::string& name, int count)
   };
   const auto call = calls.find(name);
   if (call == calls.end()) return absl::InvalidArgumentError("no such call: " + name);
-  PERCOLATOR_RETURN_IF_ERROR(call->second());  // what is done once
+  PERCOLATOR_RETURN_IF_ERROR(call->second());  // work that is done only once
   const auto begin = std::chrono::steady_clock::now();
   PERCOLATOR_RETURN_IF_ERROR(Loop(count, call->second));
   const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
@@ -84,12 +84,12 @@ absl::Status Run(const std::string& address, const std::string& name, int count)
 }  // namespace percolator
 
 int main(int argc, char** argv) {
-  CLI::App app("What one call costs.");
+  CLI::App app("The cost of one call.");
   std::string address = "memory:";
   std::string call = "get";
   int count = 100'000;
   app.add_option("--cluster", address, "Address")->capture_default_str();
-  app.add_option("--count", count, "How many calls")->capture_default_str()->check(CLI::Range(1, 1'000'000'000));
+  app.add_option("--count", count, "Number of calls")->capture_default_str()->check(CLI::Range(1, 1'000'000'000));
   app.add_option("call", call,
                  "get, get-text, get-number, get-in-transaction, snapshot, commit, commit-number or commit-rows")
       ->capture_default_str();

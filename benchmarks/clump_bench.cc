@@ -1,9 +1,9 @@
-// Whether workers clump: many scanners on one table, each behind the other, and whether teleporting prevents it.
+// Do scanners of one table clump, each behind another, and does teleporting prevent it?
 //
-// So many workers in one process, each with one thread, one scanner and a short queue; no hints, so that all work is found
-// by scanning; an observer that takes two milliseconds. A table of dirty rows is worked off, with teleporting and without.
-// Printed: how long it took, how many different rows were in progress on average and in the worst tenth of the time, how
-// far apart the workers were (as part of the table, evenly spread would be 1/workers), and runs that were for nothing.
+// Several workers in one process process a table of dirty rows, with teleporting and without. Each worker has one thread,
+// one scanner and a short queue. There are no hints, so scanners find all work. The observer takes two milliseconds. The
+// benchmark prints the time, the number of different rows in progress on average and in the worst tenth of the time, the
+// distance between the workers (as part of the table; evenly spread would be 1/workers), and the useless runs.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -152,11 +152,15 @@ Result RunOnce(const Settings& settings, bool teleport, bool claims) {
 int Main(int argc, char** argv) {
   Settings settings;
   int rounds = 3;
-  CLI::App app("Workers that find their work by scanning: do they clump?");
+  CLI::App app("Do workers clump that find their work by scanning?");
   app.add_option("--workers", settings.workers)->capture_default_str()->check(CLI::Range(1, 64));
-  app.add_option("--rows", settings.rows, "dirty ones")->capture_default_str()->check(CLI::Range(100, 1'000'000));
-  app.add_option("--queue", settings.queue, "of each worker")->capture_default_str()->check(CLI::Range(1, 100'000));
-  app.add_option("--micros", settings.micros, "that the observer takes")->capture_default_str();
+  app.add_option("--rows", settings.rows, "number of dirty rows")
+      ->capture_default_str()
+      ->check(CLI::Range(100, 1'000'000));
+  app.add_option("--queue", settings.queue, "length of the queue of each worker")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
+  app.add_option("--micros", settings.micros, "time that the observer takes")->capture_default_str();
   app.add_option("--rounds", rounds)->capture_default_str()->check(CLI::Range(1, 100));
   CLI11_PARSE(app, argc, argv);
 

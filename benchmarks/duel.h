@@ -1,8 +1,7 @@
 // Duel: compares ways of doing the same thing, in one process and one run.
 //
-// Machines are noisy, and noise comes in stretches of seconds. So the contestants take turns in short rounds,
-// each round gives one ratio to the first contestant (the baseline), and the median over the rounds is what
-// counts.
+// Machines are noisy, and noise lasts for seconds. So the contestants take turns in short rounds. Each round gives one
+// ratio to the first contestant (the baseline), and the median over the rounds counts.
 
 #ifndef PERCOLATOR_BENCHMARKS_DUEL_H_
 #define PERCOLATOR_BENCHMARKS_DUEL_H_
@@ -27,12 +26,12 @@ class Duel {
   Duel(std::string title, int threads, int rounds, std::chrono::milliseconds round)
       : title_(std::move(title)), threads_(threads), rounds_(rounds), round_(round) {}
 
-  // `operations_per_call`: how many operations of interest one call does.
+  // `operations_per_call`: the number of counted operations in one call.
   Duel& Add(std::string name, Operation operation, int operations_per_call = 1) {
     contestants_.push_back({std::move(name), std::move(operation), threads_, operations_per_call, {}});
     return *this;
   }
-  // One with a number of threads of its own.
+  // A contestant with its own number of threads.
   Duel& AddWithThreads(std::string name, int threads, Operation operation) {
     contestants_.push_back({std::move(name), std::move(operation), threads, 1, {}});
     return *this;

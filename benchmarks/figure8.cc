@@ -1,4 +1,4 @@
-// Figure 8 of the paper: what a transaction costs above the store it runs on.
+// Figure 8 of the paper: the cost of a transaction, compared with the store below it.
 //
 // Contestants take turns in one process, on data of the same size, with the same value:
 //
@@ -7,14 +7,14 @@
 //   two-phase   a transaction with the whole protocol: locks, commit point, write records
 //   one-step    a transaction committed by one joint mutation, as the embedded cluster does by default
 //
-// A read is a snapshot of now and one Get. Before the first round everybody has read every row once, so that what can be in a
-// cache is there: RocksDB's blocks on all sides, and the store's newest versions (--version-cache-bytes).
+// A read is a snapshot of now and one Get. Before the first round each contestant reads every row once, to fill the caches:
+// RocksDB's blocks on all sides, and the store's newest versions (--version-cache-bytes).
 //
-// A write is a transaction that sets one cell, unread, and commits: the paper's worst case, because nothing is shared by
-// several cells. Clusters have their default options but for the durability, so garbage collection runs as it does for
-// everybody. The paper found 0.94 for reads and 0.23 for writes.
+// A write is a transaction that sets one cell, unread, and commits: the paper's worst case, because several cells would share
+// costs. Clusters have their default options except the durability, so garbage collection runs as usual. The paper found
+// 0.94 for reads and 0.23 for writes.
 //
-// With --cluster the store is a server, and what it is compared with is the server's own Bigtable API (figure8_remote.h).
+// With --cluster the store is a server, and is compared with the server's own Bigtable API (figure8_remote.h).
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -94,7 +94,7 @@ class Contest {
     LoadStore();
   }
 
-  // Brings everything that readers use into the caches.
+  // Fills the caches that readers use.
   void ReadAllOnce() {
     for (int i = 0; i < settings_.rows; ++i) {
       ReadRocks(i);
@@ -138,7 +138,7 @@ class Contest {
     return {duel.ratios()[2], duel.ratios()[3]};
   }
 
-  // How much faster many threads are than one, with one-step commits; and, for comparison, with RocksDB.
+  // The speedup of many threads over one, with one-step commits and, for comparison, with RocksDB.
   double Scaling(int threads) {
     const auto put = [&](int t) { Require(rocks_->Put(write_options_, RowName(Pick(t)), value_).ok(), "Put"); };
     const auto commit = [&](int t) { Commit(*one_step_, t, 1); };
@@ -249,7 +249,7 @@ class Contest {
 int Main(int argc, char** argv) {
   Settings settings;
   std::string dir = std::filesystem::temp_directory_path() / "percolator-figure8";
-  CLI::App app("What a transaction costs above the store it runs on: figure 8 of the paper");
+  CLI::App app("The cost of a transaction, compared with the store below it: figure 8 of the paper");
   app.add_option("--rows", settings.rows, "rows in each database")
       ->capture_default_str()
       ->check(CLI::Range(1000, 10'000'000));
@@ -265,9 +265,8 @@ int Main(int argc, char** argv) {
   app.add_flag("--nosync,!--no-nosync-part", settings.nosync, "without fsync")->capture_default_str();
   app.add_option("--dir", dir, "a folder for the databases; removed afterwards")->capture_default_str();
   std::string cluster;
-  app.add_option(
-      "--cluster", cluster,
-      "instead: against the server at percolator://HOST:PORT (with 1, 8 and 64 threads unless told otherwise)");
+  app.add_option("--cluster", cluster,
+                 "measure against the server at percolator://HOST:PORT instead, by default with 1, 8 and 64 threads");
   CLI11_PARSE(app, argc, argv);
   if (!cluster.empty()) {
     const bool chosen = app.count("--threads") > 0;

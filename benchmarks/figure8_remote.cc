@@ -41,13 +41,13 @@ void Require(bool ok, const char* what) {
   std::exit(1);
 }
 
-// Requests, by what they are for.
+// Requests, by purpose.
 struct Requests {
   std::atomic<int> reads{0};
   std::atomic<int> mutations{0};
   std::atomic<int> timestamps{0};
   std::atomic<int> safe_points{0};
-  std::atomic<int> claims{0};  // and their ends
+  std::atomic<int> claims{0};  // also the ends of claims
   std::atomic<int> hints{0};
 };
 
@@ -116,7 +116,7 @@ class CountedCoordinator final : public RemoteCoordinator {
   Requests* const requests_;
 };
 
-// A cluster without the fronts through which threads share requests, and with its requests counted.
+// A cluster that counts its requests, without the fronts through which threads share requests.
 struct Unbatched {
   Unbatched(const std::string& target, bool one_step) {
     const auto channel = OpenChannel(target, {});
@@ -170,7 +170,7 @@ class RemoteContest {
     admin_->DeleteTable(&context, request, &response);
   }
 
-  // Of the unbatched to the raw.
+  // The ratio of unbatched to raw.
   double Read(int threads) {
     Duel duel = MakeDuel("read one cell", threads);
     duel.Add("ReadRows", [&](int t) { ReadRaw(t); })
@@ -182,7 +182,7 @@ class RemoteContest {
     return duel.ratios()[3];
   }
 
-  // Of the unbatched, in two phases and in one step, to the raw.
+  // The ratios of unbatched, in two phases and in one step, to raw.
   std::pair<double, double> Write(int threads) {
     Duel duel = MakeDuel("write one cell", threads);
     duel.Add("MutateRow", [&](int t) { WriteRaw(t); })
@@ -211,7 +211,7 @@ class RemoteContest {
 
  private:
   static constexpr int kCounted = 100;
-  // Until all is done that goes on in the background: secondaries, observers.
+  // Waits until the work in the background is done: secondaries, observers.
   static constexpr std::chrono::milliseconds kRest{500};
 
   Duel MakeDuel(const std::string& title, int threads) const {
@@ -286,7 +286,7 @@ class RemoteContest {
     Require(value.ok() && value->has_value(), "Get");
   }
 
-  // As a transaction that reads much does: one timestamp for many Gets.
+  // Many Gets with one timestamp, as in a transaction that reads much.
   void ReadOften(int thread) {
     std::unique_ptr<Snapshot>& snapshot = SnapshotOf(thread);
     const auto value = snapshot->Get({table_, RowName(Pick(thread)), kColumn});
@@ -319,7 +319,7 @@ class RemoteContest {
 
   void DrawTimestamp() { Require(two_phase_.far_oracle->GetTimestamp().ok(), "GetTimestamp"); }
 
-  // One cell without a condition, as MutateRow does it, in Percolator's own protocol. No transaction looks at the column.
+  // Writes one cell without a condition, as MutateRow does, in Percolator's own protocol. No transaction reads the column.
   void MutateStore(int thread) {
     const std::vector<RowMutation> mutations = {
         {table_, RowName(Pick(thread)), {}, {Mutation::Set(Family::kWrite, "raw", Timestamp(++last_), value_)}}};
@@ -337,10 +337,10 @@ class RemoteContest {
     Require(t.Commit().committed(), "Commit");
   }
 
-  // What an observer costs that reads the cell that changed and writes another one, with the write of that cell.
+  // The cost of a write and its observer, which reads the cell that changed and writes another one.
   void CountObserver(Unbatched* how, const std::string& name) {
     WorkerOptions options;
-    options.scan_period = std::chrono::hours(1);  // hints bring all of it; scans would be counted as well
+    options.scan_period = std::chrono::hours(1);  // hints announce all changes; scans would be counted as well
     Worker worker(*how->cluster, options);
     const auto copy = [](ReadWrite& t, const Notification& changed) -> absl::Status {
       const CellName& cell = changed.cell;
@@ -366,7 +366,7 @@ class RemoteContest {
     Requests& requests = how->requests;
     const auto all = {&requests.reads,       &requests.mutations, &requests.timestamps,
                       &requests.safe_points, &requests.claims,    &requests.hints};
-    run();  // what is asked for only once
+    run();  // requests that are sent only once
     std::this_thread::sleep_for(kRest);
     for (std::atomic<int>* count : all) *count = 0;
     for (int i = 0; i < kCounted; ++i) run();

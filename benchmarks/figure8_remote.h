@@ -20,7 +20,7 @@ struct RemoteSettings {
 // Contestants take turns against one server:
 //
 //   raw        ReadRows of one row with one cell, MutateRow of one cell, through Bigtable's API
-//   unbatched  snapshots and transactions whose requests are their own
+//   unbatched  snapshots and transactions that send their own requests
 //   batched    the same as Cluster::Open makes them: threads share requests
 //
 // Then counts the requests that a transaction takes.

@@ -1,8 +1,8 @@
-// Garbage collection under a steady overwrite load: the store's size over time, with it and without.
+// The size of the store over time under a steady overwrite load, with and without garbage collection.
 //
-// Two clusters in the same folder structure take turns: each overwrites the same cells for a while as fast as it can. One
-// collects garbage with a short retention, the other never does. Printed after every turn: versions of the write family,
-// bytes on disk, and commits per second, so that one sees the size stay and what it costs.
+// Two clusters take turns. Each overwrites the same cells for a while, as fast as it can. One collects garbage with a short
+// retention, and the other never does. After every turn the benchmark prints the versions of family write, the bytes on disk
+// and the commits per second: they show that the size stays, and what that costs.
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -98,8 +98,10 @@ int Main(int argc, char** argv) {
   int rows = 1000;
   int turns = 10;
   CLI::App app("The size of the store under a steady overwrite load, with and without garbage collection");
-  app.add_option("--rows", rows, "cells that are overwritten")->capture_default_str()->check(CLI::Range(1, 1'000'000));
-  app.add_option("--turns", turns, "of one second each")->capture_default_str()->check(CLI::Range(1, 3600));
+  app.add_option("--rows", rows, "number of cells that are overwritten")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--turns", turns, "turns of one second each")->capture_default_str()->check(CLI::Range(1, 3600));
   app.add_option("--dir", dir, "a folder for the databases; removed afterwards")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 

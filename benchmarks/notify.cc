@@ -1,15 +1,15 @@
-// How soon and how fast a chain load -> A -> B of observers runs, beside the same chain on PostgreSQL.
+// Latency and rate of a chain load -> A -> B of observers, beside the same chain on PostgreSQL.
 //
-// A document is loaded in a transaction; observer A derives something from it, observer B something from that, each in a
-// transaction of its own. Measured are the highest sustained rate (load as fast as goes, while at most so many documents are
-// on their way; the time ends when B has committed the last one), and the latency from the commit of the load to the commit
-// of B, at 10, 50 and 90 percent of that rate; and where both are measured, at 90 percent of the lower of the two rates, which
-// is the same work for both. Both sides take turns in one run; rates are medians over rounds.
+// A transaction loads a document. Observer A derives something from it, and observer B something from that, each in a
+// transaction of its own. The highest rate is measured by loading as fast as possible, with a limited number of documents in
+// progress (--in-flight), until B has committed the last one. The latency is the time from the commit of the load to the
+// commit of B, at 10, 50 and 90 percent of that rate. If both sides run, it is also measured at 90 percent of the lower rate,
+// which is the same work for both. The sides take turns in one run, and rates are medians over rounds.
 //
-// PostgreSQL has triggers that fill queue tables and NOTIFY, and workers that LISTEN and take one change to a transaction with
-// FOR UPDATE SKIP LOCKED (benchmarks/postgres_pipeline.h). Without --sync, synchronous_commit is off: a crash of its server
-// may lose the last commits, where Percolator's are with the operating system when they are acknowledged. With --sync both
-// wait for the disk.
+// PostgreSQL has triggers that fill queue tables and NOTIFY, and workers that LISTEN and take one change per transaction with
+// FOR UPDATE SKIP LOCKED (benchmarks/postgres_pipeline.h). Without --sync, synchronous_commit is off: a crash of PostgreSQL's
+// server may lose the last commits, while the operating system has Percolator's when they are acknowledged. With --sync
+// both wait for the disk.
 
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ std::string RowOf(uint64_t document) {
 
 uint64_t DocumentOf(const std::string& row) { return std::stoull(row.substr(row.find('/') + 1)); }
 
-// Reads one column and writes what is derived from it into another.
+// Reads one column and writes a value derived from it into another.
 ObserverFunction DeriveInto(std::string from, std::string to) {
   return [from = std::move(from), to = std::move(to)](ReadWrite& t, const Notification& n) -> absl::Status {
     PERCOLATOR_ASSIGN_OR_RETURN(const auto value, t.Get({n.cell.table, n.cell.row, from}));
@@ -103,8 +103,8 @@ class PercolatorPipeline final : public Pipeline {
 
 struct Settings {
   int loaders = 2;
-  size_t in_flight = 256;  // documents on their way, when loading as fast as goes
-  double seconds = 3;      // of a measurement
+  size_t in_flight = 256;  // documents in progress while the highest rate is measured
+  double seconds = 3;      // length of a measurement
 };
 
 struct Latency {
@@ -120,14 +120,14 @@ class Side {
   ObservedFunction OnObserved() {
     return [this](uint64_t document) {
       int64_t none = 0;
-      // A change may be observed again, after a restart say: the first time counts.
+      // A change may be observed again, for example after a restart. The first time counts.
       if (times_[document].observed.compare_exchange_strong(none, Now())) observed_.fetch_add(1);
     };
   }
   void Use(std::unique_ptr<Pipeline> pipeline) { pipeline_ = std::move(pipeline); }
   const std::string& name() const { return name_; }
 
-  // Loads as fast as goes, and returns how many documents a second went all the way.
+  // Loads as fast as possible; returns the documents per second that passed the whole chain.
   double MeasureRate() {
     const uint64_t first = next_;
     const Clock::time_point start = Clock::now();
@@ -145,7 +145,7 @@ class Side {
     return static_cast<double>(next_ - first) / std::chrono::duration<double>(Clock::now() - start).count();
   }
 
-  // Loads so many a second, evenly.
+  // Loads documents evenly, at a given rate per second.
   Latency MeasureLatency(double rate) {
     const uint64_t first = next_;
     const auto count = static_cast<uint64_t>(rate * settings_.seconds);
@@ -180,7 +180,7 @@ class Side {
   void LoadOne(int loader) {
     const uint64_t document = next_.fetch_add(1);
     if (document >= kMaxDocuments) {
-      std::fprintf(stderr, "notify: more than %zu documents: choose fewer seconds\n", kMaxDocuments);
+      std::fprintf(stderr, "notify: cannot measure more than %zu documents; choose fewer --seconds\n", kMaxDocuments);
       std::exit(1);
     }
     pipeline_->Load(loader, document, contents_ + std::to_string(document));
@@ -197,7 +197,7 @@ class Side {
     const auto end = Clock::now() + std::chrono::seconds(60);
     while (observed_ < next_) {
       if (Clock::now() > end) {
-        std::fprintf(stderr, "notify: %s: documents got lost on their way\n", name_.c_str());
+        std::fprintf(stderr, "notify: %s: documents were lost in the chain\n", name_.c_str());
         std::exit(1);
       }
       std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -220,7 +220,7 @@ double Median(std::vector<double> values) {
 
 struct Findings {
   double rate = std::nan("");
-  std::vector<std::pair<int, Latency>> latencies;  // at so many percent of the rate
+  std::vector<std::pair<int, Latency>> latencies;  // by percent of the rate
 };
 
 Latency MeasureAndPrint(Side* side, const std::string& where, double rate) {
@@ -266,20 +266,22 @@ int Main(int argc, char** argv) {
   Settings settings;
   bool without_postgres = false;
   app.add_flag("--sync", sync, "every commit waits for the disk");
-  app.add_option("--rounds", rounds, "how often the rate is measured")
+  app.add_option("--rounds", rounds, "number of measurements of the rate")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--seconds", settings.seconds, "of one measurement")
+  app.add_option("--seconds", settings.seconds, "length of one measurement")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--loaders", settings.loaders, "threads or connections that load")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--in-flight", settings.in_flight, "documents on their way at most")
+  app.add_option("--in-flight", settings.in_flight, "maximum number of documents in progress")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--threads", threads, "of Percolator's worker")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--scanners", scanners, "of Percolator's worker")
+  app.add_option("--threads", threads, "threads of Percolator's worker")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--scanners", scanners, "scanners of Percolator's worker")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--postgres-workers", postgres_workers, "connections of each of PostgreSQL's two stages")

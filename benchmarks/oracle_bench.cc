@@ -1,4 +1,4 @@
-// Timestamps per second, and how long one takes: directly, and through the front that shares requests.
+// Timestamps per second and the latency of one, directly and through the front that shares requests.
 //
 //   near      LocalOracle in this process, called directly            against   through BatchingOracle
 //   distant   the same behind a simulated round trip, every caller    against   through BatchingOracle
@@ -6,9 +6,9 @@
 //
 // With --remote: a server in a process of its own, and clients in others (oracle_remote.h).
 //
-// Every thread checks that its timestamps grow. A simulated round trip costs no processor time, so a request of one's own
-// looks cheaper than it is. Latencies are taken of every 64th call near by and of every call at a distance, from all
-// rounds, and contain one reading of the clock.
+// Every thread checks that its timestamps grow. A simulated round trip costs no processor time, so a separate request looks
+// cheaper than it is. Latencies are those of every 64th call near by and of every call at a distance, of all rounds, and
+// contain one reading of the clock.
 
 #include <sys/prctl.h>
 
@@ -65,7 +65,7 @@ class DistantOracle final : public Oracle {
   const std::chrono::microseconds round_trip_;
 };
 
-// Counts what passes.
+// Counts requests and timestamps.
 class CountedOracle final : public Oracle {
  public:
   explicit CountedOracle(Oracle* oracle) : oracle_(oracle) {}
@@ -89,7 +89,7 @@ struct Latencies {
   double p99_us = 0;
 };
 
-// Draws timestamps from an oracle, and measures every so many-th call.
+// Draws timestamps from an oracle, and measures one call in `every`.
 class Caller {
  public:
   Caller(Oracle* oracle, int every) : oracle_(oracle), every_(every) {}
@@ -100,7 +100,7 @@ class Caller {
     const steady_clock::time_point start = measured ? steady_clock::now() : steady_clock::time_point();
     const absl::StatusOr<Timestamp> drawn = oracle_->GetTimestamp();
     if (measured) mine.latencies.push_back(steady_clock::now() - start);
-    Require(drawn.ok(), "there is no timestamp");
+    Require(drawn.ok(), "drawing a timestamp failed");
     Require(*drawn > mine.last, "a timestamp is not greater than the one before");
     mine.last = *drawn;
   }
@@ -170,16 +170,18 @@ int Main(int argc, char** argv) {
   CLI::App app("Timestamps per second and latency of one, directly and through the front that shares requests.");
   app.add_option("--rounds", settings.rounds, "Rounds; the median counts")->capture_default_str();
   app.add_option("--round-ms", settings.round_ms, "Length of a contestant's turn")->capture_default_str();
-  app.add_option("--round-trip-us", settings.round_trip_us, "To the distant oracle and back")->capture_default_str();
+  app.add_option("--round-trip-us", settings.round_trip_us, "Time to the distant oracle and back")
+      ->capture_default_str();
   bool remote = false;
   RemoteRole role;
-  app.add_flag("--remote", remote, "Instead: the oracle of a server, asked by other processes (3 rounds of a second)");
+  app.add_flag("--remote", remote,
+               "Measure the oracle of a server instead, with clients in other processes (3 rounds of a second)");
   AddRemoteRole(&app, &role);
   CLI11_PARSE(app, argc, argv);
   if (!role.role.empty()) return PlayRemoteRole(role);
   if (remote) return RunRemote(std::filesystem::read_symlink("/proc/self/exe").string(), 3, 1000);
 
-  // Else the kernel lets every sleep last some 50 us longer, to wake several at once. Threads inherit it.
+  // Otherwise the kernel lengthens every sleep by some 50 us, to wake several threads at once. Threads inherit the setting.
   Require(prctl(PR_SET_TIMERSLACK, 1) == 0, "setting the timer slack failed");
   std::string dir = (std::filesystem::temp_directory_path() / "percolator-bench-XXXXXX").string();
   Require(mkdtemp(dir.data()) != nullptr, "making a temporary folder failed");

@@ -43,7 +43,7 @@ int PlayServer() {
   for (;;) pause();
 }
 
-// Draws until the time is over, and counts. Every call is timed: next to a request that costs nothing.
+// Draws and counts until the time is over. Every call is timed, which costs nothing compared with a request.
 struct Drawn {
   int64_t requests = 0;
   std::vector<float> micros;
@@ -54,7 +54,7 @@ Drawn Draw(Oracle* oracle, uint32_t count, steady_clock::time_point end) {
   Timestamp last;
   for (auto now = steady_clock::now(); now < end;) {
     const absl::StatusOr<Timestamp> first = oracle->GetTimestamps(count);
-    Require(first.ok(), "there is no timestamp");
+    Require(first.ok(), "drawing a timestamp failed");
     Require(*first > last, "a timestamp is not greater than the one before");
     last = Timestamp(first->value() + count - 1);
     const auto then = steady_clock::now();
@@ -131,8 +131,8 @@ double CpuSeconds(pid_t pid) {
 
 struct Measured {
   double requests_per_s = 0;
-  double p50_us = 0;     // the median of the clients'
-  double server_us = 0;  // of processor time, per request that it was sent
+  double p50_us = 0;     // the median of the clients' medians
+  double server_us = 0;  // processor time of the server per request
 };
 
 template <typename Get>

@@ -1,4 +1,4 @@
-// The oracle of a server, with clients and server sharing this machine: the part of oracle_bench behind --remote.
+// The oracle of a server, with server and clients on this machine: the part of oracle_bench behind --remote.
 
 #ifndef PERCOLATOR_BENCHMARKS_ORACLE_REMOTE_H_
 #define PERCOLATOR_BENCHMARKS_ORACLE_REMOTE_H_
@@ -9,7 +9,7 @@
 
 namespace percolator {
 
-// The benchmark is its own server and its own clients, each a process: what one of these is told.
+// The benchmark starts itself as a server and as clients, each a process. These are the options of such a process.
 struct RemoteRole {
   std::string role;  // "server", "requests" or "threads"; empty: the benchmark itself
   int port = 0;
@@ -20,10 +20,10 @@ struct RemoteRole {
 };
 
 void AddRemoteRole(CLI::App* app, RemoteRole* role);
-// Plays the role; what the process returns.
+// Plays the role; returns the exit code of the process.
 int PlayRemoteRole(const RemoteRole& role);
 
-// Measures and prints. `program` is this program, to be started for each role.
+// Measures and prints. Starts `program`, which is this program, for each role.
 int RunRemote(const std::string& program, int rounds, int run_ms);
 
 }  // namespace percolator

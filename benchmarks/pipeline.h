@@ -1,5 +1,5 @@
-// A pipeline to be measured: load -> A -> B. A document is loaded under a number; A computes something from it, B something
-// from that; each in a transaction of its own.
+// The pipeline that is measured: load -> A -> B. A document is loaded under a number. A computes something from it, and B
+// something from that, each in a transaction of its own.
 
 #ifndef PERCOLATOR_BENCHMARKS_PIPELINE_H_
 #define PERCOLATOR_BENCHMARKS_PIPELINE_H_
@@ -18,11 +18,11 @@ class Pipeline {
  public:
   virtual ~Pipeline() = default;
 
-  // Loads a document and returns when that is committed. `loader` is the caller's own number, from zero.
+  // Loads a document and returns after the commit. `loader` is the number of the calling thread, from zero.
   virtual void Load(int loader, uint64_t document, const std::string& contents) = 0;
 };
 
-// What A and B compute: the same on both sides.
+// The computation of A and B, the same on both sides.
 inline std::string Derive(std::string_view contents) {
   uint64_t sum = 14695981039346656037U;
   for (const char c : contents) sum = (sum ^ static_cast<uint8_t>(c)) * 1099511628211U;

@@ -35,7 +35,7 @@ namespace percolator {
 namespace {
 
 constexpr char kBinaries[] = "/usr/lib/postgresql/15/bin/";
-// How long a worker without work waits for a NOTIFY before it looks for itself.
+// The time for which a worker without work waits for a NOTIFY before it looks into the queue.
 constexpr int kSafetyNetMs = 100;
 
 [[noreturn]] void Die(const char* what, const PGconn* connection) {
@@ -43,7 +43,7 @@ constexpr int kSafetyNetMs = 100;
   std::exit(1);
 }
 
-// PostgreSQL refuses to be root.
+// PostgreSQL refuses to run as root.
 bool BecomePostgres() {
   if (getuid() != 0) return true;
   const passwd* user = getpwnam("postgres");
@@ -140,10 +140,10 @@ class Connection {
   }
 
   struct Call {
-    const char* name;  // prepared
+    const char* name;  // of the prepared statement
     std::vector<std::string> parameters;
   };
-  // Makes the calls in one round trip. Returns the first row that one of them has returned; empty: none has.
+  // Makes the calls in one round trip. Returns the first row that any of them returned, or an empty row.
   std::vector<std::string> Together(const std::vector<Call>& calls) {
     if (PQenterPipelineMode(connection_) != 1) Die("pipeline mode", connection_);
     for (const Call& call : calls) {
@@ -236,7 +236,7 @@ class PostgresPipeline final : public Pipeline {
   }
 
  private:
-  // Takes a change, reads the column, writes what is derived from it into the column `stage`.
+  // Takes a change, reads the column, and writes a value derived from it into the column `stage`.
   void Work(const std::string& stage, const std::string& input, const ObservedFunction* observed) {
     Connection connection(server_.Address());
     connection.Execute(("LISTEN " + stage).c_str());

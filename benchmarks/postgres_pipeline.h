@@ -1,5 +1,5 @@
-// The pipeline of notify.cc on PostgreSQL, as it is usually built there: triggers put what has changed into queue tables and
-// NOTIFY; workers LISTEN, and take from the queue with FOR UPDATE SKIP LOCKED, one change to a transaction.
+// The pipeline of notify.cc on PostgreSQL, in the usual design: triggers put changes into queue tables and NOTIFY. Workers
+// LISTEN, and take one change per transaction from the queue with FOR UPDATE SKIP LOCKED.
 //
 // The server is Debian's postgresql-15, started here in a temporary folder on a Unix socket and stopped by its process id.
 
@@ -20,7 +20,7 @@ struct PostgresOptions {
   int workers = 2;    // for each of the two stages
 };
 
-// Null: there is no PostgreSQL on this machine, or it does not start; `why` says which.
+// Returns null if this machine has no PostgreSQL, or it does not start; `why` says which.
 std::unique_ptr<Pipeline> NewPostgresPipeline(const PostgresOptions& options, ObservedFunction observed,
                                               std::string* why);
 

@@ -1,9 +1,8 @@
-// What a scanner's pass over all notifications costs: it should grow with the dirty cells, not with the table.
+// The cost of a scanner's pass over all notifications. It should grow with the dirty cells, not with the table.
 //
-// Tables of different sizes, filled beneath the transactions, each cell in a row of its own. In one of them so many cells
-// are marked; a pass reads all marks with ScanMarks, in pages, as a worker's scanner does. Then a million notifications come
-// and go (marks are set, and removed a little later), and the passes are repeated at once, when their tombstones are still
-// there, and a few seconds later.
+// The tables differ in size. They are filled directly in the store, each cell in a row of its own. Some cells are marked, and
+// a pass reads all marks with ScanMarks, in pages, as a worker's scanner does. Then a million notifications come and go: marks
+// are set, and removed a little later. The passes are repeated at once, among the tombstones, and again a few seconds later.
 
 #include <time.h>
 
@@ -45,7 +44,7 @@ std::string RowKey(uint64_t i) {
   return key;
 }
 
-// What counts where others use the same cores.
+// The time that counts when other programs use the same cores.
 double ThreadCpuMs() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -55,7 +54,7 @@ double ThreadCpuMs() {
 struct Passes {
   size_t marks = 0;
   double fastest_ms = 0;
-  double cpu_ms = 0;  // of the thread that reads; the median
+  double cpu_ms = 0;  // median CPU time of the thread that reads
 };
 
 class Bench {
@@ -71,7 +70,7 @@ class Bench {
     Fill();
   }
 
-  // Marks so many cells, evenly spread.
+  // Marks a number of cells, evenly spread.
   void MarkCells(uint64_t dirty) {
     ForEach(dirty, [&](uint64_t i) { return Marked(i * (cells_ / dirty)); });
   }
@@ -79,10 +78,10 @@ class Bench {
     ForEach(dirty, [&](uint64_t i) { return Unmarked(i * (cells_ / dirty)); });
   }
 
-  // So many notifications come, and go when the next few thousand have come. They are not of the cells of MarkCells.
+  // Sets marks, and removes each when the next few thousand are set. They are not on the cells of MarkCells.
   void Process(uint64_t notifications, uint64_t dirty) {
     const uint64_t stride = cells_ / dirty;
-    // A prime step visits the cells all over the table, not one after the other.
+    // With a prime step, consecutive cells are far apart in the table.
     const auto cell = [&](uint64_t i) {
       const uint64_t at = i * 7919 % cells_;
       return at % stride == 0 ? at + 1 : at;
@@ -194,8 +193,10 @@ int Main(int argc, char** argv) {
   std::string dir = std::filesystem::temp_directory_path() / "percolator-scan-bench";
   uint64_t cells = 5'000'000;
   uint64_t processed = 1'000'000;
-  CLI::App app("A scanner's pass over the notifications of a table, by its size and by how many there are");
-  app.add_option("--cells", cells, "of the large table")
+  CLI::App app(
+      "The cost of a scanner's pass over the notifications of a table, by the size of the table and the number of "
+      "notifications");
+  app.add_option("--cells", cells, "cells of the large table")
       ->capture_default_str()
       ->check(CLI::Range(100'000, 1'000'000'000));
   app.add_option("--processed", processed, "notifications that come and go")

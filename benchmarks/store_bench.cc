@@ -1,7 +1,7 @@
-// What the Store costs above plain RocksDB doing the same bytes.
+// The cost of the Store, compared with plain RocksDB for the same bytes.
 //
-// Two databases with the same options and the same cells: one behind the Store, one used directly. The direct
-// one gets the final keys ready made, and has nothing to check: it is what RocksDB alone can do.
+// Two databases have the same options and the same cells: one behind the Store, one used directly. The direct one
+// gets the final keys and has nothing to check, so it shows what RocksDB alone can do.
 //
 //   read      the newest version at or below a timestamp     against   Get of exactly that key
 //   batch     32 such reads in one call                      against   32 Gets, and one MultiGet
@@ -242,7 +242,7 @@ class Bench {
   static std::string Key(uint64_t row, Timestamp ts) {
     return CellKey(CellPrefix(RowPrefix(kTableId, RowName(row)), "c"), ts);
   }
-  // Each version has a timestamp of its own, as if written by a transaction of its own.
+  // Each version has a timestamp of its own, like a version of a separate transaction.
   Timestamp VersionOf(uint64_t row, int version) const { return Timestamp(version * settings_.rows + row); }
   static Condition Unlocked(Timestamp ts) {
     return {Condition::Quantifier::kNone,
@@ -296,7 +296,7 @@ class Bench {
   void MutateStore(uint64_t row, Condition condition, std::vector<Mutation> mutations) {
     std::vector<RowMutation> batch;
     batch.push_back({kTable, RowName(row), std::move(condition), std::move(mutations)});
-    // A version that another thread wrote in the meantime makes the condition fail, rightly.
+    // The condition fails, correctly, if another thread has written a version in the meantime.
     Require(store_->Mutate(batch)[0].ok(), "Mutate");
   }
 
@@ -400,12 +400,13 @@ class Bench {
 
 int Main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Store against plain RocksDB doing the same bytes: rates per second, and the ratio to the first line.");
+  CLI::App app(
+      "The Store against plain RocksDB with the same bytes: rates per second, and the ratio to the first line.");
   app.add_option("--rows", settings.rows, "Rows with one cell of three versions")->capture_default_str();
   app.add_option("--value-bytes", settings.value_bytes, "Bytes in a value")->capture_default_str();
   app.add_option("--rounds", settings.rounds, "Rounds; the median counts")->capture_default_str();
   app.add_option("--round-ms", settings.round_ms, "Length of a contestant's turn")->capture_default_str();
-  app.add_option("--only", settings.only, "Parts to run: read, scan, mutate, one-step, two-steps, sync; else all")
+  app.add_option("--only", settings.only, "Parts to run: read, scan, mutate, one-step, two-steps, sync. Default: all")
       ->delimiter(',');
   CLI11_PARSE(app, argc, argv);
 

@@ -1,13 +1,13 @@
-// What it costs to change a document of the web index, and how soon it is found, as the index grows.
+// The cost of an edit of a document in the web index, and the time until a search finds it, as the index grows.
 //
-// Makes sites of 1,000 to 30,000 pages: words after Zipf, about 150 different ones on a page; some ten links to other pages,
-// to those the more that have many already (preferential attachment), each with the title of its target as anchor. Each site
-// is crawled into a new index, as fast as goes. Then documents are edited one by one, taken at random: a few words of the text
-// become others; or two of the links lead elsewhere. For each edited document it is counted how often the store was read, how
-// many transactions committed and how many observers ran, until there was nothing left to do; and how long it took from the
-// commit that loaded the file until a search found a word that is new in it. Medians, and of some also means.
+// Makes sites of 1,000 to 30,000 pages. A page has about 150 different words after Zipf, and some ten links to other pages,
+// most to pages with many links (preferential attachment), each with the title of its target as anchor. The benchmark crawls
+// each site into a new index, as fast as possible. Then it edits random documents one by one: it replaces a few words, or
+// changes the targets of two links. For each edit it counts the reads of the store, the transactions that committed and the
+// observers that ran, until all work was done. It also measures the time from the commit that loaded the file until a search
+// found a new word in it. It prints medians, and some means.
 //
-// If these numbers stay, the work for a change does not depend on the size of the index: that is what Percolator is for.
+// If these numbers stay constant, the work for a change does not depend on the size of the index, which is Percolator's aim.
 
 #include <unistd.h>
 
@@ -50,7 +50,7 @@ void Require(const absl::Status& status, const char* what) {
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Words of a language that nobody speaks: the k-th is 1/k as frequent as the first.
+// Invented words: the k-th is 1/k as frequent as the first.
 class Language {
  public:
   Language() : sums_(kVocabulary) {
@@ -95,7 +95,7 @@ class Site {
     return std::to_string(page / kPagesInAFolder) + "/p" + std::to_string(page) + ".html";
   }
 
-  // Some words are others, and `mark` is one of them. Returns the path.
+  // Replaces some words, one of them with `mark`. Returns the path.
   std::string EditText(const std::string& mark) {
     const size_t page = random_() % pages_.size();
     std::vector<std::string>& words = pages_[page].words;
@@ -104,7 +104,7 @@ class Site {
     return Write(page);
   }
 
-  // Two of its links lead elsewhere.
+  // Changes the targets of two links.
   std::string EditLinks(const std::string& mark) {
     const size_t page = random_() % pages_.size();
     for (int i = 0; i < 2; ++i) pages_[page].links[random_() % kLinks] = AnyTarget();
@@ -130,7 +130,7 @@ class Site {
     for (size_t i = 0; i < kLinks; ++i) page.links.push_back(AnyTarget());
   }
 
-  // One that a link leads to already, or, now and then, any.
+  // Usually a page that has a link already; sometimes any page.
   size_t AnyTarget() {
     const bool anew = linked_.empty() || random_() % 4 == 0;
     linked_.push_back(anew ? random_() % pages_.size() : linked_[random_() % linked_.size()]);
@@ -155,8 +155,8 @@ class Site {
   std::vector<size_t> linked_;
 };
 
-// Of a kind of edits. A change of links goes as far as ranks change by more than a little, which for a page of high rank is
-// far: so what most edits cost, and what they cost on average, are different things.
+// The cost of a kind of edits. A change of links spreads as long as ranks change by more than a little, so it spreads far
+// from a page of high rank. Therefore medians and means differ.
 struct PerEdit {
   double reads = 0;  // medians
   double commits = 0;
@@ -188,7 +188,7 @@ int64_t RunsOf(const percolator::Worker& worker) {
   return runs;
 }
 
-// Returns when a search for the word has a hit: so many milliseconds later.
+// Waits until a search for the word has a hit; returns the milliseconds.
 double WaitUntilFound(const Serving& serving, const std::string& word) {
   const auto no_ranks = [](const std::vector<std::string>& urls) { return std::vector<double>(urls.size(), 1.0); };
   const Clock::time_point start = Clock::now();
@@ -268,13 +268,14 @@ void Print(const Row& row) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("What an edit of a document costs in a web index, and how soon it is found, as the index grows");
+  CLI::App app(
+      "The cost of an edit of a document in a web index, and the time until a search finds it, as the index grows");
   std::vector<size_t> sizes = {1'000, 3'000, 10'000, 30'000};
   int edits = 100;
   int threads = 4;
   app.add_option("--pages", sizes, "sizes of the sites")->capture_default_str();
-  app.add_option("--edits", edits, "of each kind")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--threads", threads, "of the worker")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--edits", edits, "number of edits of each kind")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--threads", threads, "threads of the worker")->check(CLI::PositiveNumber)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
   std::printf("| pages | pages/s | edit | reads | mean | commits | observer runs | mean | found after ms |\n");
