@@ -13,14 +13,14 @@ ROOT/FOLDER/NAME.mutant is a mutant:
     -  if (ts >= *safe_point) return absl::OkStatus();
     +  if (ts >= *safe_point || MUTANT) return absl::OkStatus();
 
-The first line says what is wrong. Edits follow, after the path of the source that they are of: a patch without line
-numbers, a column of ' ' (stays), '-' (goes) or '+' (comes). An empty line separates edits. MUTANT is true while the
-mutant is on; while none is, the copies must do what the sources do.
+The first line says what is wrong. Then follows the path of a source, with its edits: patches without line numbers,
+whose lines begin with ' ' (stays), '-' (is removed) or '+' (is added). An empty line separates edits. MUTANT is true
+while the mutant is on. While no mutant is on, the copies must behave as the sources.
 
-How edits combine: the lines of an edit that stay or go must be found exactly once in the source, as it is without any
-mutant. So the order of mutants does not matter. No two edits may remove the same line, or add lines between lines that
-another removes. What several add at the same place comes in the order of the mutants' names: so an added `if (...)` may
-not stand alone before a line that is not added too.
+How edits combine: the lines of an edit that stay or are removed must occur exactly once in the source, as it is without
+any mutant. So the order of mutants does not matter. No two edits may remove the same line, or add lines between lines
+that another one removes. Lines that several mutants add at the same place are in the order of the mutants' names. So an
+added `if (...)` must be followed by a line that the same edit adds.
 """
 
 import re
@@ -116,14 +116,14 @@ def place(mutant, source, hunk, lines):
 
 
 def check_overlaps(source, edits):
-    """Refuses edits, in the order of their places, of which one reaches into another."""
+    """Refuses edits that overlap. They are in the order of their places."""
     for one, other in zip(edits, edits[1:]):
         if other.begin < one.end:
             raise Malformed(f"{one.mutant} and {other.mutant} both change line {other.begin + 1} of {source}")
 
 
 def mutated(root, folder, source, lines, edits):
-    """The text of the copy. What the compiler says of a line names the source, or the .mutant file that it is from."""
+    """The text of the copy. Errors of the compiler name the source or the .mutant file of a line."""
     names = sorted({edit.mutant for edit in edits})
     out = [f"namespace percolator::mutants {{ extern bool {', '.join(names)}; }}", f'#line 1 "{root / source}"']
     position = 0
@@ -150,7 +150,7 @@ def list_of(mutants):
 
 
 def write(path, text):
-    """Leaves a file alone that has the text already, so that it is not compiled again."""
+    """Writes a file, unless it has the text already, so that it is not compiled again."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,7 +158,7 @@ def write(path, text):
 
 
 def texts_of(root, folder):
-    """All that is to be written, by path."""
+    """The texts of all files to write, by path."""
     mutants = sorted((parse(path) for path in folder.glob("*.mutant")), key=lambda m: m.name)
     lines = {}
     edits = {}

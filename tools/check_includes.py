@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks who includes whom, that the build says the same, that waiting, time and chance come only through their seams, that
-names are unique, and that public headers are narrow.
+"""Checks which folders include which, that the build has the same dependencies, that waiting, time and chance come only through
+their seams, that names are unique, and that public headers are narrow.
 
     tools/check_includes.py [ROOT]
 
@@ -16,9 +16,9 @@ ANYTHING = ["*"]
 API = "include/percolator"
 SPI = "include/percolator/spi"
 
-# Folder -> the folders whose headers it includes besides its own: it may include no others, and each of these is in use. A
-# folder that is not named here belongs to the nearest one above it. The order is that of the dependencies, and of the build
-# (CMakeLists.txt): each may use only what stands above it.
+# Folder -> the folders whose headers it includes besides its own. It may include no others, and must include each of these. A
+# folder that is not named here belongs to the nearest one above it. The order is that of the dependencies and of the build
+# (CMakeLists.txt): each folder uses only folders above it.
 EDGES = {
     "include/percolator": [],
     "include/percolator/spi": [API],
@@ -50,7 +50,7 @@ EDGES = {
     "benchmarks": ANYTHING,
 }
 
-# Folder -> the modules that it links though it includes none of their headers: percolator/spi/store.h declares what opens them.
+# Folder -> the modules that it links but whose headers it does not include: percolator/spi/store.h declares how to open them.
 LINKED_ONLY = {"src/cluster": ["src/store/memory", "src/store/rocks"]}
 
 # Library -> (the includes that belong to it, the folders that may use it, why). Libraries not named here are free,
@@ -91,7 +91,7 @@ HEADER_COLUMNS = 100
 
 SOURCE_FOLDERS = ["include", "src", "apps", "examples", "sim", "tests", "benchmarks"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
-# Comments and literals, and numbers because of their separators: 100'000 is no character literal.
+# Comments and literals, and numbers because of their separators: 100'000 is not a character literal.
 NOT_CODE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|\bR"(?P<tag>[^()\\\s]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|\b\d[\w']*|'(?:\\.|[^'\\\n])+'""",
     re.DOTALL)
@@ -209,7 +209,7 @@ def types_of(text):
 
 def check_names(texts):
     """Findings where a type of the library is defined a second time: in the library, or in a program that links it. The
-    linker would take one of them for both. Programs are not compared with each other: no two are linked together."""
+    linker would use one of them for both. Programs are not compared with each other, because no two are linked together."""
     def is_library(path):
         return path.startswith(("src/", "include/")) and not is_test(path)
 
@@ -225,7 +225,7 @@ def check_names(texts):
 
 
 def included_by(texts):
-    """Folder -> the other folders whose headers its files include; tests may do without what they do not need."""
+    """Folder -> the other folders whose headers its files include; tests need not include all of them."""
     used = {folder: set() for folder in EDGES}
     for path, text in texts:
         if is_test(path) or module_of(path) is None:
@@ -247,7 +247,7 @@ MODULE = re.compile(r"percolator_module\((\w+)(.*)", re.DOTALL)
 
 
 def check_build(root, used):
-    """Findings where the build says something else: which modules a module is linked with, and their order."""
+    """Findings where the build differs: in the modules that a module is linked with, or in their order."""
     builds = {folder: MODULE.search(file.read_text(encoding="utf-8")) for folder in EDGES
               if folder.startswith("src/") and (file := root / folder / "CMakeLists.txt").exists()}
     folders = {build.group(1): folder for folder, build in builds.items()}

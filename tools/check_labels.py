@@ -9,10 +9,10 @@ A definition is a line of docs/invariants.md that begins with "- **T5** ". A cit
 
     - in a comment, but not in "quotes" or `backquotes` there: comments quote examples and code;
     - in a document, but not in code;
-    - that is all of a string literal, or begins it and is followed by a colon: checkers name what they found so;
+    - that is a whole string literal, or begins one and is followed by a colon, as in findings of checkers;
     - in the name of a test, between underscores.
 
-Other code is not looked at, so template parameters, options of compilers and bytes in hexadecimal are no citations.
+Other code is not read, so template parameters, options of compilers and bytes in hexadecimal are not citations.
 """
 
 import re
@@ -24,7 +24,7 @@ from check_includes import NOT_CODE
 DEFINITIONS = "docs/invariants.md"
 FOLDERS = ["src", "include", "sim", "tests", "benchmarks", "docs"]
 
-# The letters of labels. Another letter with a number is no label: P4 is an anomaly, M0 a command in a drawing.
+# The letters of labels. Another letter with a number is not a label: P4 is an anomaly, M0 a command in a drawing.
 LETTERS = "TGNOCKWLH"
 LABEL = rf"[{LETTERS}]\d{{1,2}}[abc]?"
 # As a word of a text. Not in C++20, -O1, G2-item, H264 or W3C; but in T1-T6 and T1/T6.
@@ -84,7 +84,7 @@ def line_of(text, position):
 
 
 def read_definitions(text):
-    """The labels that docs/invariants.md defines, and findings where it does so twice, as (line, message)."""
+    """The labels that docs/invariants.md defines, and findings where it defines one twice, as (line, message)."""
     lines, findings = {}, []
     for number, line in enumerate(text.split("\n"), 1):
         match = DEFINITION.match(line)

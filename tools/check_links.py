@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from check_labels import blanked, line_of
 
-# Not the indented code of Markdown: an indented line may as well belong to a list, and code has no links.
+# Not the indented code of Markdown: an indented line may also belong to a list, and code has no links.
 CODE = re.compile(r"^[ \t]*(```|~~~).*?^[ \t]*\1|(?P<ticks>`+)[^\n]*?(?P=ticks)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(\s*<?(?P<inline>[^)>\s]*)>?(?:\s+\"[^\"]*\")?\s*\)|^ {0,3}\[[^\]]+\]:\s+(?P<named>\S+)|"
                   r"\b(?:href|src)=\"(?P<html>[^\"]*)\"", re.MULTILINE)

@@ -107,7 +107,7 @@ RULES = [
      r"best-in-class|state-of-the-art|next-generation|enterprise-grade|battle-tested|supercharged?|revolutionary|"
      r"leverag(?:e[sd]?|ing))\b", "a measured figure, or nothing"),
 ]
-# In comments of headers: a comment beside a field that goes on with the sentence of the field before.
+# In comments: a comment beside a field that continues the sentence of the field before.
 FRAGMENT = re.compile(r"[^\s/].*//\s*(?:and|but|of these|of those|of which)\b", re.IGNORECASE)
 FRAGMENT_MESSAGE = "the comment of a field is a sentence or phrase of its own, not the rest of the one before"
 COMPILED = [(name, re.compile(pattern, re.IGNORECASE), instead) for name, pattern, instead in RULES]
@@ -330,7 +330,7 @@ def wrong(message):
 
 
 def run(arguments):
-    """Does what a command line says."""
+    """Runs a command line; returns the exit code."""
     root = Path(__file__).resolve().parent.parent
     option = arguments[0] if arguments and arguments[0].startswith("-") else ""
     rest = arguments[1:] if option else arguments

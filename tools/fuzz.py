@@ -1,5 +1,5 @@
-"""Runs the libFuzzer targets of build/fuzz: each on top of its seeds in tests/fuzz/corpus and of what earlier runs have found in
-build/fuzz/corpus. An input that fails is kept in build/fuzz/findings/NAME, with the command that shows it again."""
+"""Runs the libFuzzer targets of build/fuzz. Each starts from its seeds in tests/fuzz/corpus and from the inputs that earlier runs
+have put into build/fuzz/corpus. An input that fails is kept in build/fuzz/findings/NAME, with the command that reproduces it."""
 
 import concurrent.futures
 import os
@@ -16,7 +16,7 @@ GRACE_SECONDS = 120  # to start, to read the corpus, and to write a finding
 class Result:
     name: str
     executions: int = 0
-    finding: str = ""  # empty: none; otherwise how to show it again
+    finding: str = ""  # how to reproduce it, or empty if there is none
 
     def line(self):
         return f"fuzz {self.name} executions={self.executions}" + (f" FAILED: {self.finding}" if self.finding else "")
@@ -59,6 +59,6 @@ def run_one(root, name, seconds, seed):
 
 
 def run_all(root, jobs, seconds, seed=0):
-    """Yields the result of each target, in the order of their names. Seed 0: another one each time."""
+    """Yields the result of each target, in the order of their names. With seed 0, each run has another seed."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(lambda name: run_one(root, name, seconds, seed), target_names(root))

@@ -42,18 +42,18 @@ JOBS = len(os.sched_getaffinity(0))
 TEST_TIMEOUT_SECONDS = 600
 STAGE_TIMEOUT_SECONDS = 2400
 FUZZ_SECONDS = 2  # of each target, in a run of everything
-OUTPUT_SIZE = str(64 << 20)  # of one test: bytes of it that CTest keeps
+OUTPUT_SIZE = str(64 << 20)  # bytes of the output of one test that CTest keeps
 SANITIZER_ENVIRONMENT = {
     "asan": {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",
              "LSAN_OPTIONS": f'suppressions="{ROOT}/tools/lsan.supp":print_suppressions=0'},
-    # ThreadSanitizer's search for deadlocks aborts a thread that holds more than 64 locks, as the latches of a large
-    # batch or of DropTable are. So it is off, and the order of locks is not checked by any stage.
+    # ThreadSanitizer's search for deadlocks aborts a thread that holds more than 64 locks, such as the latches of a
+    # large batch or of DropTable. So it is off, and no stage checks the order of locks.
     "tsan": {"TSAN_OPTIONS": f'suppressions="{ROOT}/tools/tsan.supp":detect_deadlocks=0'},
 }
 # What CTest prints for every test that passes. It is not shown.
 UNEVENTFUL = re.compile(r"\s*(Start\s+\d+: |\d+/\d+ Test\s.* Passed )")
 
-# A process of several tests, and how GoogleTest says that one of them ended; its list of failures has no times.
+# A process of several tests, and the line of GoogleTest when one of them ends. The lines in its list of failures have no times.
 PART = re.compile(r"(\w+)\.part\d+")
 END_OF_CASE = r"\[ +{} +\] ([^\s,]+).*\(\d+ ms\)$"
 
@@ -107,7 +107,7 @@ def check_the_links(stage):
 
 def check_tidy(stage):
     build("release")
-    # Not the tests, the simulator, the applications and most of what includes gRPC's headers, which take long:
+    # Not the tests, the simulator, the applications and most sources that include gRPC's headers, which take long:
     # tools/tidy.py build/release tests/ sim/ apps/ src/etcd/ src/server/ src/wire/
     parts = ("src/base/", "src/cluster/", "src/coord/", "src/inspect/", "src/observe/", "src/oracle/", "src/recipes/",
              "src/store/", "src/txn/", "examples/")
@@ -151,7 +151,7 @@ def read_junit(file):
 
 
 def run_bounded(command, environment, log):
-    """Runs a command, showing what is eventful and logging all; kills it with its children if it takes too long."""
+    """Runs a command, logs its output and shows most of it; kills the command with its children if it takes too long."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace", env=environment, start_new_session=True) as process, \
             open(log, "w", encoding="utf-8") as file:
@@ -230,7 +230,7 @@ def ctest_stage(name, preset, *selection):
 def choose_stages(options):
     lint = [("format", check_format), ("includes", check_the_includes), ("labels", check_the_labels),
             ("words", check_the_words), ("links", check_the_links)]
-    # All tests in few processes, but chosen ones each in its own: see percolator_test in cmake/PercolatorModule.cmake.
+    # All tests run in few processes, chosen tests each in its own: see percolator_test in cmake/PercolatorModule.cmake.
     chosen = ["--tests-regex", options.filter] if options.filter else []
     doubled = "part" if options.filter else "case"
     selection = [*chosen, "--label-exclude", f"^{doubled}"]
@@ -276,7 +276,7 @@ def run_stages(stages):
 
 
 def summary(results):
-    """The text that ends a run, and whether nothing failed."""
+    """The text at the end of a run, and whether nothing failed."""
     lines = []
     for kind in "skipped", "failed":
         names = [f"  {stage.name}: {name}" for stage in results for name in getattr(stage, kind)]

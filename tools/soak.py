@@ -15,8 +15,8 @@ import time
 
 import fuzz
 
-# The programs, with the variable that says how much they do, how much fits into a minute, and the least that shows anything.
-# Between them they kill processes at every address that has any: rocksdb:, percolator://, bigtable: with its oracles and etcd.
+# The programs: the variable that sets the amount of work, the amount that fits into a minute, and the minimum that is useful.
+# Together they kill processes at every address that has any: rocksdb:, percolator://, bigtable: with its oracles and etcd.
 PROGRAMS = {
     "tests/server/churn_test": ("PERCOLATOR_CHURN_SECONDS", 25, 10),
     "tests/oracle/etcd_oracle_failover_test": ("PERCOLATOR_STRESS_KILLS", 2, 1),
@@ -27,9 +27,9 @@ PROGRAMS = {
     "tests/webindex/kill_webindex_test": ("PERCOLATOR_STRESS_KILLS", 60, 3),
 }
 TARGETS = ("percsim", *(program.rsplit("/", 1)[1] for program in PROGRAMS))
-GRACE_SECONDS = 900  # only what hangs is given up: an amount is not a time, and a busy machine takes longer
+GRACE_SECONDS = 900  # ends only programs that hang: the amount of work is fixed, and a busy machine takes longer
 SHOWN_SEEDS = 20
-# What programs say of what they did, and of how they ended.
+# The lines in which programs report their amount of work and their result.
 FAILING_SEED = r"^seed \d+ fails: .*again: .*$"
 DID = r"^\d+ kills.*$"
 ENDED = r"^\[  (?:PASSED|FAILED)  \].*$"
@@ -37,7 +37,7 @@ COLUMNS = ("time", "commit", "what", "result", "seconds", "how much", "again")
 
 
 def run_program(name, command, environment, timeout, folder):
-    """Returns what it said, and whether it ended well; its output goes to a file of the folder."""
+    """Returns its output, and whether it ended well. The output also goes to a file of the folder."""
     log = folder / f"{name}.log"
     with open(log, "wb") as file:
         try:
@@ -63,7 +63,7 @@ def last_line(pattern, output):
 
 
 def run_simulator(root, jobs, minutes, folder):
-    """Returns how much it did, how to see again what failed, and whether all was well."""
+    """Returns the amount of work, how to reproduce failures, and whether there were none."""
     command = [str(root / "build/release/sim/percsim"), "--fresh", "--minutes", f"{minutes:g}", "--jobs", str(jobs),
                "--record", str(folder / "failing_seeds.txt")]
     output, good = run_program("percsim", command, None, 60 * minutes + GRACE_SECONDS, folder)
@@ -86,7 +86,7 @@ def run_kills(root, program, minutes, folder, environment):
 
 
 class Report:
-    """What ran, written down after each part."""
+    """The report of the run, written after each part."""
 
     def __init__(self, root, minutes):
         self.folder = root / "build" / "soak"
@@ -141,7 +141,7 @@ class Report:
 
 
 def run(root, jobs, minutes, environment):
-    """The names of what passed and of what failed."""
+    """The names of the parts that passed and of those that failed."""
     report = Report(root, minutes)
     report.note("percsim", *run_simulator(root, jobs, minutes / 5, report.folder))
     for program in PROGRAMS:

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""clang-tidy, and with it clang's check that locks are held, over all sources that a build folder compiles.
+"""Runs clang-tidy, and with it clang's check that locks are held, over all sources that a build folder compiles.
 
     tools/tidy.py BUILD_FOLDER [PART_OF_A_PATH...]
 
-A file that was clean is not looked at again until it, a header it includes, its flags or .clang-tidy change:
-build/tidy-cache remembers by a hash of all that.
+A file that was clean is checked again only after it, a header that it includes, its flags or .clang-tidy have changed.
+build/tidy-cache has a hash of all these for each clean file.
 
 Most of the time goes into the headers that every file includes. So several files are checked together, as one source
-that includes them all; only if something is found there, be it that two of them use a name for different things,
-they are checked in halves, down to the single file. What is printed is always about a file by itself.
+that includes them all. If that has a finding, perhaps only because two files use a name for different things, the files
+are checked in halves, down to single files. The printed findings are always those of a single file.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ def compiled_by(entry):
 
 
 def flags_of(arguments):
-    """The flags of a compile command, without what is precompiled: that is GCC's."""
+    """The flags of a compile command, without those for precompiled headers, which are GCC's."""
     flags = arguments[1 if os.path.basename(arguments[0]) != "ccache" else 2:arguments.index("-o")]
     for at in reversed([index for index, flag in enumerate(flags) if flag == "-include"]):
         del flags[at:at + 2]
@@ -60,7 +60,7 @@ def flags_of(arguments):
 
 
 def fingerprint(path, folder, flags, common):
-    """A hash of everything that decides what clang-tidy says; None if the file does not even preprocess."""
+    """A hash of everything that decides what clang-tidy says; None if preprocessing fails."""
     command = ["clang++", *flags, "-w", "-E", "-C", ROOT / path]  # -C: comments stay, because of NOLINT
     done = subprocess.run(command, cwd=folder, capture_output=True, timeout=FILE_TIMEOUT_SECONDS)
     if done.returncode != 0:
