@@ -1,6 +1,7 @@
-// Folding is done by a weak observer, of which several may run at once over the same deltas. What keeps a delta from being
-// counted twice is not the worker but the transaction: each run deletes what it folds, so of two that fold the same delta
-// one is in conflict; and each run that changes a value writes it, so of two that change the same value one is, too.
+// A weak observer folds deltas, and several of its runs may fold the same deltas at the same time. The transactions
+// prevent that a delta is counted twice: each run deletes the deltas that it folds, so one of two runs that fold the
+// same delta conflicts; and each run that changes a value writes it, so one of two runs that change the same value
+// conflicts, too.
 
 #include "percolator/combine_queue.h"
 
@@ -54,12 +55,12 @@ class RawCombineQueue::Impl {
   // A value that is equal to the neutral one is deleted.
   bool IsNeutral(const std::string& value) const { return neutral_.has_value() && value == *neutral_; }
 
-  // The error of the user's function for a value, with its name.
+  // Returns the error of the user's function, with the queue and the key.
   absl::Status AtKey(std::string_view key, const absl::Status& status) const {
     return absl::Status(status.code(), StrCat("combine queue ", table_, ", key ", Quoted(key), ": ", status.message()));
   }
 
-  // Where there is no value, combines with the neutral one, so that the function sees every delta: bytes that it refuses must
+  // Without a value, combines with the neutral one, so that the function sees every delta: bytes that it refuses must
   // not become a value.
   absl::Status CombineInto(std::string_view key, std::optional<std::string>* value, std::string_view delta) const {
     if (!value->has_value() && !neutral_.has_value()) {
@@ -72,7 +73,7 @@ class RawCombineQueue::Impl {
     return absl::OkStatus();
   }
 
-  // The observer: folds what is in an epoch of a bucket.
+  // The observer: folds the deltas of an epoch of a bucket.
   absl::Status Fold(ReadWrite& t, const Notification& notification) const {
     PERCOLATOR_ASSIGN_OR_RETURN(const Journal::Epoch epoch, journal_.EpochOf(notification.cell.row));
     PERCOLATOR_ASSIGN_OR_RETURN(const JournalPage page, journal_.Read(t, epoch.shard, epoch.range, batch_));
@@ -88,7 +89,7 @@ class RawCombineQueue::Impl {
     return absl::OkStatus();
   }
 
-  // The value with the deltas that are not folded yet.
+  // Returns the value with the deltas that are not folded yet.
   absl::StatusOr<std::optional<std::string>> GetExact(const ReadView& view, std::string_view key) const {
     PERCOLATOR_ASSIGN_OR_RETURN(std::optional<std::string> value, view.Get({table_, ValueRow(key), kValueColumn}));
     TimestampRange rest = TimestampRange::All();

@@ -1,25 +1,25 @@
-// What an entry goes through, each step a transaction:
+// The steps of an entry, each in one transaction:
 //
 //   Add       the user's transaction writes it to the journal (journal.h)
-//   Number    takes it off the journal and gives it the next number of its shard
-//   Deliver   tells the outside system, and deletes it
+//   Number    moves it from the journal to the next number of its shard
+//   Deliver   sends it to the outside system, and deletes it
 //
 //   row q/SHARD           numbered    the largest number given
 //                         floor       no entry that started before it waits to be numbered; but see below
-//                         delivered   all up to it are delivered
+//                         delivered   all numbers up to it are delivered
 //                         deliver     notify-only
 //   row s/SHARD/NUMBER    entry       an ordered string, the key; then the payload
 //
-// Both observers are weak, so several runs may be at work on a shard at once. Those that give numbers all write `numbered`,
-// those that deliver all write `delivered`: one of them commits. A delivery whose transaction fails was made all the same;
-// but whoever delivers a number has seen all before it delivered (in its snapshot `delivered` says so) or does so itself,
-// first. So late repetitions are of numbers that are known.
+// Both observers are weak, so several runs may work on a shard at the same time. All numbering runs write `numbered`,
+// all delivering runs write `delivered`: only one of them commits. A delivery whose transaction fails was made
+// nevertheless. But a run that delivers a number has seen all earlier ones delivered (`delivered` in its snapshot), or
+// delivers them first. So late repetitions are of known numbers.
 //
 // ORDER  If one transaction starts after another has committed, a run that sees the later one sees the earlier one too;
-// and it numbers all that it sees in the order of start timestamps. It reads the journal from `floor` on, to spare
-// itself the remains of what was numbered long ago. The floor is the timestamp of a run that has numbered all it saw,
-// less `longest_transaction`: below it, only a transaction that takes longer can still appear. That one is found by the
-// notification of its own epoch.
+// and it numbers all that it sees in the order of start timestamps. It reads the journal from `floor` on, to skip the
+// remains of entries that were numbered long ago. The floor is the timestamp of a run that has numbered all entries
+// that it saw, less `longest_transaction`: below it, only a longer transaction can still appear. That one is found by
+// the notification of its own epoch.
 
 #include "percolator/export_queue.h"
 
@@ -80,7 +80,7 @@ class ExportQueue::Impl {
   const Journal& journal() const { return journal_; }
   uint32_t ShardOf(std::string_view key) const { return static_cast<uint32_t>(StableHash(key) % shards_); }
 
-  // Numbers in a shard's row; zero where there is none.
+  // Returns numbers from a shard's row; zero for those that are absent.
   absl::StatusOr<std::vector<uint64_t>> Counts(const ReadView& view, uint32_t shard,
                                                const std::vector<std::string>& columns) const {
     std::vector<CellName> cells;
@@ -152,11 +152,11 @@ class ExportQueue::Impl {
  private:
   struct Found {
     std::vector<JournalCell> cells;
-    // All that the transaction sees and that started before it is among them. Infinity: all.
+    // The entries include all that the transaction sees and that started before this. Infinity: all.
     Timestamp all_before = Timestamp::Infinity();
   };
 
-  // What waits in the epoch that was notified, and from the floor on, up to a batch.
+  // Returns the entries of the notified epoch, and from the floor on, up to a batch.
   absl::StatusOr<Found> ReadFrom(const ReadView& view, const Journal::Epoch& epoch, Timestamp floor) const {
     Found found;
     size_t entries = 0;
@@ -179,9 +179,9 @@ class ExportQueue::Impl {
     return found;
   }
 
-  // Delivers and deletes those with the numbers first + 1 to last. An error ends it: what arrived before is kept as
-  // delivered, or else a system that fails once in a batch would never see the end of one; and the next run begins with
-  // what failed, so that if it fails again there is nothing to keep and the error is told.
+  // Delivers and deletes the entries with the numbers first + 1 to last. Stops at an error, but keeps the earlier
+  // deliveries: otherwise a system that fails once in a batch would never see the end of one. The next run begins with
+  // the entry that failed; if that fails again, there is nothing to keep, and the error is returned.
   absl::StatusOr<uint64_t> DeliverUpTo(ReadWrite& t, uint32_t shard, uint64_t first, uint64_t last,
                                        const DeliverFunction& deliver) const {
     uint64_t reached = first;
@@ -202,7 +202,7 @@ class ExportQueue::Impl {
     return reached;
   }
 
-  // Those with the numbers first + 1 to last.
+  // Returns the entries with the numbers first + 1 to last.
   absl::StatusOr<std::vector<Export>> ReadEntries(const ReadView& view, uint32_t shard, uint64_t first,
                                                   uint64_t last) const {
     std::vector<CellName> cells;
@@ -251,7 +251,7 @@ void ExportQueue::Attach(Worker& worker, DeliverFunction deliver) const {
                   .kind = NotificationKind::kWeak,
                   .run = [impl = impl_, deliver = std::move(deliver)](
                              ReadWrite& t, const Notification& n) { return impl->Deliver(t, n, deliver); },
-                  // The outside system may be away for long: then what waits must not go to quarantine.
+                  // The outside system may be unreachable for long: waiting entries must not go to quarantine.
                   .max_attempts = std::numeric_limits<int>::max()});
 }
 

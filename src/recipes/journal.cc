@@ -17,7 +17,7 @@ constexpr char kVersion = 1;
 constexpr int kEpochBits = 20;
 constexpr size_t kShardDigits = 8;
 constexpr size_t kTimestampDigits = 16;
-// What one transaction takes out of a journal at most, and the cell that goes beyond it.
+// One transaction takes this many bytes of a journal at most, plus the cell that exceeds it.
 constexpr size_t kPageBytes = 4 << 20;
 
 std::string HexOf(uint64_t number, size_t digits) {
@@ -49,7 +49,7 @@ bool ParseRow(std::string_view row, std::string_view letter, uint32_t* shard, Ti
 }
 
 absl::Status MalformedJournal(std::string_view table, std::string_view row) {
-  return absl::DataLossError(StrCat("the table ", table, " has a row that is no queue's: ",
+  return absl::DataLossError(StrCat("table ", table, " has a row that does not belong to its queue: ",
                                     absl::CHexEscape(absl::string_view(row.data(), row.size()))));
 }
 
@@ -79,7 +79,7 @@ void Journal::Append(ReadWrite& t, const std::vector<JournalEntry>& entries) con
   for (const JournalEntry& entry : entries) AppendEntry(&added[entry.shard], entry);
   std::vector<CellName> cells;
   for (const auto& [shard, bytes] : added) cells.push_back({table_, CellRow(shard, *start_ts), kEntries});
-  // Nobody else writes these cells: what is there, this transaction has added before.
+  // No other transaction writes these cells, so their entries are earlier ones of this transaction.
   const absl::StatusOr<std::vector<std::optional<std::string>>> before = t.GetCells(cells);
   if (!before.ok()) return t.Fail(before.status());
   auto cell = before->begin();

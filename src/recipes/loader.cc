@@ -1,4 +1,4 @@
-// The public class Loader, and what it is made of.
+// The public class Loader, and LoaderCore.
 
 #include "percolator/loader.h"
 
@@ -19,15 +19,15 @@
 namespace percolator {
 namespace {
 
-// Between two looks at the backlog: as a rule, and when the estimate has reached the bound. And at least this many times as
-// long as the last look took, which counts all that waits.
+// Between two counts of the backlog: normally, and when the estimate has reached the bound. But at least this many
+// times as long as the last count took, which counts all that waits.
 constexpr Duration kLookPeriod = std::chrono::milliseconds(50);
 constexpr Duration kSoon = std::chrono::milliseconds(5);
 constexpr int kLookRest = 9;
 constexpr Duration kReportPeriod = std::chrono::seconds(1);
-// The rate is that of so many reports.
+// The rate is that of this many reports.
 constexpr size_t kSamples = 5;
-// How many notifications are looked at for the oldest, where their number has no bound.
+// The number of notifications read to find the oldest, if their number has no bound.
 constexpr size_t kBacklogSample = 10'000;
 constexpr double kLongest = 1e9;  // seconds
 
@@ -39,7 +39,7 @@ absl::Status CheckOptions(const LoaderOptions& options) {
   return absl::OkStatus();
 }
 
-// 1234567 as 1,234,567.
+// Returns 1234567 as 1,234,567.
 std::string WithCommas(uint64_t number) {
   std::string digits = std::to_string(number);
   for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
@@ -90,7 +90,7 @@ LoaderCore::LoaderCore(LoaderCallbacks callbacks, LoaderOptions options, absl::S
 
 LoaderCore::~LoaderCore() { Finish().IgnoreError(); }
 
-// A task ends by this, so that the destructor knows.
+// Every task is started here, so that the destructor can wait for it.
 void LoaderCore::StartTask(void (LoaderCore::*task)()) {
   {
     MutexLock lock(&mutex_);
@@ -109,7 +109,7 @@ void LoaderCore::Add(Function load) {
   while (usable_ && !finished_ && waiting_.size() >= options_.max_queued) room_->Wait(&mutex_);
   if (closed_) return NoteEnd(callbacks_.closed(), 0);
   if (!usable_ || finished_) {
-    NoteEnd(absl::FailedPreconditionError("the loader can't be added to: Finish was called"), 0);
+    NoteEnd(absl::FailedPreconditionError("cannot add to the loader: Finish was called"), 0);
     return;
   }
   waiting_.push_back(std::move(load));
@@ -171,7 +171,7 @@ void LoaderCore::Work() {
     room_->WakeOne();
     mutex_.Unlock();
     size_t marks = 0;
-    const absl::Status status = Run(std::move(load), &marks);  // what it holds is given up before it counts as done
+    const absl::Status status = Run(std::move(load), &marks);  // the function is destroyed before it counts as done
     mutex_.Lock();
     --running_;
     NoteEnd(status, marks);
@@ -179,7 +179,7 @@ void LoaderCore::Work() {
   mutex_.Unlock();
 }
 
-// What the function throws is an error like one that it returns.
+// An exception of the function is an error like one that it returns.
 absl::Status LoaderCore::Run(Function load, size_t* marks) {
   if (load == nullptr) return absl::InvalidArgumentError("the load function is empty");
   try {
@@ -187,12 +187,12 @@ absl::Status LoaderCore::Run(Function load, size_t* marks) {
   } catch (const std::exception& e) {
     return absl::InternalError(StrCat("the load function threw: ", e.what()));
   } catch (...) {
-    return absl::InternalError("the load function threw something that is no std::exception");
+    return absl::InternalError("the load function threw an exception that is not a std::exception");
   }
 }
 
-// The marks are counted only now: a look that began before may or may not have seen them, so they may count twice, and are
-// never left out.
+// The marks are added only now: a count that began before may or may not have included them, so they may count twice,
+// but never not at all.
 void LoaderCore::NoteEnd(const absl::Status& status, size_t marks) {
   ++done_;
   marks_ += marks;
@@ -229,7 +229,7 @@ void LoaderCore::Watch() {
   mutex_.Lock();
   while (!stopping_ && bounded_) {
     if (is_idle()) {
-      looked_ = false;  // what was seen gets old
+      looked_ = false;  // the count gets out of date
       changed_->Wait(&mutex_);
       continue;
     }
@@ -257,7 +257,7 @@ void LoaderCore::NoteBacklog(const absl::StatusOr<Backlog>& backlog, uint64_t ma
     marks_at_look_ = marks_before;
     looked_ = true;
   } else if (!IsTransient(backlog.status())) {
-    // Nobody will ever know the backlog. To wait for it would be forever.
+    // The backlog will never be known: waiting for it would not end.
     KeepError(backlog.status());
     bounded_ = false;
   } else if (!looked_) {
@@ -297,7 +297,7 @@ absl::Status LoaderCore::Tell(const LoadProgress& progress) const {
   } catch (const std::exception& e) {
     return absl::InternalError(StrCat("on_progress threw: ", e.what()));
   } catch (...) {
-    return absl::InternalError("on_progress threw something that is no std::exception");
+    return absl::InternalError("on_progress threw an exception that is not a std::exception");
   }
 }
 
@@ -346,7 +346,7 @@ Loader::Loader(const Cluster& cluster, LoaderOptions options) : engine_(cluster.
 Loader::~Loader() {
   if (engine_->forked()) {
     KeepUntilExit(std::move(core_));
-  } else if (engine_->InUserTask()) {  // its end is what Finish may wait for
+  } else if (engine_->InUserTask()) {  // Finish may wait for the end of that task
     engine_->env.runtime->Start([core = std::move(core_)] { core->Finish().IgnoreError(); });
   } else {
     core_->Finish().IgnoreError();
@@ -359,8 +359,8 @@ absl::Status Loader::Finish() {
   if (engine_->forked()) return engine_->Closed();
   if (engine_->InUserTask()) {
     return absl::FailedPreconditionError(
-        "Finish was called by a load function, an observer or another callback of this cluster, for which it would "
-        "have to wait");
+        "cannot finish a loader from a load function, an observer or another callback of its cluster: Finish waits for "
+        "those");
   }
   const std::shared_ptr<LoaderCore> core = core_;  // on_progress may destroy this handle
   return core->Finish();

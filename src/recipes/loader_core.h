@@ -1,9 +1,8 @@
-// LoaderCore: what a Loader is made of. It knows the cluster as a few functions, so that it can be tested without one.
+// LoaderCore: the core of a Loader. It knows the cluster only as a few functions, so that it can be tested without one.
 //
-// BACK-PRESSURE  How many notifications wait is looked at every now and then. In between, those that the loader's own
-// transactions have made since count as waiting, all of them: so the bound is exceeded by no more than what is under way,
-// which is one transaction in each thread, however fast they are. When this estimate reaches the bound, the next look
-// comes soon.
+// BACK-PRESSURE  LoaderCore counts the waiting notifications periodically. In between, it adds all notifications that
+// its own transactions have made since. So the bound is exceeded at most by the transactions under way, one in each
+// thread. When this estimate reaches the bound, the next count comes soon.
 
 #ifndef PERCOLATOR_RECIPES_LOADER_CORE_H_
 #define PERCOLATOR_RECIPES_LOADER_CORE_H_
@@ -27,12 +26,12 @@ namespace percolator {
 
 struct LoaderCallbacks {
   Runtime* runtime = nullptr;
-  // Runs the function in a transaction, again on a conflict, commits, and destroys the function. `*marks`: how many
-  // notifications that made.
+  // Runs the function in a transaction, retries after a conflict, commits, and destroys the function. Sets `*marks` to
+  // the number of notifications that the commit made.
   std::function<absl::Status(Loader::Function load, const TransactionOptions& options, size_t* marks)> transact;
-  // Notifications that wait, counted up to `limit`.
+  // Returns the number of waiting notifications, counted up to `limit`.
   std::function<absl::StatusOr<Backlog>(size_t limit)> backlog;
-  // The error of functions that are not run because the cluster was closed.
+  // Returns the error of functions that do not run because the cluster was closed.
   std::function<absl::Status()> closed;
 };
 
@@ -40,7 +39,7 @@ namespace internal {
 
 class LoaderCore final : public Service {
  public:
-  // With an error, nothing is run, and Finish returns it.
+  // With an error, it runs nothing, and Finish returns the error.
   LoaderCore(LoaderCallbacks callbacks, LoaderOptions options, absl::Status error = absl::OkStatus());
   ~LoaderCore() override;
 
@@ -49,7 +48,7 @@ class LoaderCore final : public Service {
   void Add(Function load);
   absl::Status Finish();
   LoadProgress progress() const;
-  // Drops what waits, and ends when what runs has ended.
+  // Drops waiting functions, and returns when running ones have ended.
   void StopForClose() override;
 
  private:
@@ -60,7 +59,7 @@ class LoaderCore final : public Service {
   void StartTask(void (LoaderCore::*task)());
 
   absl::Status Run(Function load, size_t* marks);
-  // Calls on_progress; an error if it throws.
+  // Calls on_progress. Returns an error if it throws.
   absl::Status Tell(const LoadProgress& progress) const;
   void NoteEnd(const absl::Status& status, size_t marks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteBacklog(const absl::StatusOr<Backlog>& backlog, uint64_t marks_before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -81,9 +80,9 @@ class LoaderCore final : public Service {
   const LoaderCallbacks callbacks_;
   const LoaderOptions options_;
   const Duration begun_;
-  const std::unique_ptr<WaitQueue> room_;     // in the queue: for Add
-  const std::unique_ptr<WaitQueue> work_;     // that may begin
-  const std::unique_ptr<WaitQueue> changed_;  // anything else
+  const std::unique_ptr<WaitQueue> room_;     // signals room in the queue, for Add
+  const std::unique_ptr<WaitQueue> work_;     // signals a function that may begin
+  const std::unique_ptr<WaitQueue> changed_;  // signals anything else
 
   mutable Mutex mutex_;
   std::deque<Function> waiting_ ABSL_GUARDED_BY(mutex_);
@@ -93,16 +92,16 @@ class LoaderCore final : public Service {
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
   std::deque<Sample> samples_ ABSL_GUARDED_BY(mutex_);
 
-  uint64_t marks_ ABSL_GUARDED_BY(mutex_) = 0;          // that were made
-  uint64_t marks_at_look_ ABSL_GUARDED_BY(mutex_) = 0;  // when the last look began
-  Backlog seen_ ABSL_GUARDED_BY(mutex_);                // by it
-  bool looked_ ABSL_GUARDED_BY(mutex_) = false;         // since there was something to do
+  uint64_t marks_ ABSL_GUARDED_BY(mutex_) = 0;          // made by this loader
+  uint64_t marks_at_look_ ABSL_GUARDED_BY(mutex_) = 0;  // the value at the start of the last count
+  Backlog seen_ ABSL_GUARDED_BY(mutex_);                // the result of the last count
+  bool looked_ ABSL_GUARDED_BY(mutex_) = false;         // whether there was a count since there was work
 
   const bool usable_;                              // no error from the beginning
-  bool bounded_ ABSL_GUARDED_BY(mutex_);           // looks are taken
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // nothing can be added any more
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;    // and functions may be dropped: the cluster is
-  bool told_ ABSL_GUARDED_BY(mutex_) = false;      // how it ended
+  bool bounded_ ABSL_GUARDED_BY(mutex_);           // the backlog is counted
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // no function can be added any more
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;    // functions may be dropped, because the cluster is closed
+  bool told_ ABSL_GUARDED_BY(mutex_) = false;      // the end was reported
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;  // the tasks have to end
   int tasks_ ABSL_GUARDED_BY(mutex_) = 0;
 };
