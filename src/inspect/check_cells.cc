@@ -35,7 +35,7 @@ Complaint Undecodable(const absl::Status& error) {
   return {absl::IsFailedPrecondition(error) ? Kind::kNewerFormat : Kind::kDamaged, std::string(error.message())};
 }
 
-// Whether Percolator has such a column in the family. Users' columns are in all of them.
+// Returns whether Percolator has such a column in the family. Users' columns are in all of them.
 bool BelongsIn(Family family, std::string_view column) {
   if (!IsReservedColumn(column)) return true;
   if (column == RollbackColumn()) return family == Family::kWrite;
@@ -80,7 +80,7 @@ class RowJudge {
     if (!record.ok()) return Undecodable(record.status());
     const bool is_marker = record->kind == WriteKind::kRollback;
     if (is_marker != (cell.column == RollbackColumn())) {
-      return Complaint{Kind::kMisplaced, StrCat("a ", WriteKindName(record->kind), " record can't be in this column")};
+      return Complaint{Kind::kMisplaced, StrCat("a ", WriteKindName(record->kind), " record cannot be in this column")};
     }
     if (is_marker) return std::nullopt;
     if (record->start_ts >= cell.timestamp) {  // T6
@@ -95,7 +95,7 @@ class RowJudge {
     if (kind != WriteKind::kPut) return std::nullopt;
     if (ColumnOfAck(cell.column).has_value()) {
       if (value.has_value() && (value->empty() || value->size() == kAckBytes)) return std::nullopt;
-      return Complaint{Kind::kDamaged, "an acknowledgement can't be understood: its bytes are damaged"};
+      return Complaint{Kind::kDamaged, "invalid acknowledgement: its bytes are damaged"};
     }
     if (value.has_value() || data_.contains(std::pair(std::string_view(cell.column), start_ts))) return std::nullopt;
     return Complaint{Kind::kMissingData, StrCat("its value is missing in the family data at ", start_ts.ToString())};
@@ -116,7 +116,7 @@ BadCell BadCellOf(const std::string& table, const std::string& row, const Cell& 
   return {complaint.kind, {table, row, cell.column}, cell.family, cell.timestamp, cell.value, std::move(complaint.why)};
 }
 
-// Whether the version is there with these bytes.
+// Returns whether the version still exists with these bytes.
 absl::StatusOr<bool> IsStillThere(Environment& env, const BadCell& bad) {
   PERCOLATOR_ASSIGN_OR_RETURN(
       const std::vector<Row> rows,
@@ -199,13 +199,13 @@ class TableCheck {
                             {Family::kWrite, RollbackColumn(), TimestampRange::Exactly(met.start_ts)}}}});
     if (absl::IsNotFound(rows.status())) return MaybeComplaint();  // its table is dropped: the lock will be rolled back
     if (absl::IsInvalidArgument(rows.status())) {
-      return Complaint{Kind::kImpossible, StrCat("its primary, ", name, ", can't be: ", rows.status().message())};
+      return Complaint{Kind::kImpossible, StrCat("its primary, ", name, ", is not valid: ", rows.status().message())};
     }
     if (!rows.ok()) return rows.status();
     for (const Cell& cell : rows->front().cells) {
       if (cell.family == Family::kLock) {
         const absl::StatusOr<Lock> lock = DecodeLock(cell.value);
-        if (!lock.ok() || !lock->primary.has_value()) return MaybeComplaint();  // bad: found where it is
+        if (!lock.ok() || !lock->primary.has_value()) return MaybeComplaint();  // bad, and found in its own row
         return Complaint{Kind::kImpossible, StrCat("its primary, ", name, ", has a lock that names another primary")};
       }
       if (cell.column == RollbackColumn()) return MaybeComplaint();
@@ -214,16 +214,16 @@ class TableCheck {
     }
     PERCOLATOR_ASSIGN_OR_RETURN(const LockStatus status, InspectLock(env_, met));
     if (status.verdict.has_value() || status.alive) return MaybeComplaint();
-    return Complaint{Kind::kAbandoned, StrCat("its primary, ", name,
-                                              ", has neither lock nor record nor marker, and its "
-                                              "owner is gone: `percolator locks --resolve` rolls it back")};
+    return Complaint{Kind::kAbandoned, StrCat("its primary ", name,
+                                              " has neither lock nor record nor marker, and its "
+                                              "owner is gone; `percolator locks --resolve` rolls it back")};
   }
 
   Environment& env_;
   const std::string& table_;
   const std::function<void(const BadCell&)>& found_;
   CheckCounts& counts_;
-  Timestamp now_;  // of the oracle, when it was last asked
+  Timestamp now_;  // of the oracle, when it was last read
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The judge of raw cells: which cells of a table could not have been written by Percolator, or can't be used by it.
-// percolator/inspect.h says what is looked for.
+// Checks raw cells: finds those of a table that Percolator cannot have written, or cannot use. percolator/inspect.h
+// lists the checks.
 
 #ifndef PERCOLATOR_INSPECT_CHECK_CELLS_H_
 #define PERCOLATOR_INSPECT_CHECK_CELLS_H_
@@ -17,15 +17,15 @@
 
 namespace percolator {
 
-// The bad cells of one row, judged by the row alone. REQUIRES: `row` has all its cells of all families.
+// Returns the bad cells of one row, judged by the row alone. REQUIRES: `row` has all its cells of all families.
 std::vector<BadCell> CheckRow(const std::string& table, const Row& row);
 
-// Calls `found` for every bad cell of the table, and `progress` after every page; adds to `counts`. Cells may change
-// meanwhile: a cell that has changed or is gone when it is looked at again is not reported.
+// Calls `found` for every bad cell of the table, and `progress` after every page; adds to `counts`. Cells may change at
+// the same time: a cell that has changed or is gone when it is read again is not reported.
 absl::Status CheckTable(Environment& env, const std::string& table, const std::function<void(const BadCell&)>& found,
                         const std::function<void(const CheckCounts&)>& progress, CheckCounts* counts);
 
-// Erases exactly this version. Returns false if it has changed or is gone, and then leaves it alone.
+// Erases exactly this version. Returns false, and erases nothing, if it has changed or is gone.
 absl::StatusOr<bool> EraseBadCell(Environment& env, const BadCell& bad);
 
 }  // namespace percolator

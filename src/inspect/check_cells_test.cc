@@ -23,7 +23,7 @@ Cell CellAt(Family family, std::string column, uint64_t ts, std::string value) {
   return {family, std::move(column), Timestamp(ts), std::move(value)};
 }
 
-// The kinds of what is bad, in the order of the cells.
+// Returns the kinds of the bad cells, in the order of the cells.
 std::string Verdicts(std::vector<Cell> cells) {
   std::string text;
   for (const BadCell& bad : CheckRow("t", {"r", std::move(cells)})) {
@@ -35,7 +35,7 @@ std::string Verdicts(std::vector<Cell> cells) {
   return text;
 }
 
-TEST(CheckCellsTest, WhatTransactionsAndObserversWriteIsGood) {
+TEST(CheckCellsTest, AcceptsTheCellsOfTransactionsAndObservers) {
   EXPECT_EQ(Verdicts({}), "");
   EXPECT_EQ(
       Verdicts(
@@ -50,7 +50,7 @@ TEST(CheckCellsTest, WhatTransactionsAndObserversWriteIsGood) {
       "");
 }
 
-TEST(CheckCellsTest, BytesThatAreNoRecordAreDamage) {
+TEST(CheckCellsTest, BytesThatAreNotARecordAreDamaged) {
   EXPECT_EQ(Verdicts({CellAt(Family::kLock, "c", 1, "garbage"), CellAt(Family::kWrite, "c", 2, ""),
                       CellAt(Family::kNotify, "c", 3, "\x01"),
                       CellAt(Family::kWrite, AckColumn("c", "o"), 4, PutRecord(3, "three")),
@@ -59,20 +59,20 @@ TEST(CheckCellsTest, BytesThatAreNoRecordAreDamage) {
             "1:damaged 2:damaged 3:damaged 4:damaged 5:damaged 6:damaged");
 }
 
-TEST(CheckCellsTest, ANewerFormatIsToldFromDamage) {
+TEST(CheckCellsTest, ANewerFormatIsNotDamage) {
   EXPECT_EQ(Verdicts({CellAt(Family::kLock, "c", 1, "\x02"), CellAt(Family::kWrite, "c", 2, "\x0f"),
                       CellAt(Family::kNotify, "c", 3, "\x10")}),
             "1:newer-format 2:newer-format 3:damaged");
 }
 
-TEST(CheckCellsTest, ALongValueMustBeThere) {
+TEST(CheckCellsTest, ALongValueMustExistInTheFamilyData) {
   EXPECT_EQ(Verdicts({CellAt(Family::kData, "c", 4, kLongValue), CellAt(Family::kData, "d", 5, kLongValue),
                       CellAt(Family::kLock, "c", 9, EncodeLock({})),
                       CellAt(Family::kWrite, "c", 6, PutRecord(5, std::nullopt))}),
             "9:missing-data 6:missing-data");
 }
 
-TEST(CheckCellsTest, ReservedColumnsHaveTheirFamilies) {
+TEST(CheckCellsTest, ReservedColumnsBelongInTheirFamilies) {
   const std::string unknown("\0nobody", 7);
   const std::string broken_ack("\0ackc", 5);
   const std::string marker = EncodeWriteRecord({WriteKind::kRollback, Timestamp(4), {}, {}});
@@ -86,7 +86,7 @@ TEST(CheckCellsTest, ReservedColumnsHaveTheirFamilies) {
       "1:misplaced 2:misplaced 3:misplaced 4:misplaced 5:misplaced 6:misplaced 7:misplaced 8:misplaced");
 }
 
-TEST(CheckCellsTest, NothingCommitsBeforeItStarts) {
+TEST(CheckCellsTest, ACommitBeforeItsStartIsImpossible) {
   EXPECT_EQ(Verdicts({CellAt(Family::kWrite, "c", 7, PutRecord(7)), CellAt(Family::kWrite, "c", 6, PutRecord(5))}),
             "7:impossible");
 }

@@ -35,7 +35,7 @@ std::string DescribeLock(std::string_view bytes) {
   return StrCat(text, ", ", WriteKindName(lock->kind), ValueOf(lock->value));
 }
 
-// What an acknowledgement says: see src/observe/ack.h.
+// Describes an acknowledgement: see src/observe/ack.h.
 std::string DescribeAck(std::string_view bytes) {
   if (bytes.empty()) return "to be run again";
   uint64_t seen = 0;

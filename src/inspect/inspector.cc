@@ -27,23 +27,24 @@ namespace {
 // Rows in one page of a list.
 constexpr size_t kRowsAtOnce = 1000;
 
-// The tables to look at: the one that was asked for, or all, Percolator's own too.
+// Returns the tables to read: the requested one, or all, Percolator's own too.
 absl::StatusOr<std::vector<std::string>> TablesToList(Environment& env, std::string_view table) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(env.store));
   std::vector<std::string> names;
   for (const TableInfo& info : infos) {
     if (table.empty() || info.name == table) names.push_back(info.name);
   }
-  if (!table.empty() && names.empty()) return absl::NotFoundError(StrCat("there is no table \"", table, "\""));
+  if (!table.empty() && names.empty()) return absl::NotFoundError(StrCat("there is no table ", Quoted(table)));
   return names;
 }
 
-// The kNotFound of a table that was dropped while all of them were read is none.
+// Returns whether `status` is the NotFound of a table that was dropped while all tables were read, which is not an
+// error.
 bool WasDropped(const absl::Status& status, std::string_view asked_for) {
   return asked_for.empty() && absl::IsNotFound(status);
 }
 
-// Calls `use` for every page of locks of a table, until it says that it has enough.
+// Calls `use` for every page of locks of a table, until it returns that it has enough.
 absl::Status ForEachPageOfLocks(Environment& env, const std::string& table,
                                 const std::function<absl::StatusOr<bool>(std::vector<FoundLock> locks)>& use) {
   ScanRequest request{table, RowRange::All(), {{Family::kLock}}, kRowsAtOnce};
@@ -70,7 +71,7 @@ LockInfo::State StateOf(const LockStatus& status) {
 
 Duration AgeOf(Timestamp ts, Timestamp now) { return Duration(now > ts ? now.value() - ts.value() : 0); }
 
-// Fills in what is known only at the primaries: one look for all locks of a transaction.
+// Adds the facts that only the primaries know, with one read for all locks of a transaction.
 absl::StatusOr<std::vector<LockInfo>> Look(Environment& env, const std::vector<FoundLock>& locks) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, DrawForCall(env));
   std::map<Timestamp, LockInfo::State> states;
@@ -90,7 +91,7 @@ absl::StatusOr<std::vector<LockInfo>> Look(Environment& env, const std::vector<F
   return infos;
 }
 
-// Settles those that are not alive, and counts.
+// Settles the locks whose owners are not alive, and counts them.
 absl::Status Settle(Environment& env, const std::vector<FoundLock>& locks, Inspector::ResolvedLocks* counts) {
   std::vector<FoundLock> decided;
   for (const FoundLock& met : locks) {
@@ -134,7 +135,7 @@ absl::StatusOr<std::vector<Cell>> Inspector::ReadCells(std::string_view table, s
                                    {{Family::kData}, {Family::kLock}, {Family::kWrite}, {Family::kNotify}}}});
     if (!rows.ok()) return rows.status();
     std::vector<Cell> cells = std::move(rows->front().cells);
-    // Within a family they come by column; within a column, so they stay.
+    // Within a family they come by column; the sort keeps that order within a column.
     std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.column < b.column; });
     return cells;
   });
