@@ -24,7 +24,7 @@ absl::StatusOr<bool> IsDirty(const Version& observed, const Version& ack) {
   std::string_view bytes = *ack.value;
   uint64_t start_ts = 0;
   if (!ConsumeFixed64(&bytes, &start_ts) || !bytes.empty()) {
-    return absl::DataLossError("an acknowledgement can't be understood: its bytes are damaged");
+    return absl::DataLossError("invalid acknowledgement: its bytes are damaged");
   }
   return observed.commit_ts > Timestamp(start_ts);
 }

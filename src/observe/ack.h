@@ -1,9 +1,10 @@
-// Acknowledgements: how much of a cell an observer has seen.
+// Acknowledgements: the changes of a cell that an observer has seen.
 //
-// A cell in the observed cell's own row, in a reserved column (src/txn/columns.h), written by the observer's transaction:
+// An acknowledgement is a cell in the observed cell's row, in a reserved column (src/txn/columns.h). The observer's
+// transaction writes it:
 //
-//   ack := start_ts | nothing      fixed64: the run that started then has seen what was committed before; nothing: the
-//                                  observer has to run again, whatever it has seen
+//   ack := start_ts | nothing      fixed64: the run that started then has seen all earlier commits; nothing: the observer
+//                                  has to run again in any case
 
 #ifndef PERCOLATOR_OBSERVE_ACK_H_
 #define PERCOLATOR_OBSERVE_ACK_H_
@@ -22,7 +23,8 @@ CellName AckCell(const ObserverInfo& observer, const CellName& cell);
 
 std::string EncodeAck(Timestamp start_ts);
 
-// N2: whether the observer has something to do, by what one snapshot sees of the observed cell and of the acknowledgement.
+// N2: returns whether the observer has something to do, given what one snapshot sees of the observed cell and of the
+// acknowledgement.
 absl::StatusOr<bool> IsDirty(const Version& observed, const Version& ack);
 
 }  // namespace percolator

@@ -12,21 +12,22 @@ void TellCommit(const Attempt& attempt, const RunOutcome& outcome, const WorkerO
   try {
     options.on_commit(attempt.observer->info.name, {attempt.request.cell, outcome.change_ts}, outcome.commit_ts);
   } catch (...) {
-    // The run has committed, and there is nobody to tell that its listener failed.
+    // The run has committed, so nothing can report that its listener failed.
   }
 }
 
-// A cycle is quarantined at once, a failure when it is the last of the attempts that the observer allows. A foreign observer
-// has neither: it is not run.
+// Quarantines a cycle at once, and a failure after the last attempt that the observer allows. A foreign observer has
+// neither, because it is not run.
 std::optional<absl::StatusOr<Timestamp>> QuarantineIfDue(const Attempt& attempt, const RunOutcome& outcome,
                                                          const DispatchCallbacks& callbacks, uint32_t max_chain) {
   const auto quarantine = [&](int attempts, const absl::Status& error) {
     return callbacks.quarantine(attempt.observer->info, attempt.request.cell, outcome.start_ts, attempts, error);
   };
   if (outcome.kind == RunOutcome::Kind::kCycle) {
-    return quarantine(attempt.failures, absl::FailedPreconditionError(
-                                            StrCat("not run: the notification is at the end of a chain of more than ",
-                                                   max_chain, ", which is taken for a cycle")));
+    return quarantine(attempt.failures,
+                      absl::FailedPreconditionError(
+                          StrCat("not run: chain of more than ", max_chain,
+                                 " notifications (WorkerOptions::max_chain); the observers probably form a cycle")));
   }
   if (outcome.kind != RunOutcome::Kind::kFailed) return std::nullopt;
   const int attempts = attempt.failures + 1;

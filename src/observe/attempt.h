@@ -1,5 +1,5 @@
 // Attempt: what a thread of dispatch does for one job without the mutex. It claims the row, runs the observer, and
-// quarantines a notification that failed too often.
+// quarantines a notification that has failed too often.
 
 #ifndef PERCOLATOR_OBSERVE_ATTEMPT_H_
 #define PERCOLATOR_OBSERVE_ATTEMPT_H_
@@ -16,7 +16,7 @@
 
 namespace percolator {
 
-// How dispatch acts on the cluster: functions of run.h and quarantine.h, and claims. Thread-safe.
+// Dispatch's access to the cluster: functions of run.h and quarantine.h, and claims. Thread-safe.
 struct DispatchCallbacks {
   std::function<RunOutcome(const RunRequest& request)> run;
   std::function<absl::Status(const CellName& cell, Timestamp until)> remove_marks;
@@ -29,18 +29,18 @@ struct DispatchCallbacks {
 };
 
 struct Attempt {
-  JobRef job;  // the job itself is used only with the mutex
+  JobRef job;  // use the job itself only with the mutex
   const ClusterObserver* observer = nullptr;
   RunRequest request;
-  bool ask_claim = false;      // the row is to be claimed first
-  bool claim_refused = false;  // known before: another worker has the row
+  bool ask_claim = false;      // claim the row first
+  bool claim_refused = false;  // known before the attempt: another worker has the row
   int failures = 0;            // before this attempt
 };
 
 struct AttemptResult {
   bool claim_refused = false;  // another worker has the row: nothing was done
   RunOutcome outcome;
-  std::optional<absl::StatusOr<Timestamp>> quarantined_at;  // absent: it was not to be quarantined
+  std::optional<absl::StatusOr<Timestamp>> quarantined_at;  // absent: not quarantined
 };
 
 AttemptResult Execute(const Attempt& attempt, const DispatchCallbacks& callbacks, const WorkerOptions& options);

@@ -1,11 +1,11 @@
-// ClusterObservers: which observers the cluster has, and which of them this worker runs.
+// ClusterObservers: the observers of the cluster, and which of them this worker runs.
 //
-// OWN      An observer of this worker, as long as the cluster has it too, with the same column and kind. Each has a lane.
-// FOREIGN  Any other observer of the cluster: only other workers run it. This worker looks whether it has something to do
-//          with a cell, because the marks of the cell must stay as long as it has. All foreign observers share a lane.
+// OWN      An observer of this worker, while the cluster also has it with the same column and kind. Each has a lane.
+// FOREIGN  Any other observer of the cluster: only other workers run it. This worker checks whether it has something to do for
+//          a cell, because the marks of the cell must stay as long as it has. All foreign observers share a lane.
 //
-// Not thread-safe: the mutex of dispatch guards it. The specification of an own observer, and its count of runs, may be used
-// without.
+// Not thread-safe: the mutex of dispatch guards it. The specification of an own observer, and its count of runs, may be
+// used without the mutex.
 
 #ifndef PERCOLATOR_OBSERVE_CLUSTER_OBSERVERS_H_
 #define PERCOLATOR_OBSERVE_CLUSTER_OBSERVERS_H_
@@ -31,7 +31,7 @@ struct ClusterObserver {
   Lane* lane = nullptr;
 };
 
-// The observers of a column, in the order of their names. Another object whenever the observers of the cluster change.
+// The observers of a column, by name. Another object whenever the observers of the cluster change.
 using ColumnObservers = std::shared_ptr<const std::vector<ClusterObserver>>;
 
 class ClusterObservers {
@@ -39,7 +39,7 @@ class ClusterObservers {
   // The cluster has no observers until Set.
   ClusterObservers(std::vector<ObserverSpec> own, const WorkerOptions& options);
 
-  // The cluster has these observers now. Returns false, and changes nothing, if it had them before.
+  // Sets the observers of the cluster. Returns false, and changes nothing, if they are the same as before.
   bool Set(std::vector<ObserverInfo> all);
   // Returns null if the column is not observed.
   ColumnObservers Find(std::string_view table, std::string_view column) const;

@@ -20,7 +20,7 @@ ObserverInfo StrongInfo(const std::string& name, const std::string& column) {
   return {name, "t", column, NotificationKind::kStrong};
 }
 
-TEST(ClusterObserversTest, OwnAreThoseThatTheClusterHasAlike) {
+TEST(ClusterObserversTest, OwnObserversAreThoseThatTheClusterHasAlike) {
   ClusterObservers observers({OwnSpec("a", "c"), OwnSpec("moved", "c"), OwnSpec("lost", "c")}, {});
   ASSERT_TRUE(observers.Set({StrongInfo("moved", "d"), StrongInfo("foreign", "c"), StrongInfo("a", "c")}));
   const ColumnObservers of_c = observers.Find("t", "c");
@@ -38,7 +38,7 @@ TEST(ClusterObserversTest, OwnAreThoseThatTheClusterHasAlike) {
   EXPECT_THAT(observers.Tables(), ElementsAre("t"));
 }
 
-TEST(ClusterObserversTest, TheSameInAnotherOrderAreNoChange) {
+TEST(ClusterObserversTest, TheSameObserversInAnotherOrderAreNotAChange) {
   ClusterObservers observers({}, {});
   EXPECT_FALSE(observers.Set({}));
   EXPECT_TRUE(observers.Set({StrongInfo("a", "c"), StrongInfo("b", "c")}));
@@ -47,7 +47,7 @@ TEST(ClusterObserversTest, TheSameInAnotherOrderAreNoChange) {
   EXPECT_EQ(observers.Find("t", "c"), before);
   EXPECT_TRUE(observers.Set({StrongInfo("a", "c")}));
   EXPECT_NE(observers.Find("t", "c"), before);
-  EXPECT_EQ(before->size(), 2U);  // for those that use it still
+  EXPECT_EQ(before->size(), 2U);  // still valid for its users
 }
 
 }  // namespace

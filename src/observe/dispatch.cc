@@ -10,14 +10,14 @@ namespace {
 using State = Job::State;
 using Claim = QueuedCell::Claim;
 
-// Cells that may rest, at least.
+// The minimum limit of resting cells.
 constexpr size_t kMinRestingCells = 1000;
 
-// After a conflict, or when something was in the way: this part of the wait after a failure, at first.
+// After a conflict or a transient error, the first wait is this part of the wait after a failure.
 constexpr int kShortRetry = 8;
 
-// Returns whether the cell is worth taking up: an observer of this worker has room for it; or all of these are done and a
-// foreign one has room, which may be the last one that the marks stay for.
+// Returns whether the cell is worth taking up: an observer of this worker has room for it; or all of these are done and
+// a foreign one, for which the marks may stay, has room.
 bool IsWorthIt(const QueuedCell& cell) {
   bool any_own = false;
   bool own_open = false;
@@ -53,7 +53,7 @@ void Dispatch::SetObservers(std::vector<ObserverInfo> all) {
   MutexLock lock(&mutex_);
   doubted_ = false;
   if (!observers_.Set(std::move(all))) return;
-  // Queued cells keep the observers they know. They must not remove marks that a new observer has not seen (N1).
+  // Queued cells keep the observers that they know. They must not remove marks that a new observer has not seen (N1).
   for (const auto& [name, cell] : cells_) cell->stale = true;
   resting_.Clear();
 }
@@ -71,7 +71,7 @@ bool Dispatch::doubts_observers() const {
 Dispatch::Interest Dispatch::InterestIn(std::string_view table, std::string_view column) const {
   MutexLock lock(&mutex_);
   const ColumnObservers observers = observers_.Find(table, column);
-  if (observers == nullptr) return Interest::kNobody;
+  if (observers == nullptr) return Interest::kNone;
   const bool ours = std::any_of(observers->begin(), observers->end(), [](const auto& o) { return o.own != nullptr; });
   return ours ? Interest::kOurs : Interest::kOthers;
 }
@@ -96,7 +96,7 @@ void Dispatch::Hint(const CellName& cell) {
   if (queued->claim == Claim::kRefused) queued->claim = Claim::kNone;
   for (size_t i = 0; i < queued->jobs.size(); ++i) {
     Job& job = queued->jobs[i];
-    // A job that runs may have started before the change. One that is ready or waits will see it.
+    // A running job may have started before the change. One that is ready or waits will see it.
     if (job.state == State::kRunning) job.again = true;
     if (job.state == State::kDone) MakeReady({queued, i});
   }
@@ -134,7 +134,7 @@ std::shared_ptr<QueuedCell> Dispatch::TakeUp(const CellName& cell) {
   return queued;
 }
 
-// N11: there is a place for each observer of this worker at least, even if the others use all of theirs.
+// N11: each observer of this worker has at least one place, even if the others use all of theirs.
 bool Dispatch::IsFull() const { return cells_.size() >= std::max(options_.max_queued_cells, observers_.own().size()); }
 
 bool Dispatch::Has(const CellName& cell) const {
@@ -151,7 +151,7 @@ bool Dispatch::HasRoom() const {
   return std::any_of(own.begin(), own.end(), [](const auto& observer) { return observer->lane().HasRoom(); });
 }
 
-void Dispatch::EndRest() {
+void Dispatch::EndAllRests() {
   MutexLock lock(&mutex_);
   resting_.EndAll();
 }
@@ -238,7 +238,7 @@ void Dispatch::RunJobs() {
     const CellName& cell = attempt->request.cell;
     FollowUp next = Finish(*attempt, result);
     while (next.remove_until.has_value()) {
-      // Marks that stay are found by a scanner.
+      // A scanner finds marks that stay.
       callbacks_.remove_marks(cell, *next.remove_until).IgnoreError();
       next = MarksRemoved(attempt->job);
     }
@@ -248,7 +248,7 @@ void Dispatch::RunJobs() {
   if (--threads_ == 0) changed_->WakeAll();
 }
 
-// Returns nothing when it is time to stop.
+// Returns nullopt when it is time to stop.
 std::optional<Attempt> Dispatch::WaitForAttempt() {
   MutexLock lock(&mutex_);
   while (!stopping_) {
@@ -346,10 +346,10 @@ Dispatch::FollowUp Dispatch::Finish(const Attempt& attempt, const AttemptResult&
     Count(attempt, result);
     ApplyOutcome(attempt, result);
   }
-  // No thread would take up a job that has to run again: it is left to other workers.
+  // No thread would take up a job that has to run again: other workers find its mark.
   if ((paused_ || stopping_) && job.state != State::kDone) MakeDone(&job, /*left_out=*/true);
   if (result.outcome.kind != RunOutcome::Kind::kConflict && cell.OnlyWaits()) {
-    // N11: while the row waits for long, another worker may have something to do there. The next attempt claims it again.
+    // N11: while the row waits long, another worker may have work there. The next attempt claims it again.
     if (cell.claim != Claim::kHeld) return {};
     cell.claim = Claim::kNone;
     return {.release_claim = true};
@@ -399,7 +399,8 @@ void Dispatch::ApplyOutcome(const Attempt& attempt, const AttemptResult& result)
   }
 }
 
-// There was no mark: no other observer that waits here need look. Unless a hint came since: then there may be one now.
+// There was no mark: no other waiting observer of the cell has to look. But if a hint came since, there may be a mark
+// now.
 void Dispatch::NoMark(const JobRef& ref) {
   Job& job = ref.job();
   if (job.again) {
@@ -435,7 +436,7 @@ Dispatch::FollowUp Dispatch::MarksRemoved(const JobRef& job) {
   return ContinueEnd(job.cell.get());
 }
 
-// The cell was done when its end began. A hint may have come while marks were removed: then it does not end yet.
+// The cell was done when its end began. If a hint came while marks were removed, it does not end yet.
 Dispatch::FollowUp Dispatch::ContinueEnd(QueuedCell* cell) {
   const bool done = cell->IsDone();
   if (done) {
@@ -452,7 +453,7 @@ Dispatch::FollowUp Dispatch::ContinueEnd(QueuedCell* cell) {
   return {.release_claim = cell->claim == Claim::kHeld};
 }
 
-// N4: up to where every observer of the cell is done, if that has not happened yet.
+// N4: returns the timestamp up to which every observer of the cell is done, unless those marks are removed already.
 std::optional<Timestamp> Dispatch::MarksToRemove(const QueuedCell& cell) const {
   if (doubted_) return std::nullopt;
   const std::optional<Timestamp> until = cell.AllDoneAt();

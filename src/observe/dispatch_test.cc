@@ -1,4 +1,4 @@
-// Dispatch with runs that are made up: which observers run when, how often, and what becomes of the marks. All of it in
+// Tests dispatch with scripted runs: which observers run when, how often, and which marks stay. All of it runs in
 // virtual time (tests/harness/virtual_runtime.h): one task runs at a time, so nothing here is guarded.
 
 #include "src/observe/dispatch.h"
@@ -48,7 +48,7 @@ class DispatchTest : public ::testing::Test {
     return options;
   }
 
-  // Runs answer as `script_[observer]` says; without one: committed, and the marks are removed if that is allowed.
+  // Runs answer as `script_[observer]` says. Without a script they commit, and remove the marks if that is allowed.
   void Make(std::vector<ObserverSpec> own, const std::vector<ObserverInfo>& all,
             const WorkerOptions& options = Options()) {
     DispatchCallbacks callbacks;
@@ -97,7 +97,7 @@ class DispatchTest : public ::testing::Test {
   size_t RunsOf(const std::string& run) const {
     return static_cast<size_t>(std::count(runs_.begin(), runs_.end(), run));
   }
-  // Claims of all rows together.
+  // Returns the claims of all rows together.
   int Claims() const {
     int sum = 0;
     for (const auto& [row, count] : claims_) sum += count;
@@ -125,10 +125,10 @@ class DispatchTest : public ::testing::Test {
   bool refuse_claims_ = false;
   int quarantine_errors_ = 0;
   std::map<std::string, Script> script_;
-  std::unique_ptr<Dispatch> dispatch_;  // first to go
+  std::unique_ptr<Dispatch> dispatch_;  // destroyed first
 };
 
-// Lets a run wait until the test lets it go on.
+// Holds runs until Open.
 class Gate {
  public:
   explicit Gate(Runtime* runtime) : opened_(runtime->NewEvent()) {}
@@ -148,30 +148,30 @@ class Gate {
   int max_inside_ = 0;
 };
 
-TEST_F(DispatchTest, AHintRunsTheObserverOnceAndTheClaimIsReleased) {
+TEST_F(DispatchTest, AHintRunsTheObserverOnceAndReleasesTheClaim) {
   Make({Spec("a", "c")}, {Info("a", "c")});
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
   EXPECT_THAT(runs_, ElementsAre("a r"));
-  EXPECT_THAT(removed_, IsEmpty());  // the run did it
+  EXPECT_THAT(removed_, IsEmpty());  // the run removed them
   EXPECT_TRUE(Becomes([&] { return Claims() == 0; }));
   EXPECT_EQ(MetricsOf(0).commits, 1);
   EXPECT_EQ(MetricsOf(0).latency.size(), 1U);
 }
 
-TEST_F(DispatchTest, WhatNobodyHereObservesIsNotTakenUp) {
+TEST_F(DispatchTest, CellsWithoutAnOwnObserverAreNotTakenUp) {
   Make({Spec("a", "c")}, {Info("a", "c"), Info("foreign", "d")});
   dispatch_->Hint(Cell("r", "x"));
   dispatch_->Hint(Cell("r", "d"));
   EXPECT_FALSE(dispatch_->Offer(Cell("r", "d"), false));
   EXPECT_FALSE(dispatch_->Has(Cell("r", "x")));
-  EXPECT_EQ(dispatch_->InterestIn("t", "x"), Dispatch::Interest::kNobody);
+  EXPECT_EQ(dispatch_->InterestIn("t", "x"), Dispatch::Interest::kNone);
   EXPECT_EQ(dispatch_->InterestIn("t", "d"), Dispatch::Interest::kOthers);
   EXPECT_EQ(dispatch_->InterestIn("t", "c"), Dispatch::Interest::kOurs);
 }
 
-// N4: the last of several removes the marks; if none could, dispatch does, up to the smallest S.
-TEST_F(DispatchTest, MarksGoWhenAllObserversAreDone) {
+// N4: the last of several observers removes the marks; if none could, dispatch does, up to the smallest S.
+TEST_F(DispatchTest, MarksAreRemovedWhenAllObserversAreDone) {
   Gate gate(&runtime_);
   std::vector<std::optional<Timestamp>> allowed;
   const Script both_at_once = [&](const RunRequest& request) {
@@ -205,7 +205,7 @@ TEST_F(DispatchTest, MarksStayForAForeignObserver) {
     EXPECT_EQ(request.run, nullptr);
     return Answer(Kind::kDirty);
   });
-  // It rests: a scan does not bring it back, a change does, and so does time.
+  // The cell rests: a scan does not bring it back, a change does, and so does time.
   WorkerOptions options = Options();
   options.scan_period = std::chrono::hours(1);
   Make({Spec("a", "c")}, {Info("a", "c"), Info("foreign", "c")}, options);
@@ -222,7 +222,7 @@ TEST_F(DispatchTest, MarksStayForAForeignObserver) {
   EXPECT_THAT(removed_, IsEmpty());
 }
 
-TEST_F(DispatchTest, MarksGoWithAForeignObserverThatIsDone) {
+TEST_F(DispatchTest, MarksAreRemovedIfAForeignObserverIsDone) {
   Say("foreign", [&](const RunRequest&) { return Answer(Kind::kClean); });
   WorkerOptions options = Options();
   options.threads = 1;
@@ -234,11 +234,11 @@ TEST_F(DispatchTest, MarksGoWithAForeignObserverThatIsDone) {
   Make({Spec("a", "c")}, {Info("a", "c"), Info("foreign", "c")}, options);
   dispatch_->Hint(Cell("r", "c"));
   ASSERT_TRUE(Ends(Cell("r", "c")));
-  // Whichever was first, the second was allowed to remove them.
+  // Whichever observer came first, the second was allowed to remove the marks.
   EXPECT_THAT(removed_, IsEmpty());
 }
 
-TEST_F(DispatchTest, AHintWhileItRunsMakesItRunAgainAndAScanDoesNot) {
+TEST_F(DispatchTest, AHintDuringARunCausesAnotherRunAndAScanDoesNot) {
   Gate gate(&runtime_);
   Say("a", [&](const RunRequest&) {
     gate.Pass();
@@ -258,7 +258,7 @@ TEST_F(DispatchTest, AHintWhileItRunsMakesItRunAgainAndAScanDoesNot) {
   EXPECT_EQ(RunsOf("a scanned"), 1U);
 }
 
-TEST_F(DispatchTest, AHintBeforeItRunsIsNoSecondRun) {
+TEST_F(DispatchTest, AHintBeforeTheRunCausesNoSecondRun) {
   Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.threads = 1;
@@ -276,8 +276,8 @@ TEST_F(DispatchTest, AHintBeforeItRunsIsNoSecondRun) {
   EXPECT_EQ(RunsOf("a r2"), 1U);
 }
 
-// N11, on one cell: the other observer sees every change, though this one has not got over the first.
-TEST_F(DispatchTest, AFailingObserverDoesNotHoldUpAnotherOfTheSameCell) {
+// N11, on one cell: the other observer sees every change, though this one has not succeeded with the first.
+TEST_F(DispatchTest, AFailingObserverDoesNotDelayAnotherOfTheSameCell) {
   WorkerOptions options = Options();
   options.min_retry_delay = options.max_retry_delay = std::chrono::hours(1);
   Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
@@ -292,7 +292,7 @@ TEST_F(DispatchTest, AFailingObserverDoesNotHoldUpAnotherOfTheSameCell) {
   EXPECT_THAT(removed_, IsEmpty());
 }
 
-TEST_F(DispatchTest, AfterSoManyFailuresComesQuarantine) {
+TEST_F(DispatchTest, TheLastFailureIsQuarantined) {
   Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
   ObserverSpec bad = Spec("bad", "c");
   bad.max_attempts = 3;
@@ -306,7 +306,7 @@ TEST_F(DispatchTest, AfterSoManyFailuresComesQuarantine) {
   EXPECT_EQ(MetricsOf(0).quarantined, 1);
 }
 
-TEST_F(DispatchTest, AQuarantineThatFailsIsTriedAgain) {
+TEST_F(DispatchTest, AFailedQuarantineIsRetried) {
   Say("bad", [&](const RunRequest&) { return Answer(Kind::kFailed); });
   quarantine_errors_ = 2;
   ObserverSpec bad = Spec("bad", "c");
@@ -317,7 +317,7 @@ TEST_F(DispatchTest, AQuarantineThatFailsIsTriedAgain) {
   EXPECT_EQ(quarantined_.size(), 1U);
 }
 
-TEST_F(DispatchTest, ACycleGoesToQuarantineAtOnce) {
+TEST_F(DispatchTest, ACycleIsQuarantinedAtOnce) {
   Say("a", [&](const RunRequest& request) {
     EXPECT_EQ(request.max_chain, 1000U);
     return Answer(Kind::kCycle);
@@ -331,7 +331,7 @@ TEST_F(DispatchTest, ACycleGoesToQuarantineAtOnce) {
   EXPECT_EQ(MetricsOf(0).failures, 0);
 }
 
-TEST_F(DispatchTest, ConflictsAndTroubleAreNoFailures) {
+TEST_F(DispatchTest, ConflictsAndTransientErrorsAreNotFailures) {
   int left = 40;
   Say("a", [&](const RunRequest&) {
     const bool conflict = --left % 2 == 0;
@@ -349,7 +349,7 @@ TEST_F(DispatchTest, ConflictsAndTroubleAreNoFailures) {
   EXPECT_EQ(MetricsOf(0).transient_errors, 20);
 }
 
-TEST_F(DispatchTest, WithoutAMarkNobodyElseLooks) {
+TEST_F(DispatchTest, WithoutAMarkNoOtherObserverLooks) {
   WorkerOptions options = Options();
   options.threads = 1;
   Say("a", [&](const RunRequest&) { return Answer(Kind::kNoMark); });
@@ -361,7 +361,7 @@ TEST_F(DispatchTest, WithoutAMarkNobodyElseLooks) {
   EXPECT_THAT(removed_, IsEmpty());
 }
 
-// N11, on lanes: one that is slow, with a long queue, takes its turns, and no more.
+// N11, on lanes: a slow observer with a long queue takes its turns, and no more.
 TEST_F(DispatchTest, LanesTakeTurns) {
   Gate gate(&runtime_);
   WorkerOptions options = Options();
@@ -381,7 +381,7 @@ TEST_F(DispatchTest, LanesTakeTurns) {
   EXPECT_LE(at, 4);  // slow, quick x, slow, quick y
 }
 
-TEST_F(DispatchTest, ConcurrencyIsHeld) {
+TEST_F(DispatchTest, RunsOfAnObserverAreLimited) {
   Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.threads = 4;
@@ -401,7 +401,7 @@ TEST_F(DispatchTest, ConcurrencyIsHeld) {
   EXPECT_EQ(gate.max_inside(), 2);
 }
 
-// A full lane takes no room from another, and what was left out is left to a scanner.
+// A full lane takes no room from another, and its further cells are left to a scanner.
 TEST_F(DispatchTest, QueuesAreBounded) {
   Gate gate(&runtime_);
   WorkerOptions options = Options();
@@ -425,8 +425,8 @@ TEST_F(DispatchTest, QueuesAreBounded) {
   EXPECT_TRUE(Becomes([&] { return MetricsOf(0).commits == 10 && MetricsOf(1).commits == 10; }));
 }
 
-// There is never room for both observers of the cell at once: what one has done is not forgotten until the other can.
-TEST_F(DispatchTest, ACellEndsThoughItsObserversNeverFindRoomTogether) {
+// There is never room for both observers of the cell at once: the work of one is remembered until the other can run.
+TEST_F(DispatchTest, ACellEndsThoughItsObserversNeverHaveRoomTogether) {
   Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.max_queued_cells = 2;  // one for each
@@ -441,7 +441,7 @@ TEST_F(DispatchTest, ACellEndsThoughItsObserversNeverFindRoomTogether) {
   ASSERT_TRUE(Becomes([&] { return dispatch_->Offer(Cell("r", "c"), false); }));
   ASSERT_TRUE(Becomes([&] { return RunsOf("a r") == 1 && MetricsOf(0).pending == 0; }));
   EXPECT_THAT(removed_, IsEmpty());
-  // "a" is done with it, and for "b" there is no room: it is not taken up for nothing.
+  // "a" is done with it, and for "b" there is no room: taking it up would be useless.
   runtime_.Sleep(options.scan_period);
   EXPECT_FALSE(dispatch_->Offer(Cell("r", "c"), false));
   gate.Open();
@@ -451,7 +451,7 @@ TEST_F(DispatchTest, ACellEndsThoughItsObserversNeverFindRoomTogether) {
   EXPECT_EQ(RunsOf("b r"), 1U);
 }
 
-TEST_F(DispatchTest, ARowThatAnotherWorkerHasIsLeftToIt) {
+TEST_F(DispatchTest, ARowClaimedByAnotherWorkerIsLeftToIt) {
   refuse_claims_ = true;
   Make({Spec("a", "c")}, {Info("a", "c")});
   dispatch_->Hint(Cell("r", "c"));
@@ -462,7 +462,7 @@ TEST_F(DispatchTest, ARowThatAnotherWorkerHasIsLeftToIt) {
   ASSERT_TRUE(Becomes([&] { return RunsOf("a r") == 1; }));
 }
 
-TEST_F(DispatchTest, WithoutClaimsNobodyIsAsked) {
+TEST_F(DispatchTest, WithTheOptionClaimsOffNoRowIsClaimed) {
   refuse_claims_ = true;
   WorkerOptions options = Options();
   options.claims = false;
@@ -471,7 +471,7 @@ TEST_F(DispatchTest, WithoutClaimsNobodyIsAsked) {
   ASSERT_TRUE(Becomes([&] { return RunsOf("a r") == 1; }));
 }
 
-TEST_F(DispatchTest, PauseGivesUpWhatDoesNotRun) {
+TEST_F(DispatchTest, PauseDropsJobsThatDoNotRun) {
   Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.threads = 1;
@@ -498,7 +498,7 @@ TEST_F(DispatchTest, PauseGivesUpWhatDoesNotRun) {
   ASSERT_TRUE(Becomes([&] { return RunsOf("a r2") == 1; }));
 }
 
-TEST_F(DispatchTest, StopFinishesWhatRunsAndDropsTheRest) {
+TEST_F(DispatchTest, StopFinishesRunningJobsAndDropsTheRest) {
   Gate gate(&runtime_);
   WorkerOptions options = Options();
   options.threads = 1;
@@ -531,8 +531,8 @@ TEST_F(DispatchTest, StopDoesNotWaitForRetries) {
   EXPECT_EQ(Claims(), 0);
 }
 
-// N1: an observer that was added while another ran has not seen the change.
-TEST_F(DispatchTest, ObserversThatChangeKeepTheMarks) {
+// N1: an observer that was added during a run has not seen the change.
+TEST_F(DispatchTest, AChangeOfObserversKeepsTheMarks) {
   Gate gate(&runtime_);
   Say("a", [&](const RunRequest&) {
     gate.Pass();
@@ -546,7 +546,7 @@ TEST_F(DispatchTest, ObserversThatChangeKeepTheMarks) {
   gate.Open();
   ASSERT_TRUE(Ends(Cell("r", "c")));
   EXPECT_THAT(removed_, IsEmpty());
-  // Where they are in doubt, no run may remove marks.
+  // While the observers may have changed, no run may remove marks.
   dispatch_->RecheckObservers();
   std::optional<Timestamp> allowed = Timestamp(1);
   Say("new", [&](const RunRequest&) { return Answer(Kind::kClean); });
@@ -560,15 +560,15 @@ TEST_F(DispatchTest, ObserversThatChangeKeepTheMarks) {
   EXPECT_THAT(removed_, IsEmpty());
 }
 
-TEST_F(DispatchTest, AnObserverThatTheClusterLostIsNotRun) {
+TEST_F(DispatchTest, AnObserverThatTheClusterNoLongerHasIsNotRun) {
   Make({Spec("a", "c")}, {Info("a", "c")});
   dispatch_->SetObservers({});
   dispatch_->Hint(Cell("r", "c"));
   EXPECT_FALSE(dispatch_->Has(Cell("r", "c")));
-  EXPECT_EQ(dispatch_->InterestIn("t", "c"), Dispatch::Interest::kNobody);
+  EXPECT_EQ(dispatch_->InterestIn("t", "c"), Dispatch::Interest::kNone);
 }
 
-TEST_F(DispatchTest, WhatARunTriggeredIsRemembered) {
+TEST_F(DispatchTest, TriggeredReturnsTheColumnsThatRunsChanged) {
   Say("a", [&](const RunRequest&) {
     RunOutcome outcome = Answer(Kind::kCommitted);
     outcome.triggered = {{"t", "d"}};

@@ -1,7 +1,7 @@
-// Histogram: how often which duration occurred, in buckets each about a fifth wider than the one before.
+// Histogram: counts durations in buckets, each about a fifth wider than the one before.
 //
-// A duration below 4 µs has a bucket of its own; above that every doubling is divided into four. So a percentile is too
-// large by a quarter at most. Any number of threads may record and read at once.
+// Each duration below 4 µs has its own bucket; above that, every doubling is divided into four. So a percentile is at
+// most a quarter too large. Thread-safe.
 
 #ifndef PERCOLATOR_OBSERVE_HISTOGRAM_H_
 #define PERCOLATOR_OBSERVE_HISTOGRAM_H_
@@ -28,7 +28,7 @@ class Histogram {
 
   void Record(Duration duration) { counts_[IndexOf(duration)].fetch_add(1, std::memory_order_relaxed); }
 
-  // The buckets that have something in them, by duration.
+  // Returns the buckets that are not empty, by duration.
   std::vector<Bucket> Buckets() const {
     std::vector<Bucket> buckets;
     for (size_t i = 0; i < kBuckets; ++i) {
@@ -38,7 +38,8 @@ class Histogram {
     return buckets;
   }
 
-  // The upper bound of the bucket that a `part` of all durations does not exceed; zero if there are none.
+  // Returns the upper bound of the bucket with the given percentile: a `part` of all durations does not exceed it.
+  // Returns zero if there are no durations.
   // REQUIRES: 0 < part <= 1.
   static Duration Percentile(const std::vector<Bucket>& buckets, double part) {
     PERCOLATOR_DCHECK(0 < part && part <= 1);
@@ -55,7 +56,7 @@ class Histogram {
  private:
   static constexpr int kPartBits = 2;
   static constexpr size_t kParts = size_t{1} << kPartBits;
-  static constexpr int kMaxBits = 44;  // half a year; longer ones are counted as that
+  static constexpr int kMaxBits = 44;  // half a year; longer durations count as that
   static constexpr size_t kBuckets = kParts * (kMaxBits - kPartBits + 1);
 
   static size_t IndexOf(Duration duration) {
@@ -63,7 +64,7 @@ class Histogram {
     const uint64_t value = std::min(static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0)), kMax);
     if (value < kParts) return value;
     const int doublings = static_cast<int>(std::bit_width(value)) - 1 - kPartBits;
-    // The bits after the first one tell which part of the doubling.
+    // The bits after the first one give the part of the doubling.
     return kParts * (doublings + 1) + ((value >> doublings) - kParts);
   }
 

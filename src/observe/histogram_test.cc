@@ -24,7 +24,7 @@ TEST(HistogramTest, ABucketEndsAtMostAQuarterAboveItsDurations) {
   }
 }
 
-TEST(HistogramTest, BucketsFollowOneAnotherWithoutGaps) {
+TEST(HistogramTest, BucketsHaveNoGaps) {
   for (int64_t micros = 0; micros < 5000; ++micros) {
     const int64_t up_to = UpTo(micros);
     EXPECT_EQ(UpTo(up_to), up_to);
@@ -37,7 +37,7 @@ TEST(HistogramTest, ExtremesAreCounted) {
   EXPECT_EQ(UpTo(INT64_MAX), (int64_t{1} << 44) - 1);
 }
 
-TEST(HistogramTest, Percentiles) {
+TEST(HistogramTest, PercentilesAreBucketBounds) {
   Histogram histogram;
   EXPECT_EQ(Histogram::Percentile(histogram.Buckets(), 0.5), Duration(0));
   for (int i = 0; i < 98; ++i) histogram.Record(Duration(3));
@@ -49,7 +49,7 @@ TEST(HistogramTest, Percentiles) {
   EXPECT_EQ(Histogram::Percentile(buckets, 1.0), Duration(UpTo(10'000)));
 }
 
-TEST(HistogramTest, NothingIsLostAmongThreads) {
+TEST(HistogramTest, CountsDurationsFromAllThreads) {
   Histogram histogram;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

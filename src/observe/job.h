@@ -1,4 +1,4 @@
-// Job: what one observer has to do for one queued cell (dispatch.h).
+// Job: the work of one observer for one queued cell (dispatch.h).
 //
 // Not thread-safe: the mutex of dispatch guards it.
 
@@ -24,14 +24,14 @@ struct Job {
   State state = State::kDone;
   bool again = false;                // a hint came while it ran
   bool left_out = false;             // done, but the observer is not done with the cell
-  std::optional<Timestamp> done_at;  // the observer has seen every change up to there
+  std::optional<Timestamp> done_at;  // the observer has seen every change up to this
   int failures = 0;                  // in a row
   int transient_errors = 0;          // in a row
   Duration since{};                  // when it was last taken up
   Duration retry_at{};               // kWaiting
 };
 
-// A job in a queue. It is out of date if by its turn the job is no longer in the state that the queue is for.
+// A job in a queue. It is out of date if the job has left the state of that queue by its turn.
 struct JobRef {
   Job& job() const;
 

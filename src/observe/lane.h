@@ -1,7 +1,7 @@
 // Lane: the jobs of one observer of this worker, or of all foreign observers together.
 //
-// N11  Each lane has a limit of its own for the jobs that are pending, and one for those that run at the same time. So an
-//      observer with a long queue takes no room from another.
+// N11  Each lane has its own limits for the jobs that are pending, and for those that run at the same time. So an
+// observer with a long queue takes no room from another.
 //
 // Not thread-safe: the mutex of dispatch guards it.
 
@@ -31,11 +31,11 @@ class Lane {
 
   // Queues a job that is ready.
   void Push(const JobRef& job) { ready_.push_back(job); }
-  // Takes out the first job that is still ready, and counts it as running. Returns nothing if there is none, or if the
+  // Takes the first job that is still ready, and counts it as running. Returns nullopt if there is none, or if the
   // limit of runs is reached.
   std::optional<JobRef> StartNext();
   void EndRun() { --running_; }
-  // Forgets the jobs that are ready.
+  // Drops the jobs that are ready.
   void Clear() { ready_.clear(); }
 
  private:

@@ -1,6 +1,6 @@
-// OwnObserver: an observer that this worker runs, its lane, and what is counted of its runs.
+// OwnObserver: an observer that this worker runs, its lane, and its counts.
 //
-// Not thread-safe: the mutex of dispatch guards it, except for what says otherwise.
+// Not thread-safe: the mutex of dispatch guards it, unless stated otherwise.
 
 #ifndef PERCOLATOR_OBSERVE_OWN_OBSERVER_H_
 #define PERCOLATOR_OBSERVE_OWN_OBSERVER_H_
@@ -35,7 +35,7 @@ class OwnObserver {
   void CountQuarantined() { ++quarantined_; }
   // `oldest` is the age of its oldest pending job.
   ObserverMetrics Metrics(Duration oldest) const;
-  // Table and column of the observed cells that its runs were seen to change.
+  // The observed columns (table and column) that its runs were seen to change.
   const std::set<std::pair<std::string, std::string>>& triggered() const { return triggered_; }
 
  private:

@@ -26,7 +26,8 @@ namespace {
 constexpr std::string_view kEntryRecord = "quarantine entry";
 constexpr std::string_view kRowPrefix = "quarantine/";
 constexpr size_t kMaxErrorBytes = 4096;
-// Of the name of a cell, in the name of a column: a row key and a column may be longer than a column may be.
+// The limit of a cell's name within a column's name: a row key and a column together may be longer than a column may
+// be.
 constexpr size_t kMaxNameBytes = 2048;
 
 void AppendName(std::string* out, const CellName& cell) {
@@ -48,13 +49,14 @@ CellName EntryCell(std::string_view observer, const CellName& cell) {
   return entry;
 }
 
-// Fetches the entry and puts its removal into the transaction. kNotFound: it is not there.
+// Reads the entry and puts its removal into the transaction. Returns NotFound if it does not exist.
 absl::StatusOr<Quarantined> TakeEntry(TransactionCore* core, const Quarantined& entry) {
   const CellName cell = EntryCell(entry.observer, entry.cell);
   const absl::StatusOr<std::optional<std::string>> value = core->Get(cell.table, cell.row, cell.column);
   if (!value.ok() && !absl::IsNotFound(value.status())) return value.status();
   if (!value.ok() || !value->has_value()) {
-    return absl::NotFoundError(StrCat("the notification is not in quarantine for observer ", entry.observer));
+    return absl::NotFoundError(
+        StrCat("cell ", ToString(entry.cell), " is not in quarantine for observer ", entry.observer));
   }
   PERCOLATOR_RETURN_IF_ERROR(core->Buffer(WriteKind::kDelete, cell.table, cell.row, cell.column, {}));
   return DecodeQuarantined(entry.observer, **value);
@@ -65,7 +67,7 @@ absl::Status CommitOrStatus(TransactionCore* core) {
   return result.committed() ? absl::OkStatus() : result.status;
 }
 
-// Runs `change` in a transaction and commits it; on a conflict again, for as long as a call may take.
+// Runs `change` in a transaction and commits it. Retries after a conflict until the call timeout.
 absl::Status Transact(Engine* engine, const std::function<absl::Status(TransactionCore* core)>& change) {
   Environment& env = engine->env;
   const Deadline deadline(env.runtime, env.options.call_timeout);
@@ -77,7 +79,7 @@ absl::Status Transact(Engine* engine, const std::function<absl::Status(Transacti
   }
 }
 
-// Takes the entry out, and lets the observer run again.
+// Removes the entry, and lets the observer run again.
 absl::Status Replay(TransactionCore* core, const ObserverInfo& observer, const Quarantined& entry) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Quarantined taken, TakeEntry(core, entry));
   if (observer.kind == NotificationKind::kWeak) {
@@ -86,8 +88,8 @@ absl::Status Replay(TransactionCore* core, const ObserverInfo& observer, const Q
   }
   const CellName ack = AckCell(observer, entry.cell);
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Version> versions, core->GetVersions({ack}));
-  // N2: if the observer has run for a later change since, it has seen this one too. No acknowledgement: the cell was deleted,
-  // and garbage collection has taken it with the deletion.
+  // N2: if the observer has since run for a later change, it has seen this one too. Without an acknowledgement, the
+  // cell was deleted, and garbage collection has removed it with the delete.
   const std::optional<std::string>& seen = versions[0].value;
   if (!seen.has_value() || *seen == EncodeAck(taken.since)) {
     core->writes().Acknowledge(ack, {});
@@ -133,8 +135,8 @@ absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observe
     if (!dirty.ok()) {
       return AtCell(dirty.status(), ack.table, ack.row, {Family::kWrite, ack.column, versions[1].commit_ts, {}});
     }
-    if (!*dirty) return core.start_ts();  // somebody else has run it
-    if (versions[0].commit_ts > tried_at) return absl::AbortedError("the cell has changed since the observer ran");
+    if (!*dirty) return core.start_ts();  // another worker has run it
+    if (versions[0].commit_ts > tried_at) return absl::AbortedError("the observed cell has changed since the run");
     core.writes().Acknowledge(ack, EncodeAck(core.start_ts()));
   } else if (absl::Status s = core.MayRead(); !s.ok()) {
     return s;

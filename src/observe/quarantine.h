@@ -1,11 +1,12 @@
-// Quarantine: notifications whose observer keeps failing, out of the way and kept (see percolator/observer.h).
+// Quarantine: keeps notifications whose observer keeps failing, so that they do not delay others (see
+// percolator/observer.h).
 //
-// An entry is a cell of the system table: row "quarantine/OBSERVER", column the name of the cell (table, row and column, each
-// an ordered string; if that is long, its beginning and a hash of it), value:
+// An entry is a cell of the system table: row "quarantine/OBSERVER", column the name of the cell (table, row and
+// column, each an ordered string; a long name is cut, and a hash of it added), value:
 //
 //   entry := version attempts since table row column error      version 01; attempts fixed32; since fixed64: the S of the
-//                                              transaction that made it, and its acknowledgement's; the name of the
-//                                              cell: three ordered strings; error: the rest
+//                                              transaction that made the entry and its acknowledgement; the name of
+//                                              the cell: three ordered strings; error: the rest
 
 #ifndef PERCOLATOR_OBSERVE_QUARANTINE_H_
 #define PERCOLATOR_OBSERVE_QUARANTINE_H_
@@ -22,23 +23,23 @@
 
 namespace percolator {
 
-// The value of the entry's cell; the observer's name is in its row.
+// Returns the value of the entry's cell. The observer's name is in its row.
 std::string EncodeQuarantined(const Quarantined& entry);
-// kDataLoss: no entry. kFailedPrecondition: of a newer format.
+// Returns DataLoss if `bytes` are not an entry, and FailedPrecondition if they are of a newer format.
 absl::StatusOr<Quarantined> DecodeQuarantined(std::string_view observer, std::string_view bytes);
 
-// Puts an observer's notification into quarantine, of which a run that started at `tried_at` has failed. The acknowledgement
-// is written as by a run that commits, so the cell is clean, and in the same transaction an entry. Returns the timestamp at
-// which the observer counts as done.
-// N1: a change after `tried_at` was never tried, so it does not go to quarantine. Strong: kAborted. Weak: its mark stays.
+// Puts a notification into quarantine after a run of the observer that started at `tried_at` has failed. One
+// transaction writes the acknowledgement, as a run that commits would, so that the cell is clean, and the entry.
+// Returns the timestamp at which the observer counts as done. N1: a change after `tried_at` was never tried, so it does
+// not go to quarantine. If the observer is strong, this returns Aborted; if it is weak, the mark stays.
 absl::StatusOr<Timestamp> Quarantine(Engine* engine, const ObserverInfo& observer, const CellName& cell,
                                      Timestamp tried_at, int attempts, const absl::Status& error);
 absl::StatusOr<std::vector<Quarantined>> ListQuarantined(Engine* engine);
-// Takes an entry out, and lets the observer run again. kNotFound: there is no such entry.
+// Removes an entry, and lets the observer run again. Returns NotFound if there is no such entry.
 absl::Status ReplayQuarantined(Engine* engine, const ObserverInfo& observer, const Quarantined& entry);
-// The same with the observer that the cluster has now.
+// The same with the observer of that name that the cluster has now.
 absl::Status ReplayQuarantined(Engine* engine, const Quarantined& entry);
-// Takes it out for good.
+// Removes an entry without another run of the observer.
 absl::Status DropQuarantined(Engine* engine, const Quarantined& entry);
 
 }  // namespace percolator

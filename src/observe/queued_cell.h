@@ -18,21 +18,21 @@ namespace percolator {
 struct QueuedCell {
   enum class Claim : uint8_t { kNone, kAsking, kHeld, kRefused };
 
-  // All jobs are done.
+  // Returns whether all jobs are done.
   bool IsDone() const;
-  // Some job waits for its next attempt, and all others are done.
+  // Returns whether a job waits for its next attempt, and all others are done.
   bool OnlyWaits() const;
-  // Returns the largest S up to which all observers have seen every change; `except`, if not null, is not asked. Returns
-  // nothing if one of them has not, or if the observers of the cluster have changed.
+  // Returns the largest S up to which all observers, without that of `except`, have seen every change. Returns nullopt
+  // if one of them has not, or if the observers of the cluster have changed.
   std::optional<Timestamp> AllDoneAt(const Job* except = nullptr) const;
 
   CellName name;
   ColumnObservers observers;  // keeps alive what the jobs point to
   std::vector<Job> jobs;      // in the order of the observers
   Claim claim = Claim::kNone;
-  bool stale = false;       // the observers of the cluster have changed: these may not be all who have to see the marks
+  bool stale = false;       // the observers of the cluster have changed: others may have to see the marks
   bool ending = false;      // a thread removes its marks and ends it
-  Timestamp removed_until;  // marks up to there are removed
+  Timestamp removed_until;  // marks up to this are removed
 };
 
 }  // namespace percolator

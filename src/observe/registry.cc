@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::string_view kObserverRecord = "observer";
 constexpr std::string_view kObserversRow = "observers";
-// Written by every change of the observers: so of two that are made at once, of which neither has seen the other, one fails.
+// Every change of the observers writes this cell: so of two concurrent changes, one fails.
 constexpr std::string_view kChangeRow = "change";
 constexpr std::string_view kChangeColumn = "observers";
 
-// The observers as a transaction sees them.
+// Returns the observers as a transaction sees them.
 absl::StatusOr<std::vector<ObserverInfo>> ReadObservers(TransactionCore* core) {
   std::vector<ObserverInfo> infos;
   for (const absl::StatusOr<ScannedRow>& row : core->Scan(kSystemTable, {.rows = RowRange::Single(kObserversRow)})) {
@@ -39,7 +39,7 @@ void TellTransactions(Engine* engine, const std::vector<ObserverInfo>& infos, Ti
   engine->env.observed.Assign(std::move(columns), at);
 }
 
-// Makes `infos` what the transaction will have written, and returns all there will be.
+// Puts `infos` into the transaction, and returns all observers after it.
 absl::StatusOr<std::vector<ObserverInfo>> Change(TransactionCore* core, std::vector<ObserverInfo> infos,
                                                  bool add_only) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<ObserverInfo> before, ReadObservers(core));
@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<ObserverInfo>> StoreObservers(Engine* engine, const s
       TellTransactions(engine, *all, std::max(result.commit_ts, core.start_ts()));
       return all;
     }
-    // To be sure of it, and harmless: what is there already is not written again.
+    // Retried after an unknown outcome too, which is harmless: observers that exist already are not written again.
     if (!IsConflict(result.status) && result.outcome != CommitResult::Outcome::kUnknown) return result.status;
     if (deadline.passed()) return result.status;
   }

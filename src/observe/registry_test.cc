@@ -13,7 +13,7 @@ TEST(ObserverInfoTest, GoldenBytes) {
   EXPECT_EQ(absl::BytesToHexString(EncodeObserver(info)), "0102646f63730001630001");
 }
 
-TEST(ObserverInfoTest, WhatIsEncodedIsDecoded) {
+TEST(ObserverInfoTest, DecodeReturnsTheEncodedObserver) {
   for (const NotificationKind kind : {NotificationKind::kStrong, NotificationKind::kWeak}) {
     const ObserverInfo info{.name = "parse", .table = "docs", .column = std::string("a\0b", 3), .kind = kind};
     const absl::StatusOr<ObserverInfo> decoded = DecodeObserver("parse", EncodeObserver(info));
@@ -22,7 +22,7 @@ TEST(ObserverInfoTest, WhatIsEncodedIsDecoded) {
   }
 }
 
-TEST(ObserverInfoTest, BadBytesAreErrors) {
+TEST(ObserverInfoTest, InvalidBytesAreRefused) {
   const std::string good = EncodeObserver({.name = "parse", .table = "docs", .column = "c"});
   for (size_t n = 0; n < good.size(); ++n) {
     EXPECT_EQ(DecodeObserver("parse", good.substr(0, n)).status().code(), absl::StatusCode::kDataLoss) << n;

@@ -1,9 +1,8 @@
-// RestingCells: the cells that a scanner finds again and again, because something was left of them: an observer for which
-// there was no room, or a foreign one that has something to do. They rest: they are not taken up for a scan period, unless
-// they change.
+// RestingCells: the cells with work left that scanners would find again and again: a lane had no room, or a foreign
+// observer has something to do. They rest: they are not taken up for a scan period, unless they change.
 //
-// Which observers were done with a resting cell, and at which S, is remembered until it is taken up, also after its rest. So
-// a cell ends even if there is never room for all its observers at once.
+// The observers that were done with a resting cell, and at which S, are remembered until it is taken up, also after its
+// rest. So a cell ends even if there is never room for all its observers at once.
 //
 // Not thread-safe: the mutex of dispatch guards it.
 
@@ -24,10 +23,10 @@ class RestingCells {
  public:
   RestingCells(size_t max_cells, Duration period);
 
-  // Lets the cell rest, and remembers which of its jobs were done. Does nothing if there are too many.
+  // Lets the cell rest, and remembers which of its jobs were done. Does nothing if too many cells rest.
   void Add(const QueuedCell& cell, Duration now);
   bool IsResting(const CellName& cell, Duration now) const;
-  // Tells the jobs of a cell what is remembered of it, unless the observers have changed.
+  // Sets the jobs of a cell to what is remembered of them, unless the observers have changed.
   void Recall(QueuedCell* cell) const;
   void Forget(const CellName& cell) { cells_.erase(cell); }
   // Ends the rest of all cells; what is remembered of them stays.

@@ -37,7 +37,7 @@ TEST(RestingCellsTest, ACellRestsForThePeriod) {
   EXPECT_FALSE(resting.IsResting(cell.name, Duration(31)));
 }
 
-TEST(RestingCellsTest, WhatWasDoneIsRememberedAfterTheRestAndForTheSameObservers) {
+TEST(RestingCellsTest, DoneJobsAreRememberedAfterTheRestForTheSameObservers) {
   RestingCells resting(10, kPeriod);
   const ColumnObservers observers = TwoObservers();
   QueuedCell cell = CellOf("r", observers);
@@ -60,7 +60,7 @@ TEST(RestingCellsTest, WhatWasDoneIsRememberedAfterTheRestAndForTheSameObservers
   EXPECT_EQ(forgotten.jobs[1].done_at, std::nullopt);
 }
 
-TEST(RestingCellsTest, CellsAreForgottenForOthersOnlyAfterTheirRest) {
+TEST(RestingCellsTest, CellsAreReplacedOnlyAfterTheirRest) {
   RestingCells resting(2, kPeriod);
   const ColumnObservers observers = TwoObservers();
   resting.Add(CellOf("r1", observers), Duration(0));

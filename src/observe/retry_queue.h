@@ -1,4 +1,4 @@
-// RetryQueue: the jobs that wait for their next attempt, by when it is due.
+// RetryQueue: the jobs that wait for their next attempt, by the time when it is due.
 //
 // Not thread-safe: the mutex of dispatch guards it.
 
@@ -17,9 +17,9 @@ class RetryQueue {
  public:
   // Adds a job that waits until its retry_at.
   void Add(const JobRef& job);
-  // Takes out the first job that is due and still waits. Returns nothing if there is none.
+  // Takes the first job that is due and still waits. Returns nullopt if there is none.
   std::optional<JobRef> TakeDue(Duration now);
-  // Returns when to look again; nothing if the queue is empty.
+  // Returns when the first job is due; nullopt if the queue is empty.
   std::optional<Duration> NextDue() const;
   void Clear() { by_time_.clear(); }
 

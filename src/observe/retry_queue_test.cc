@@ -15,7 +15,7 @@ JobRef WaitingJob(Duration retry_at) {
   return {cell, 0};
 }
 
-TEST(RetryQueueTest, JobsComeInTheOrderOfTheirTimesAndNotBefore) {
+TEST(RetryQueueTest, ReturnsJobsInOrderOfTheirTimesAndNotBefore) {
   RetryQueue queue;
   EXPECT_FALSE(queue.NextDue().has_value());
   const JobRef later = WaitingJob(Duration(20));
@@ -29,7 +29,7 @@ TEST(RetryQueueTest, JobsComeInTheOrderOfTheirTimesAndNotBefore) {
   EXPECT_FALSE(queue.TakeDue(Duration(30)).has_value());
 }
 
-TEST(RetryQueueTest, AJobThatNoLongerWaitsForThatTimeIsPassedOver) {
+TEST(RetryQueueTest, SkipsAJobThatNoLongerWaitsForThatTime) {
   RetryQueue queue;
   const JobRef dropped = WaitingJob(Duration(10));
   const JobRef again = WaitingJob(Duration(10));

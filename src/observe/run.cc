@@ -22,7 +22,7 @@
 namespace percolator {
 namespace {
 
-// What an observer gets: a transaction that it can't commit.
+// The transaction that an observer gets: it cannot commit it.
 class ObserverTransaction final : public ReadWrite {
  public:
   explicit ObserverTransaction(std::shared_ptr<TransactionCore> core) : ReadWrite(std::move(core)) {}
@@ -44,19 +44,19 @@ absl::StatusOr<std::optional<NewestMark>> ReadMark(Environment& env, const CellN
   return NewestMark{found.timestamp, *mark};
 }
 
-// Runs the user's function. What it throws is an error like one that it returns (N11).
+// Runs the user's function. An exception is an error like one that it returns (N11).
 absl::Status Call(const ObserverFunction& run, ReadWrite& t, const Notification& notification) {
   try {
     return run(t, notification);
   } catch (const std::exception& e) {
     return absl::InternalError(StrCat("the observer threw: ", e.what()));
   } catch (...) {
-    return absl::InternalError("the observer threw something that is no std::exception");
+    return absl::InternalError("the observer threw an exception that is not a std::exception");
   }
 }
 
-// An error that says nothing of the observer: of the store, of a lock, of a snapshot that lasted too long. An observer may
-// say kOutOfRange for reasons of its own, so the snapshot is looked at.
+// Returns whether the error says nothing about the observer: an error of the store, a lock, or a snapshot that is too
+// old. An observer may return OutOfRange for its own reasons, so the snapshot is checked.
 bool IsPassing(Environment& env, Timestamp start_ts, const absl::Status& status) {
   return IsTransient(status) || (IsSnapshotTooOld(status) && !CheckSnapshot(env, start_ts).ok());
 }
@@ -81,9 +81,9 @@ class Run {
     if (!*dirty) return Clean();
     if (request_.run == nullptr) return Ended(RunOutcome::Kind::kDirty);
     if (mark_.mark.depth > request_.max_chain) {
-      outcome_.status = absl::InternalError(
-          StrCat("the notification is the last of a chain of ", mark_.mark.depth,
-                 ", each made by the observer that the one before had run: a cycle? (WorkerOptions::max_chain)"));
+      outcome_.status =
+          absl::InternalError(StrCat("chain of ", mark_.mark.depth, " notifications exceeds WorkerOptions::max_chain (",
+                                     request_.max_chain, "); the observers probably form a cycle"));
       return Ended(RunOutcome::Kind::kCycle);
     }
     ObserverTransaction t(std::move(core));
@@ -105,9 +105,9 @@ class Run {
   }
   RunOutcome Trouble(absl::Status status) { return Ended(RunOutcome::Kind::kTrouble, std::move(status)); }
 
-  // A hint may come while the cell still has the lock of the transaction that changed it, and a pending mark beside it. If
-  // that has committed, it is rolled forward here; if it is under way, its own hint is still to come. Who rolls it forward
-  // at this moment replaces the one mark by the other in one step: so one view of the row shows one of them.
+  // A hint may come while the cell still has the lock of the transaction that changed it, and a pending mark beside it.
+  // If that transaction has committed, it is rolled forward here; if it is under way, its own hint will follow. Rolling
+  // forward replaces the pending mark by the final one in one step, so one view of the row shows one of them.
   absl::StatusOr<std::optional<NewestMark>> SettleAndReadMark() {
     Environment& env = engine_.env;
     const CellName& cell = request_.cell;
@@ -126,7 +126,7 @@ class Run {
     return ReadMark(env, cell);
   }
 
-  // Draws the start timestamp, and tells whether the observer has something to do at it.
+  // Draws the start timestamp, and returns whether the observer has something to do at it.
   absl::StatusOr<bool> Look(TransactionCore* core) {
     outcome_.change_ts = mark_.timestamp;
     if (!strong()) {
@@ -141,7 +141,7 @@ class Run {
     return AtCell(dirty.status(), ack.table, ack.row, {Family::kWrite, ack.column, versions[1].commit_ts, {}});
   }
 
-  // How far marks may be removed.
+  // The timestamp up to which marks may be removed.
   std::optional<Timestamp> Until() const {
     if (!request_.others_done_at.has_value()) return std::nullopt;
     return std::min(*request_.others_done_at, outcome_.start_ts);
@@ -156,7 +156,7 @@ class Run {
   void RemoveAlone() {
     const std::optional<Timestamp> until = Until();
     if (!until.has_value() || outcome_.marks_removed) return;
-    // If it fails, whoever finds the mark will find that nothing is to be done (W3).
+    // If this fails, the next worker that finds the mark finds nothing to do (W3).
     outcome_.marks_removed = RemoveMarks(&engine_.env, request_.cell, *until).ok();
   }
 
@@ -233,7 +233,7 @@ absl::Status SettlePending(Engine* engine, const FoundMark& mark) {
     if (!lock.ok()) return AtCell(lock.status(), cell.table, cell.row, found);
     return ResolveLocks(env, {{cell, mark.timestamp, *std::move(lock)}}, LiveLocks::kKeep).status();
   }
-  // Its lock went without it, which nobody should have done.
+  // Its lock is gone but the mark remained, which a correct client does not leave.
   return Apply(env, {cell.table,
                      cell.row,
                      {Condition::Quantifier::kNone, {{Family::kLock, cell.column, then}}},

@@ -11,15 +11,16 @@
 namespace percolator {
 namespace {
 
-// Rows with marks in one page: few, because a mark may be stale when the last of them is dealt with.
+// Rows with marks in one page: few, because a mark may be outdated when the last of them is handled.
 constexpr size_t kPage = 64;
 // The first wait is this part of the scan period.
 constexpr int kFirstWait = 100;
-// Every so many circles go through all tables.
+// One in this many circles scans all tables.
 constexpr uint64_t kAllTables = 16;
-// After so many teleports in a row rows of others are only passed by: else a row that is claimed for long could hide others.
+// After this many teleports in a row, claimed rows are only skipped: otherwise a row that is claimed for long could
+// hide others.
 constexpr int kTeleports = 4;
-// Borders of a range may be little longer than the longest key: where the common part is long, there is no choice.
+// The borders of a range may be a little longer than the longest key: with a long common part, there is no choice.
 constexpr size_t kLongCommonPart = 1024;
 
 uint64_t EightBytes(std::string_view bytes) {
@@ -106,7 +107,7 @@ void Scanner::Loop() {
   Duration wait = shortest;
   int teleports = 0;
   for (uint64_t circles = 0; !IsStopping(); ++circles) {
-    // The first one too: a worker that has just started may have removed observers.
+    // The first circle too: a worker that has just started may have removed observers.
     const absl::StatusOr<Sweep> sweep =
         SweepOnce(circles % kAllTables == 0, options_.teleport && teleports < kTeleports);
     if (sweep.ok() && *sweep == Sweep::kTeleport) {
@@ -114,7 +115,7 @@ void Scanner::Loop() {
       continue;
     }
     teleports = 0;
-    // Also after something was found: a circle looks at every mark, and what was left out for want of room is still there.
+    // Wait also after a find: a circle reads every mark, and those left out for want of room are still there.
     if (sweep.ok() && *sweep != Sweep::kNothing) wait = shortest;
     WaitFor(wait);
     wait = std::min(wait * 2, longest);
@@ -132,7 +133,7 @@ absl::StatusOr<std::set<std::string>> Scanner::AllTables() {
   return tables;
 }
 
-// The tablets of the tables, as far as the store tells them.
+// Returns the tablets of the tables, if the store reports them.
 absl::StatusOr<std::vector<ScanPiece>> Scanner::Pieces(bool all_tables) {
   std::set<std::string> tables = dispatch_->ObservedTables();
   if (all_tables) {
@@ -190,12 +191,12 @@ absl::StatusOr<Scanner::Handled> Scanner::Handle(const std::vector<FoundMark>& m
     const CellName& cell = mark.cell;
     if (mark.pending) continue;
     Dispatch::Interest interest = dispatch_->InterestIn(cell.table, cell.column);
-    if (interest == Dispatch::Interest::kNobody && !reloaded) {
+    if (interest == Dispatch::Interest::kNone && !reloaded) {
       PERCOLATOR_RETURN_IF_ERROR(callbacks_.reload());
       reloaded = true;
       interest = dispatch_->InterestIn(cell.table, cell.column);
     }
-    if (interest == Dispatch::Interest::kNobody) {
+    if (interest == Dispatch::Interest::kNone) {
       PERCOLATOR_RETURN_IF_ERROR(RemoveMarks(&engine_->env, cell, mark.timestamp));
       handled.found = true;
     } else if (interest == Dispatch::Interest::kOurs) {
@@ -216,8 +217,8 @@ void Scanner::OfferCell(const CellName& cell, Handled* handled) {
   }
 }
 
-// Ages are told by the oracle's time: clocks of processes differ. What is settled does not count as found: its owner may be
-// alive, and then nothing has happened; else the final mark will be found.
+// Ages are measured by the oracle's time, because the clocks of processes differ. A settled mark does not count as
+// found: if its owner is alive, nothing has happened; otherwise the final mark will be found.
 absl::Status Scanner::HandlePending(const std::vector<FoundMark>& marks) {
   if (std::none_of(marks.begin(), marks.end(), [](const FoundMark& mark) { return mark.pending; })) {
     return absl::OkStatus();
@@ -231,7 +232,7 @@ absl::Status Scanner::HandlePending(const std::vector<FoundMark>& marks) {
   return absl::OkStatus();
 }
 
-// A page of each table that has something: the rest is the scanners'.
+// Reads a page of each table that has marks; the scanners handle the rest.
 absl::StatusOr<std::optional<FoundMark>> Scanner::LookEverywhere() {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::set<std::string> tables, AllTables());
   std::optional<FoundMark> example;

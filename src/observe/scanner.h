@@ -1,19 +1,21 @@
-// Scanner: finds cells that wait to be observed, and of which no hint told.
+// Scanner: finds cells that have to be observed, and for which no hint arrived.
 //
-// It goes through the tablets of the observed tables, in a circle that begins at a random key of a random tablet, and reads
-// nothing but the family notify. Now and then it looks at all tables, for what observers that were removed have left.
+// It scans the tablets of the observed tables in a circle that begins at a random key of a random tablet, and reads
+// only the family notify. Periodically it scans all tables, for marks of observers that were removed.
 //
 //     a final mark of an observed column      the row is claimed, the cell offered to dispatch
-//     ... of a column that nobody observes    removed. The observers are read again first, after the mark: one that was
-//                                             added since is promised only what changes later, or is backfilled
-//     ... of which the row is claimed         another worker is there: it is passed by. If that is most of a page, the scanner
-//                                             teleports to another random place, so that workers do not run behind one
-//                                             another (section 2.4 of the paper). For every single one it would take longer
+//     ... of a column without observers       removed. The observers are read again first, after the mark: an observer
+//                                             that was added since must see only later changes, or is backfilled
+//     ... whose row is claimed                another worker is there: the mark is skipped. If most marks of a page are, the
+//                                             scanner teleports to another random place, so that workers do not run
+//                                             behind one another (section 2.4 of the paper). After every single one
+//                                             that would take longer
 //     a pending mark older than the lease     its writer is dead or slow: its lock is resolved
 //     a younger one                           left alone
 //
 // A circle is followed by a wait: a hundredth of the scan period, which grows to all of it while nothing is found.
-// What other scanners have found before, or is already being worked on, counts as nothing (N10: it is only about speed).
+// Cells that other scanners have found, or that are being worked on, do not count as found (N10: this is only about
+// speed).
 
 #ifndef PERCOLATOR_OBSERVE_SCANNER_H_
 #define PERCOLATOR_OBSERVE_SCANNER_H_
@@ -37,7 +39,8 @@
 
 namespace percolator {
 
-// A key in [start, limit), evenly chosen by its first bytes that can differ; `start` if there is no room between.
+// Returns a key in [start, limit), evenly distributed by its first bytes that can differ; `start` if there is no key
+// between.
 std::string KeyBetween(const std::string& start, const std::optional<std::string>& limit, uint64_t random);
 
 // A part of a table to be scanned.
@@ -46,40 +49,41 @@ struct ScanPiece {
   RowRange rows;
 };
 
-// The pieces in their order, from `key` in the piece `first` on, and round to there.
+// Returns the pieces in order, from `key` in the piece `first` on, and round to that key.
 std::vector<ScanPiece> Circle(std::vector<ScanPiece> pieces, size_t first, const std::string& key);
 
 struct ScannerCallbacks {
   std::function<bool(const CellName& cell)> claim;
   std::function<void(const CellName& cell)> release;
-  // Reads the observers of the cluster, and tells dispatch.
+  // Reads the observers of the cluster, and passes them to dispatch.
   std::function<absl::Status()> reload;
 };
 
 class Scanner {
  public:
-  // Engine and dispatch must outlive this.
+  // `engine` and `dispatch` must outlive this object.
   Scanner(Engine* engine, Dispatch* dispatch, const WorkerOptions& options, ScannerCallbacks callbacks);
-  // Stops.
+  // Calls Stop.
   ~Scanner();
 
   void Start();
   void Stop();
-  // Those that wait go on at once.
+  // Ends the waits of all scanners.
   void Wake();
 
-  // Looks at all tables, and deals with some of what is there. Returns one of the marks it found; absent: there was none.
+  // Scans all tables for marks, and handles a page of each. Returns one of the marks found, or nullopt if there was
+  // none.
   absl::StatusOr<std::optional<FoundMark>> LookEverywhere();
 
  private:
   enum class Sweep : uint8_t {
-    kNothing,  // was found
+    kNothing,  // no mark was found
     kFound,
     kTeleport,  // most of a page was claimed by other workers
-    kFull,      // dispatch can't take up more, or is paused
+    kFull,      // dispatch cannot take up more, or is paused
   };
   struct Handled {
-    bool found = false;     // something new
+    bool found = false;     // a new mark
     size_t met_others = 0;  // cells whose rows other workers have claimed
   };
 
@@ -100,7 +104,7 @@ class Scanner {
   const std::unique_ptr<WaitQueue> changed_;
 
   mutable Mutex mutex_;
-  int tasks_ ABSL_GUARDED_BY(mutex_) = 0;  // that have not ended
+  int tasks_ ABSL_GUARDED_BY(mutex_) = 0;  // not yet ended
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t wakes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

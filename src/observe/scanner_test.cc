@@ -1,4 +1,4 @@
-// Where a scanner begins, and how it gets round.
+// Tests where a scanner begins, and its circle.
 
 #include "src/observe/scanner.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(KeyBetweenTest, LiesBetween) {
+TEST(KeyBetweenTest, ReturnsAKeyBetween) {
   const std::vector<std::optional<std::string>> limits = {std::nullopt, "b", "row2", std::string("\xff\xff"),
                                                           "zzzzzzzzzzzz"};
   for (const std::string& start :
@@ -32,7 +32,7 @@ TEST(KeyBetweenTest, LiesBetween) {
   }
 }
 
-TEST(KeyBetweenTest, EveryPartIsReached) {
+TEST(KeyBetweenTest, ReachesEveryPart) {
   // Of the keys between "k1" and "k9", those that begin with k1, k2, ... k8.
   std::vector<int> reached(10);
   for (uint64_t i = 0; i < 1000; ++i) {
@@ -43,7 +43,7 @@ TEST(KeyBetweenTest, EveryPartIsReached) {
   for (size_t digit = 1; digit <= 8; ++digit) EXPECT_GT(reached[digit], 60) << digit;
 }
 
-TEST(KeyBetweenTest, WithoutRoomItIsTheStart) {
+TEST(KeyBetweenTest, WithoutAKeyBetweenReturnsTheStart) {
   EXPECT_EQ(KeyBetween("a", std::string("a\0", 2), 17), "a");
   const std::string common(2000, 'x');
   EXPECT_EQ(KeyBetween(common + "a", common + "b", 17), common + "a");
@@ -57,7 +57,7 @@ std::vector<std::string> Texts(const std::vector<ScanPiece>& pieces) {
   return texts;
 }
 
-TEST(CircleTest, GoesRoundToWhereItBegan) {
+TEST(CircleTest, GoesRoundToItsStart) {
   const std::vector<ScanPiece> pieces = {{"t", {"", "g"}}, {"t", {"g", std::nullopt}}, {"u", {"", std::nullopt}}};
   EXPECT_THAT(Texts(Circle(pieces, 1, "m")), ElementsAre("t[m,end)", "u[,end)", "t[,g)", "t[g,m)"));
   EXPECT_THAT(Texts(Circle(pieces, 0, "")), ElementsAre("t[,g)", "t[g,end)", "u[,end)"));

@@ -1,4 +1,4 @@
-// The public class Worker, and what it is made of.
+// The public class Worker, and Worker::Impl.
 
 #include <algorithm>
 #include <map>
@@ -24,15 +24,15 @@ namespace percolator {
 namespace {
 
 constexpr size_t kLongestName = 64;
-// Rows that are marked in one request by Backfill.
+// Rows that Backfill marks in one request.
 constexpr size_t kBackfillBatch = 1000;
 // Rows with marks in one page, for counting them.
 constexpr size_t kBacklogPage = 1000;
-// Between two looks of WaitUntilIdle.
+// Between two checks of WaitUntilIdle.
 constexpr Duration kFirstLook = std::chrono::microseconds(200);
 constexpr Duration kLastLook = std::chrono::milliseconds(20);
 
-// Hinted at when the observers of the cluster have changed.
+// Hints name this cell when the observers of the cluster have changed.
 const CellName& ObserversCell() {
   static const CellName* const cell = new CellName{std::string(kSystemTable), "observers", ""};
   return *cell;
@@ -44,7 +44,7 @@ absl::Status Bad(const ObserverSpec& spec, std::string_view why) {
   return absl::InvalidArgumentError(StrCat("observer ", Quoted(spec.name), ": ", why));
 }
 
-absl::Status NotStarted() { return absl::FailedPreconditionError("the worker is not started"); }
+absl::Status NotStarted() { return absl::FailedPreconditionError("the worker is not started; call Worker::Start"); }
 
 bool IsGoodName(std::string_view name) {
   const auto is_good = [](char c) {
@@ -62,21 +62,22 @@ absl::Status CheckOptions(const WorkerOptions& options) {
     return absl::InvalidArgumentError("WorkerOptions::scan_period must be positive");
   if (options.min_retry_delay < Duration(0) || options.max_retry_delay < options.min_retry_delay) {
     return absl::InvalidArgumentError(
-        "WorkerOptions::max_retry_delay must not be shorter than min_retry_delay, nor that negative");
+        "WorkerOptions::min_retry_delay must not be negative or longer than max_retry_delay");
   }
   return absl::OkStatus();
 }
 
-// What can be said of an observer without the cluster.
+// Checks an observer without the cluster.
 absl::Status CheckSpec(const ObserverSpec& spec) {
   if (!IsGoodName(spec.name)) return Bad(spec, "its name must be [A-Za-z0-9_-]{1,64}");
   if (spec.run == nullptr) return Bad(spec, "it has no function");
   if (spec.max_concurrency < 0) return Bad(spec, "its max_concurrency is negative");
   if (spec.max_attempts < 1) return Bad(spec, "its max_attempts must be at least 1");
-  if (IsReservedColumn(spec.column)) return Bad(spec, "its column begins with a zero byte: such names are reserved");
-  // Else no run could ever read it.
+  if (IsReservedColumn(spec.column))
+    return Bad(spec, "its column begins with a zero byte, which is reserved for Percolator");
+  // Otherwise no run could ever write its acknowledgement.
   if (AckColumn(spec.column, spec.name).size() > StoreLimits().max_column_bytes) {
-    return Bad(spec, "its column is too long: there must be room for the name of the acknowledgement's");
+    return Bad(spec, "its column is too long to name the column of its acknowledgement");
   }
   return absl::OkStatus();
 }
@@ -98,16 +99,16 @@ absl::Status CheckAgainstSchema(const ObserverSpec& spec, const Schemas& schemas
   const auto schema = schemas.find(spec.table);
   if (schema == schemas.end()) {
     return absl::NotFoundError(StrCat("observer ", Quoted(spec.name), ": there is no table ", Quoted(spec.table),
-                                      ": create it with Cluster::CreateTable"));
+                                      "; create it with Cluster::CreateTable"));
   }
   const std::vector<std::string>& weak = schema->second.notify_only_columns;
   const bool notify_only = std::find(weak.begin(), weak.end(), spec.column) != weak.end();
   const std::string column = ColumnText(spec.table, spec.column);
   if (notify_only && spec.kind == NotificationKind::kStrong) {
-    return Bad(spec, StrCat("it is strong, and its column ", column, " is declared notify-only: it is never written"));
+    return Bad(spec, StrCat("it is strong, but its column ", column, " is declared notify-only and never written"));
   }
   if (!notify_only && spec.kind == NotificationKind::kWeak) {
-    return Bad(spec, StrCat("it is weak, and its column ", column, " is not declared notify-only (TableSchema)"));
+    return Bad(spec, StrCat("it is weak, but its column ", column, " is not declared notify-only (TableSchema)"));
   }
   return absl::OkStatus();
 }
@@ -125,7 +126,7 @@ absl::Status CheckSpecs(Store* store, const std::vector<ObserverSpec>& specs) {
 
 ObserverInfo InfoOf(const ObserverSpec& spec) { return {spec.name, spec.table, spec.column, spec.kind}; }
 
-// Marks the column of the rows as changed, at a timestamp after the one at which they were read.
+// Marks the column of the rows as changed, at a timestamp after that of their read.
 absl::Status MarkRows(Environment& env, const std::string& table, const std::string& column,
                       const std::vector<std::string>& rows) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp ts, DrawForCall(env));
@@ -137,7 +138,7 @@ absl::Status MarkRows(Environment& env, const std::string& table, const std::str
   return ApplyInTime(env, std::move(mutations), Deadline(env.runtime, env.options.call_timeout));
 }
 
-// The options, with functions of the user that can't close the cluster.
+// Returns the options with functions of the user that cannot close the cluster.
 WorkerOptions InUserTask(WorkerOptions options, Engine* engine) {
   if (options.on_commit == nullptr) return options;
   options.on_commit = [engine, tell = std::move(options.on_commit)](
@@ -148,13 +149,13 @@ WorkerOptions InUserTask(WorkerOptions options, Engine* engine) {
   return options;
 }
 
-// Commits that make marks, or something like it, are counted, so that nobody takes the cluster for idle meanwhile.
-class MarkMaking {
+// Counts commits that make marks, and the like, so that WaitUntilIdle does not end during one.
+class MarksUnderWay {
  public:
-  explicit MarkMaking(Environment* env) : env_(env) { env_->marks_begun.fetch_add(1); }
-  ~MarkMaking() { env_->marks_ended.fetch_add(1); }
-  MarkMaking(const MarkMaking&) = delete;
-  MarkMaking& operator=(const MarkMaking&) = delete;
+  explicit MarksUnderWay(Environment* env) : env_(env) { env_->marks_begun.fetch_add(1); }
+  ~MarksUnderWay() { env_->marks_ended.fetch_add(1); }
+  MarksUnderWay(const MarksUnderWay&) = delete;
+  MarksUnderWay& operator=(const MarksUnderWay&) = delete;
 
  private:
   Environment* const env_;
@@ -162,7 +163,7 @@ class MarkMaking {
 
 }  // namespace
 
-// --- Life
+// --- Start and stop
 
 Worker::Impl::Impl(std::shared_ptr<Engine> engine, const WorkerOptions& options)
     : owner_(std::move(engine)),
@@ -181,19 +182,19 @@ void Worker::Impl::SetState(State state) {
   changed_->WakeAll();
 }
 
-// From the start on `specs_` is read without a lock.
+// After Start, `specs_` is read without a lock.
 void Worker::Impl::Observe(ObserverSpec spec) {
   const MutexLock lock(&mutex_);
   if (state_ == State::kNew) specs_.push_back(std::move(spec));
 }
 
-// The engine knows of it before anything runs: so Close waits for the start, and then stops it.
+// The engine knows the service before anything runs: so Close waits for the start, and then stops it.
 absl::Status Worker::Impl::Start() {
   PERCOLATOR_RETURN_IF_ERROR(CheckOptions(options_));
   {
     const MutexLock lock(&mutex_);
     if (state_ != State::kNew) {
-      return absl::FailedPreconditionError("the worker was started before: construct a new one");
+      return absl::FailedPreconditionError("the worker was started before; construct a new one");
     }
     state_ = State::kStarting;
   }
@@ -246,14 +247,14 @@ absl::Status Worker::Impl::Stop() {
   if (engine_->forked()) return engine_->Closed();
   if (engine_->InUserTask()) {
     return absl::FailedPreconditionError(
-        "Stop was called by an observer, a load function or another callback of this cluster, for which it would "
-        "have to wait");
+        "cannot stop a worker from an observer, a load function or another callback of its cluster: Stop waits for "
+        "those");
   }
   StopForClose();
   return absl::OkStatus();
 }
 
-// Of several at once, one stops and the others wait for it.
+// Of several concurrent calls, one stops and the others wait for it.
 void Worker::Impl::StopForClose() {
   {
     MutexLock lock(&mutex_);
@@ -285,13 +286,13 @@ absl::Status Worker::Impl::CheckStarted() const {
   return started ? absl::OkStatus() : NotStarted();
 }
 
-// --- Who observes
+// --- Observers of the cluster
 
 void Worker::Impl::OnHint(const CellName& cell) {
   if (cell.table == kSystemTable) {
     {
       MutexLock lock(&mutex_);
-      last_turn_ = ++turns_;  // who reads them at this moment may read them as they were
+      last_turn_ = ++turns_;  // a read under way may return the old ones
       dispatch_->RecheckObservers();
     }
     scanner_->Wake();
@@ -300,7 +301,7 @@ void Worker::Impl::OnHint(const CellName& cell) {
   }
 }
 
-// Turns are taken before reading: who has the later one began later.
+// Turns are taken before reading: of two reads, the one with the later turn began later.
 absl::Status Worker::Impl::Reload() {
   const uint64_t turn = ++turns_;
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<ObserverInfo> infos, LoadObservers(engine_));
@@ -316,7 +317,7 @@ void Worker::Impl::Reloaded(uint64_t turn, std::vector<ObserverInfo> infos) {
   dispatch_->SetObservers(std::move(infos));
 }
 
-// What can't be read now will be at the next turn.
+// A failed read is repeated at the next turn.
 void Worker::Impl::Refresh() { Reload().IgnoreError(); }
 
 absl::StatusOr<ObserverInfo> Worker::Impl::FindObserver(std::string_view name) const {
@@ -330,10 +331,10 @@ absl::StatusOr<ObserverInfo> Worker::Impl::FindObserver(std::string_view name) c
   return absl::NotFoundError(StrCat("there is no observer ", Quoted(name)));
 }
 
-// --- What is asked of it
+// --- Calls of a started worker
 
-// Idle: no job runs, no mark is anywhere, and no commit that makes marks was under way or began meanwhile. A job makes
-// marks only by a commit, so of what runs it is enough to look before and after.
+// Idle: no job runs, there is no mark, and no commit that makes marks was under way or began in the meantime. A job
+// makes marks only by a commit, so it is enough to check the jobs before and after.
 absl::StatusOr<bool> Worker::Impl::IsIdle(std::string* what) {
   Environment& env = engine_->env;
   const uint64_t ended = env.marks_ended;
@@ -371,7 +372,7 @@ absl::Status Worker::Impl::WaitUntilIdle(Duration timeout) {
                                                 dispatch_->paused() ? "; the worker is paused" : ""));
     }
     if (dispatch_->running() > 0) continue;
-    dispatch_->EndRest();
+    dispatch_->EndAllRests();
     scanner_->Wake();
   }
 }
@@ -387,7 +388,7 @@ absl::Status Worker::Impl::Backfill(std::string_view observer) {
 }
 
 absl::Status Worker::Impl::MarkExisting(const ObserverInfo& info) {
-  const MarkMaking making(&engine_->env);
+  const MarksUnderWay under_way(&engine_->env);
   TransactionCore snapshot(engine_, TransactionOptions{.timeout = kForever});
   std::vector<std::string> batch;
   const auto mark = [&]() -> absl::Status {
@@ -489,7 +490,7 @@ Worker::~Worker() {
   Engine* const engine = impl_->engine();
   if (engine->forked()) {
     KeepUntilExit(std::move(impl_));
-  } else if (engine->InUserTask()) {  // its end is what the stop may wait for
+  } else if (engine->InUserTask()) {  // the stop may wait for the end of that task
     engine->env.runtime->Start([impl = std::move(impl_)] { impl->StopForClose(); });
   } else {
     impl_->StopForClose();

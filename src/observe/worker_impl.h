@@ -1,8 +1,8 @@
-// What a Worker is made of: dispatch, scanners, and the link to hints and claims of its process. See percolator/observer.h.
+// Worker::Impl: dispatch, scanners, and the process's hints and claims. See percolator/observer.h.
 //
-// HINTS    Come through the process's HintListeners. One of the cell ObserversCell() tells that the observers have changed: no
+// HINTS    Come through the process's HintListeners. A hint of the cell ObserversCell() means that the observers have changed: no
 //          marks are removed before they have been read again.
-// REFRESH  The observers are also read at every half of the lease, as Cluster does for the transactions.
+// REFRESH  The observers are also read after each half of the lease, as Cluster does for the transactions.
 
 #ifndef PERCOLATOR_OBSERVE_WORKER_IMPL_H_
 #define PERCOLATOR_OBSERVE_WORKER_IMPL_H_
@@ -50,22 +50,22 @@ class Worker::Impl final : public Service, public std::enable_shared_from_this<I
   enum class State : uint8_t { kNew, kStarting, kStarted, kStopping, kStopped };
 
   State state() const;
-  // Dispatch and scanner are there.
+  // Whether dispatch and scanner exist.
   bool HasParts() const { return state() >= State::kStarted; }
   void SetState(State state);
   absl::Status CheckStarted() const;
   absl::Status StartParts();
   void MakeParts();
   void OnHint(const CellName& cell);
-  // Reads the observers of the cluster. Of two at once, what the later one reads holds.
+  // Reads the observers of the cluster. Of two concurrent calls, the result of the later one holds.
   absl::Status Reload();
   void Reloaded(uint64_t turn, std::vector<ObserverInfo> infos);
   void Refresh();
-  // Whether there is nothing to do; else `what` says why not.
+  // Returns whether there is nothing to do. If not, `what` says why.
   absl::StatusOr<bool> IsIdle(std::string* what);
   // Marks all values of an observer's column as changed.
   absl::Status MarkExisting(const ObserverInfo& info);
-  // By name, among ours and those of the cluster.
+  // By name, among this worker's observers and those of the cluster.
   absl::StatusOr<ObserverInfo> FindObserver(std::string_view name) const;
 
   const std::shared_ptr<Engine> owner_;
@@ -78,7 +78,7 @@ class Worker::Impl final : public Service, public std::enable_shared_from_this<I
   uint64_t listener_ = 0;
   std::atomic<uint64_t> turns_{0};  // of Reload
   mutable Mutex mutex_;
-  const std::unique_ptr<WaitQueue> changed_;  // the state has
+  const std::unique_ptr<WaitQueue> changed_;  // signals a change of the state
   State state_ ABSL_GUARDED_BY(mutex_) = State::kNew;
   uint64_t last_turn_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<ObserverInfo> infos_ ABSL_GUARDED_BY(mutex_);  // of the cluster

@@ -84,7 +84,7 @@ absl::Status Engine::Close() {
   if (forked()) return Closed();
   if (InUserTask()) {
     return absl::FailedPreconditionError(StrCat(
-        "cannot close ", name_, " within an observer, a load function or another callback: Close waits for those"));
+        "cannot close ", name_, " from an observer, a load function or another callback: Close waits for those"));
   }
   absl::Status status;
   if (!BeginClose(&status)) return status;

@@ -1,10 +1,10 @@
 // The commit in two phases: figure 6 of the paper.
 //
-//    lock every cell (prewrite.h)                   a failure up to here rolls back
-//    draw the commit timestamp (T6)
-//    write the weak notifications' marks (N9)
-//    commit the primary (commit.h)                  the commit point
-//    commit the secondaries, in the background      from here on, any other client would finish it
+//     lock every cell (prewrite.h)                   a failure up to here rolls back
+//     draw the commit timestamp (T6)
+//     write the weak notifications' marks (N9)
+//     commit the primary (commit.h)                  the commit point
+//     commit the secondaries, in the background      from here on, any other client would finish it
 //
 // one_step.h replaces it where one store holds all rows.
 

@@ -634,8 +634,8 @@ TEST(CloseTest, AnObserverCannotCloseItsCluster) {
   ASSERT_THAT(worker.Start(), IsOk());
   ASSERT_THAT(h.cluster->Transact([&](ReadWrite& t) { t.Set(kX, "a", "1"); }), IsOk());
   ASSERT_THAT(worker.WaitUntilIdle(kSoon), IsOk());
-  EXPECT_THAT(closed, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("called by an observer")));
-  EXPECT_THAT(stopped, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("called by an observer")));
+  EXPECT_THAT(closed, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("from an observer")));
+  EXPECT_THAT(stopped, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("from an observer")));
   EXPECT_THAT(worker.Stop(), IsOk());  // the callback after the commit has returned
   EXPECT_THAT(closed_after_commit, StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(h.cluster->GetSnapshot(), IsOk());
