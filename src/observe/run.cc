@@ -57,7 +57,7 @@ absl::Status Call(const ObserverFunction& run, ReadWrite& t, const Notification&
 
 // Returns whether the error says nothing about the observer: an error of the store, a lock, or a snapshot that is too
 // old. An observer may return OutOfRange for its own reasons, so the snapshot is checked.
-bool IsPassing(Environment& env, Timestamp start_ts, const absl::Status& status) {
+bool IsExternal(Environment& env, Timestamp start_ts, const absl::Status& status) {
   return IsTransient(status) || (IsSnapshotTooOld(status) && !CheckSnapshot(env, start_ts).ok());
 }
 
@@ -91,8 +91,8 @@ class Run {
     if (status.ok()) status = t.status();
     if (absl::IsAborted(status)) return Ended(RunOutcome::Kind::kConflict, status);
     if (status.ok()) return Commit(&t.core());
-    const bool passing = IsPassing(engine_.env, outcome_.start_ts, status);
-    return passing ? Trouble(status) : Ended(RunOutcome::Kind::kFailed, status);
+    const bool external = IsExternal(engine_.env, outcome_.start_ts, status);
+    return external ? Trouble(status) : Ended(RunOutcome::Kind::kFailed, status);
   }
 
  private:

@@ -21,9 +21,9 @@ namespace {
 
 // Between two counts of the backlog: normally, and when the estimate has reached the bound. But at least this many
 // times as long as the last count took, which counts all that waits.
-constexpr Duration kLookPeriod = std::chrono::milliseconds(50);
+constexpr Duration kCountPeriod = std::chrono::milliseconds(50);
 constexpr Duration kSoon = std::chrono::milliseconds(5);
-constexpr int kLookRest = 9;
+constexpr int kCountRest = 9;
 constexpr Duration kReportPeriod = std::chrono::seconds(1);
 // The rate is that of this many reports.
 constexpr size_t kSamples = 5;
@@ -114,7 +114,7 @@ void LoaderCore::Add(Function load) {
   }
   waiting_.push_back(std::move(load));
   work_->WakeOne();
-  if (bounded_ && !looked_) changed_->WakeAll();
+  if (bounded_ && !counted_) changed_->WakeAll();
 }
 
 absl::Status LoaderCore::Finish() {
@@ -125,11 +125,11 @@ absl::Status LoaderCore::Finish() {
     MutexLock lock(&mutex_);
     while (!is_idle()) changed_->Wait(&mutex_);
     EndTasks();
-    first = !std::exchange(told_, true);
+    first = !std::exchange(reported_, true);
     end = ProgressNow();
     status = first_error_;
   }
-  if (first && usable_) status.Update(Tell(end));
+  if (first && usable_) status.Update(CallOnProgress(end));
   return status;
 }
 
@@ -210,14 +210,14 @@ void LoaderCore::KeepError(const absl::Status& status) {
 // --- Back-pressure
 
 bool LoaderCore::EstimateIsFull() const {
-  return options_.max_backlog > 0 && seen_.cells + (marks_ - marks_at_look_) > options_.max_backlog;
+  return options_.max_backlog > 0 && backlog_.cells + (marks_ - marks_at_count_) > options_.max_backlog;
 }
 
 bool LoaderCore::MayBegin() const {
   if (!bounded_) return true;
-  if (!looked_ || EstimateIsFull()) return false;
-  return options_.max_backlog_age == Duration(0) || seen_.oldest <= options_.max_backlog_age ||
-         seen_.cells <= options_.max_stuck_cells;
+  if (!counted_ || EstimateIsFull()) return false;
+  return options_.max_backlog_age == Duration(0) || backlog_.oldest <= options_.max_backlog_age ||
+         backlog_.cells <= options_.max_stuck_cells;
 }
 
 void LoaderCore::Watch() {
@@ -229,13 +229,14 @@ void LoaderCore::Watch() {
   mutex_.Lock();
   while (!stopping_ && bounded_) {
     if (is_idle()) {
-      looked_ = false;  // the count gets out of date
+      counted_ = false;  // the count gets out of date
       changed_->Wait(&mutex_);
       continue;
     }
-    const bool soon = EstimateIsFull() && marks_ != marks_at_look_;
-    const Duration wait = last + std::max(soon ? kSoon : kLookPeriod, kLookRest * took) - callbacks_.runtime->Elapsed();
-    if (looked_ && wait > Duration(0)) {
+    const bool soon = EstimateIsFull() && marks_ != marks_at_count_;
+    const Duration wait =
+        last + std::max(soon ? kSoon : kCountPeriod, kCountRest * took) - callbacks_.runtime->Elapsed();
+    if (counted_ && wait > Duration(0)) {
       changed_->WaitFor(&mutex_, wait);
       continue;
     }
@@ -253,15 +254,15 @@ void LoaderCore::Watch() {
 
 void LoaderCore::NoteBacklog(const absl::StatusOr<Backlog>& backlog, uint64_t marks_before) {
   if (backlog.ok()) {
-    seen_ = *backlog;
-    marks_at_look_ = marks_before;
-    looked_ = true;
+    backlog_ = *backlog;
+    marks_at_count_ = marks_before;
+    counted_ = true;
   } else if (!IsTransient(backlog.status())) {
     // The backlog will never be known: waiting for it would not end.
     KeepError(backlog.status());
     bounded_ = false;
-  } else if (!looked_) {
-    changed_->WaitFor(&mutex_, kLookPeriod);
+  } else if (!counted_) {
+    changed_->WaitFor(&mutex_, kCountPeriod);
   }
   if (MayBegin()) work_->WakeAll();
 }
@@ -282,14 +283,14 @@ void LoaderCore::Report() {
     samples_.push_back({now, done_});
     if (samples_.size() > kSamples) samples_.pop_front();
     mutex_.Unlock();
-    const absl::Status told = Tell(progress);
+    const absl::Status called = CallOnProgress(progress);
     mutex_.Lock();
-    KeepError(told);
+    KeepError(called);
   }
   mutex_.Unlock();
 }
 
-absl::Status LoaderCore::Tell(const LoadProgress& progress) const {
+absl::Status LoaderCore::CallOnProgress(const LoadProgress& progress) const {
   if (options_.on_progress == nullptr) return absl::OkStatus();
   try {
     options_.on_progress(progress);
@@ -307,8 +308,8 @@ LoadProgress LoaderCore::ProgressNow() const {
                         .failed = failed_,
                         .expected = options_.expected,
                         .elapsed = now - begun_,
-                        .backlog = seen_.cells,
-                        .throttled = !waiting_.empty() && bounded_ && looked_ && !MayBegin()};
+                        .backlog = backlog_.cells,
+                        .throttled = !waiting_.empty() && bounded_ && counted_ && !MayBegin()};
   const Sample& from = samples_.front();
   if (now > from.at) progress.per_second = static_cast<double>(done_ - from.done) / Seconds(now - from.at);
   if (options_.expected > done_ && progress.per_second > 0) {

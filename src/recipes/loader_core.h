@@ -60,7 +60,7 @@ class LoaderCore final : public Service {
 
   absl::Status Run(Function load, size_t* marks);
   // Calls on_progress. Returns an error if it throws.
-  absl::Status Tell(const LoadProgress& progress) const;
+  absl::Status CallOnProgress(const LoadProgress& progress) const;
   void NoteEnd(const absl::Status& status, size_t marks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteBacklog(const absl::StatusOr<Backlog>& backlog, uint64_t marks_before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for the tasks, which end when nothing waits.
@@ -92,16 +92,16 @@ class LoaderCore final : public Service {
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
   std::deque<Sample> samples_ ABSL_GUARDED_BY(mutex_);
 
-  uint64_t marks_ ABSL_GUARDED_BY(mutex_) = 0;          // made by this loader
-  uint64_t marks_at_look_ ABSL_GUARDED_BY(mutex_) = 0;  // the value at the start of the last count
-  Backlog seen_ ABSL_GUARDED_BY(mutex_);                // the result of the last count
-  bool looked_ ABSL_GUARDED_BY(mutex_) = false;         // whether there was a count since there was work
+  uint64_t marks_ ABSL_GUARDED_BY(mutex_) = 0;           // made by this loader
+  uint64_t marks_at_count_ ABSL_GUARDED_BY(mutex_) = 0;  // the value at the start of the last count
+  Backlog backlog_ ABSL_GUARDED_BY(mutex_);              // the result of the last count
+  bool counted_ ABSL_GUARDED_BY(mutex_) = false;         // whether there was a count since there was work
 
   const bool usable_;                              // no error from the beginning
   bool bounded_ ABSL_GUARDED_BY(mutex_);           // the backlog is counted
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // no function can be added any more
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;    // functions may be dropped, because the cluster is closed
-  bool told_ ABSL_GUARDED_BY(mutex_) = false;      // the end was reported
+  bool reported_ ABSL_GUARDED_BY(mutex_) = false;  // the end was reported
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;  // the tasks have to end
   int tasks_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -25,14 +25,14 @@ class FailedRows final : public internal::RowSource {
   explicit FailedRows(absl::Status error) : error_(std::move(error)) {}
 
   std::optional<absl::StatusOr<ScannedRow>> Next() override {
-    if (std::exchange(told_, true)) return std::nullopt;
+    if (std::exchange(returned_, true)) return std::nullopt;
     return error_;
   }
   void NoteError(const absl::Status& /*status*/) override {}
 
  private:
   const absl::Status error_;
-  bool told_ = false;
+  bool returned_ = false;
 };
 
 // Keeps the error of a read.

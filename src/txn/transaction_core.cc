@@ -199,7 +199,7 @@ CommitResult TransactionCore::Conclude() {
   const uint64_t observed = env.observed.version();
   const absl::StatusOr<Writes> writes = BuildWrites();
   if (!writes.ok()) return Count(AbortedBy({}, start_ts_, writes.status()));
-  CommitResult result = RunAndTell(*writes);
+  CommitResult result = RunAndSendHints(*writes);
   if (result.committed() && env.observed.version() != observed) {
     PublishLateMarks(env, *writes, writes_.notified(), result.commit_ts, CallDeadline());
   }
@@ -207,7 +207,7 @@ CommitResult TransactionCore::Conclude() {
 }
 
 // Counts the marks as under way, for Worker::WaitUntilIdle, before the commit. Sends hints to the workers after it.
-CommitResult TransactionCore::RunAndTell(const Writes& writes) {
+CommitResult TransactionCore::RunAndSendHints(const Writes& writes) {
   for (const RowWrites& row : writes.rows) {
     for (const CellWrite& cell : row.cells) {
       if (cell.lock.observed) triggered_.emplace(row.table, cell.column);

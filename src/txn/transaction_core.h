@@ -95,7 +95,7 @@ class TransactionCore {
   absl::StatusOr<Writes> BuildWrites();
   absl::Status FindVerified();
   CommitResult Conclude();
-  CommitResult RunAndTell(const Writes& writes);
+  CommitResult RunAndSendHints(const Writes& writes);
   CommitResult RunProtocol(const Writes& writes);
   CommitResult Count(CommitResult result);
 

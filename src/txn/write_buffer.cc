@@ -5,8 +5,8 @@
 namespace percolator {
 namespace {
 
-absl::Status TooLarge(std::string_view what, size_t size, size_t limit) {
-  return absl::InvalidArgumentError(StrCat(what, ": ", size, ", more than the limit of ", limit));
+absl::Status TooLarge(std::string_view what, size_t size, size_t limit, std::string_view unit) {
+  return absl::InvalidArgumentError(StrCat(what, " has ", size, " ", unit, ", more than the limit of ", limit));
 }
 
 // The cost of a cell in the requests of its row: names occur in conditions and in effects.
@@ -88,15 +88,15 @@ class RowGrouper {
 }  // namespace
 
 absl::Status WriteBuffer::CheckNames(std::string_view row, std::string_view column, std::string_view value) const {
-  if (row.empty()) return absl::InvalidArgumentError("the row key is empty");
+  if (row.empty()) return absl::InvalidArgumentError("row key is empty");
   if (row.size() > limits_.max_row_key_bytes) {
-    return TooLarge("bytes in a row key", row.size(), limits_.max_row_key_bytes);
+    return TooLarge("row key", row.size(), limits_.max_row_key_bytes, "bytes");
   }
   if (column.size() > limits_.max_column_bytes) {
-    return TooLarge("bytes in the name of a column", column.size(), limits_.max_column_bytes);
+    return TooLarge("column name", column.size(), limits_.max_column_bytes, "bytes");
   }
   if (value.size() > limits_.max_value_bytes) {
-    return TooLarge("bytes in a value", value.size(), limits_.max_value_bytes);
+    return TooLarge("value", value.size(), limits_.max_value_bytes, "bytes");
   }
   return absl::OkStatus();
 }
@@ -107,9 +107,9 @@ absl::Status WriteBuffer::Add(WriteKind kind, CellName cell, std::string_view va
   if (kind == WriteKind::kVerify && !is_new) return absl::OkStatus();
   BufferedWrite write{.kind = kind, .value = std::string(value), .verified = {}};
   const size_t bytes = bytes_ + BytesOf(cell, write) - (is_new ? 0 : BytesOf(old->first, old->second));
-  if (bytes > limits_.max_total_bytes) return TooLarge("bytes in a transaction", bytes, limits_.max_total_bytes);
+  if (bytes > limits_.max_total_bytes) return TooLarge("transaction", bytes, limits_.max_total_bytes, "bytes");
   if (is_new && cells_.size() >= limits_.max_cells) {
-    return TooLarge("cells in a transaction", cells_.size() + 1, limits_.max_cells);
+    return TooLarge("transaction", cells_.size() + 1, limits_.max_cells, "cells");
   }
   bytes_ = bytes;
   cells_.insert_or_assign(std::move(cell), std::move(write));
@@ -118,7 +118,7 @@ absl::Status WriteBuffer::Add(WriteKind kind, CellName cell, std::string_view va
 
 absl::Status WriteBuffer::Notify(CellName cell) {
   if (notified_.size() >= limits_.max_cells) {
-    return TooLarge("notifications in a transaction", notified_.size() + 1, limits_.max_cells);
+    return TooLarge("transaction", notified_.size() + 1, limits_.max_cells, "notifications");
   }
   notified_.insert(std::move(cell));
   return absl::OkStatus();

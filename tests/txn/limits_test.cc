@@ -98,7 +98,7 @@ TEST_F(LimitsTest, TotalBytes) {
   };
   const auto one_more = [](Transaction& t) { t.Set({kTable, "r4", "c"}, std::string(300, 'v')); };
   const absl::Status status = Refused([&](Transaction& t) { fill(t), one_more(t); });
-  EXPECT_THAT(std::string(status.message()), HasSubstr("bytes in a transaction"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("transaction has "));
   EXPECT_THAT(std::string(status.message()), HasSubstr("1000"));
   // What is replaced or deleted counts no more.
   Transaction t(*cluster_);

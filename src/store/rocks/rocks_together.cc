@@ -173,7 +173,8 @@ absl::Status RocksStore::WaitUntilOpen(const ScanCursor::Range& range) {
 
 absl::Status RocksStore::StaysClosed() {
   return absl::FailedPreconditionError(
-      StrCat("cannot read: a transaction that wrote here may or may not have committed ", StopText()));
+      StrCat("cannot read rows of a transaction whose outcome is unknown: the store in ", folder_->dir(),
+             " takes no more writes ", StopText()));
 }
 
 }  // namespace percolator
