@@ -76,7 +76,7 @@ absl::StatusOr<Documents> ReadFiles(const std::string& folder) {
     std::ifstream file(entry.path(), std::ios::binary);
     if (entry.is_regular_file()) documents[entry.path()] = {std::istreambuf_iterator<char>(file), {}};
   }
-  if (error) return absl::NotFoundError("can't read " + folder + ": " + error.message());
+  if (error) return absl::NotFoundError("cannot read " + folder + ": " + error.message());
   return documents;
 }
 

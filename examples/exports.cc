@@ -116,9 +116,9 @@ absl::Status Run(const std::string& address) {
             << state.received << " were new to it, and " << state.out_of_order << " out of order.\n";
   PERCOLATOR_ASSIGN_OR_RETURN(const Balances balances, ReadBalances(cluster));
   if (state.out_of_order != 0 || state.received != kDeposits || state.balances != balances) {
-    return absl::DataLossError("the outside system does not hold what the cluster holds");
+    return absl::DataLossError("the outside system and the cluster have different balances");
   }
-  std::cout << "It holds what the cluster holds.\n";
+  std::cout << "It has the same balances as the cluster.\n";
   return cluster.Close();
 }
 

@@ -99,7 +99,7 @@ Documents Sample() {
   static const char* const kSentences[] = {
       "The river carries what the rain has brought.",
       "A change upstream is a change downstream, a little later.",
-      "Nobody counts the whole sea again because it rained.",
+      "No one counts the whole sea again because it rained.",
       "What the river has counted once, the river does not count twice.",
       "Some rain falls on dry land and is not seen again.",
       "The miller knows the river by the turning of the wheel.",

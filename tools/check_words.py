@@ -35,7 +35,7 @@ CHECKED = [
     *((path, "comments") for path in ("include", "examples", "src/inspect", "src/observe", "src/recipes", "src/store", "src/txn",
                                       "benchmarks", "tests/fuzz", "tests/testing", "tests/wire")),
     *((path, "messages") for path in ("src/coord", "src/etcd", "src/inspect", "src/observe", "src/recipes", "src/store",
-                                      "src/txn", "src/wire", "benchmarks")),
+                                      "src/txn", "src/wire", "benchmarks", "examples")),
     *((path, "scripts") for path in ("bench", "reference", "run", "setup", "test", "CMakeLists.txt", ".ci", "cmake", "tools",
                                      "src", "apps", "examples", "benchmarks", "sim", "tests")),
     ("sim/mutants", "mutants"),
