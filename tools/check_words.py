@@ -112,6 +112,10 @@ RULES = [
 # In comments: a comment beside a field that continues the sentence of the field before.
 FRAGMENT = re.compile(r"[^\s/].*//\s*(?:and|but|of these|of those|of which)\b", re.IGNORECASE)
 FRAGMENT_MESSAGE = "the comment of a field is a sentence or phrase of its own, not the rest of the one before"
+# In documents: the enumerator of a status code instead of its name, unless as a bad example.
+STATUS_CODE = re.compile(r"(?<!, not `)\bk(Aborted|AlreadyExists|Cancelled|DataLoss|DeadlineExceeded|FailedPrecondition|Internal|"
+                         r"InvalidArgument|NotFound|OutOfRange|PermissionDenied|ResourceExhausted|Unauthenticated|Unavailable|"
+                         r"Unimplemented)\b")
 COMPILED = [(name, re.compile(pattern, re.IGNORECASE), instead) for name, pattern, instead in RULES]
 
 CODE_BLOCK = re.compile(r"^ *```.*?^ *```|(?<=\n\n)(?: {4}[^\n]*\n)+|<!--.*?-->|\]\([^)\s]*\)", re.DOTALL | re.MULTILINE)
@@ -247,6 +251,9 @@ def check_text(text, kind, suffix=".cc"):
                 found = match.group() if len(match.group()) <= 60 else match.group()[:57] + "..."
                 line = line_of(text, start + positions[match.start()])
                 findings.add((line, f'"{found}" ({name}): write {instead}'))
+    if kind == "text":
+        for match in STATUS_CODE.finditer(blanked(CODE_BLOCK, text)):
+            findings.add((line_of(text, match.start()), f'"{match.group()}" (status code): write "{match.group(1)}"'))
     if kind == "comments":
         for number, line in enumerate(text.split("\n"), 1):
             if FRAGMENT.search(line) and not line.lstrip().startswith("//"):

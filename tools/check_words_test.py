@@ -130,6 +130,12 @@ class CheckWordsTest(unittest.TestCase):
         self.assertEqual(self.names('F("one, two, three that is", "none at all, so");\n', "messages"), [])
         self.assertEqual(self.names('F("can\'t open");\n', "messages"), ["contraction"])
 
+    def test_status_codes_in_documents_are_words(self):
+        text = "Fails with kNotFound, or\nwith `kDataLoss`. Modes: `kSync`.\n\n```\nkAborted\n```\nWrite Aborted, not `kAborted`.\n"
+        self.assertEqual([(line, message.split(":")[0]) for line, message in check_words.check_text(text, "text")[0]],
+                         [(1, '"kNotFound" (status code)'), (2, '"kDataLoss" (status code)')])
+        self.assertEqual(self.names("// kNotFound  there is no such table\n", "comments"), [])
+
     def test_quotes_in_messages_are_not_read(self):
         self.assertEqual(self.names('F("see `nobody` or \\"for ever\\" there");\n', "messages"), [])
         self.assertEqual(self.names("f(`see ${nobody.here} there`);\n", "messages", ".js"), [])
