@@ -6,7 +6,7 @@
 namespace percolator::sim {
 namespace {
 
-// The snapshot of a selector that reads what it sees; zero: it reads something else.
+// The snapshot timestamp of a selector that reads a snapshot; zero if it reads something else.
 Timestamp SnapshotOf(const Selector& selector) {
   const TimestampRange& range = selector.range;
   const bool is_snapshot = selector.family == Family::kWrite && selector.newest == 1 && range.from == Timestamp() &&
@@ -14,7 +14,7 @@ Timestamp SnapshotOf(const Selector& selector) {
   return is_snapshot ? Timestamp(range.until.value() - 1) : Timestamp();
 }
 
-// Row and column of the locks in the rows.
+// Row and column of each lock in the rows.
 std::set<std::pair<std::string, std::string>> LocksIn(const std::vector<Row>& rows) {
   std::set<std::pair<std::string, std::string>> locks;
   for (const Row& row : rows) {

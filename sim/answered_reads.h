@@ -1,8 +1,8 @@
-// The reads of snapshots that the store has answered, to hold it to them: T8, once a cell was read at a timestamp and no
-// lock was found there, no record at or below that timestamp may appear in it.
+// The reads of snapshots that the store has answered, to check T8: once a cell was read at a timestamp without finding
+// a lock, no record at or below that timestamp may appear in it.
 //
-// A read counts when the store answers, heard or not. Reads of a snapshot are known by what they select: the newest write
-// record from zero to the snapshot.
+// A read counts as soon as the store answers, even if the answer is lost. A read of a snapshot is recognised by what it
+// selects: the newest write record from zero to the snapshot.
 
 #ifndef PERCOLATOR_SIM_ANSWERED_READS_H_
 #define PERCOLATOR_SIM_ANSWERED_READS_H_
@@ -22,10 +22,11 @@ namespace percolator::sim {
 class AnsweredReads {
  public:
   void Add(const RowRead& read, const Row& row);
-  // Of all rows from the begin of the request, which is its last row if it is a reverse one, to `end` or the end of the request.
+  // Adds all rows from the start of the request (its last row, if it is a reverse one) to `end` or the end of the
+  // request.
   void Add(const ScanRequest& request, const std::optional<std::string>& end, const std::vector<Row>& rows);
 
-  // A snapshot at or after `from` that has read the cell; zero if none has.
+  // The timestamp of a snapshot at or after `from` that has read the cell; zero if there is none.
   Timestamp ReadFrom(const CellName& cell, Timestamp from) const;
 
  private:

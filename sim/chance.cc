@@ -15,7 +15,7 @@ constexpr std::string_view kSiteNames[] = {
 #undef PERCOLATOR_SIM_SITE
 };
 
-// If `*text` begins with a whole number, takes it off.
+// If `*text` begins with a whole number, removes it from the text.
 bool ConsumeNumber(std::string_view* text, uint64_t* number) {
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *number);
   if (error != std::errc()) return false;
@@ -86,7 +86,7 @@ Duration Chance::Between(ActorId actor, Site site, Duration low, Duration high) 
 
 bool Chance::Happens(ActorId actor, Site site, double rate) {
   const FaultId id{actor, site, Count(actor, site)};
-  // Compares the upper 53 bits: as many as a double has.
+  // Compares the upper 53 bits, the precision of a double.
   bool happens = rate > 0 && static_cast<double>(At(id) >> 11) < rate * 0x1p53;
   if (!orders_.empty()) {
     const auto order = orders_.find(id);

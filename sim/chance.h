@@ -1,11 +1,11 @@
 // Chance: everything random in a simulated run, and the list of faults that it made happen.
 //
-// A draw is no step in one long stream but a function of where it is made: H(seed, actor, site, n), where n counts the
-// draws of this actor at this site. So taking one fault out of a run, or making one process draw more often, leaves the
-// chance of all others as it was; that is what makes shrinking a failure possible.
+// A draw is not a step in one long stream but a function of its place: H(seed, actor, site, n), where n counts the
+// draws of this actor at this site. So removing one fault from a run, or making one process draw more often, does not
+// change the draws of others; this makes shrinking possible.
 //
-// A fault is a draw that may go wrong, and has a name: (actor, site, n). Every fault that happened can be listed, and on
-// a second run be suppressed or forced:
+// A fault is a draw that may go wrong, and has a name: (actor, site, n). Every fault that happened can be listed, and
+// in a second run suppressed or forced:
 //
 //     chance.Suppress(fault)    does not happen, whatever the draw says       (shrinking)
 //     chance.Force(fault)       happens                                       (trying every crash point in turn)
@@ -24,7 +24,7 @@
 
 namespace percolator::sim {
 
-// Who draws: a server, a process, or the world around them.
+// The source of a draw: a server, a process, or the world around them.
 using ActorId = uint32_t;
 inline constexpr ActorId kWorldActor = 0;
 inline constexpr ActorId kStoreActor = 1;
@@ -32,7 +32,7 @@ inline constexpr ActorId kOracleActor = 2;
 inline constexpr ActorId kCoordinatorActor = 3;
 inline constexpr ActorId kFirstProcessActor = 4;
 
-// What is drawn: the faults first, then what only needs a number.
+// The purpose of a draw: faults first, then draws that need only a number.
 #define PERCOLATOR_SIM_SITES(S)                                                                            \
   S(RequestLost)    /* the request never arrives */                                                        \
   S(ReplyLost)      /* it is served, but nobody hears of it */                                             \
@@ -87,7 +87,7 @@ std::string_view SiteName(Site site);
 struct FaultId {
   ActorId actor = kWorldActor;
   Site site = Site::kFaultEnd;
-  uint64_t n = 0;  // the how manyth draw of this actor at this site, from 0
+  uint64_t n = 0;  // the index of the draw of this actor at this site, from 0
 
   friend bool operator==(const FaultId&, const FaultId&) = default;
   template <typename H>
@@ -95,11 +95,11 @@ struct FaultId {
     return H::combine(std::move(h), id.actor, id.site, id.n);
   }
 };
-// "4/Crash/17", and back; false if it can't be read.
+// "4/Crash/17", and back. ParseFaultId returns false if the text is malformed.
 std::string ToText(const FaultId& fault);
 bool ParseFaultId(std::string_view text, FaultId* fault);
 
-// Mixes two numbers into one that looks random; the same on every machine and in every run.
+// Mixes two numbers into one that looks random. The result is the same on every machine and in every run.
 uint64_t Mix(uint64_t a, uint64_t b);
 uint64_t HashBytes(std::string_view bytes);
 
@@ -109,19 +109,19 @@ class Chance {
   Chance(const Chance&) = delete;
   Chance& operator=(const Chance&) = delete;
 
-  // Any 64 bits.
+  // A number of 64 bits.
   uint64_t Draw(ActorId actor, Site site) { return At({actor, site, Count(actor, site)}); }
-  // Of [0, n). REQUIRES: n > 0.
+  // A number in [0, n). REQUIRES: n > 0.
   uint64_t Below(ActorId actor, Site site, uint64_t n) { return Draw(actor, site) % n; }
-  // Of [low, high].
+  // A duration in [low, high].
   Duration Between(ActorId actor, Site site, Duration low, Duration high);
 
-  // Whether the fault happens that may happen here with this probability.
+  // Whether a fault that has this probability here happens.
   bool Happens(ActorId actor, Site site, double rate);
 
   void Suppress(const FaultId& fault) { orders_[fault] = false; }
   void Force(const FaultId& fault) { orders_[fault] = true; }
-  // The faults that happened so far, in their order.
+  // The faults that happened so far, in order.
   const std::vector<FaultId>& happened() const { return happened_; }
 
  private:

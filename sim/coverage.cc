@@ -44,7 +44,7 @@ const Mutation* Find(const RowMutation& mutation, const Predicate& predicate) {
 
 bool IsMarker(const Mutation& m) { return IsSet(m, Family::kWrite) && m.column == RollbackColumn(); }
 
-// What the user of a transaction does beside the steps of all transactions.
+// The steps that only some transactions have, according to what their user writes.
 Steps WrittenBy(const RowMutation& mutation) {
   Steps steps = 0;
   const auto is_ack = [](const Mutation& m) { return ColumnOfAck(m.column).has_value(); };

@@ -1,8 +1,8 @@
 // Coverage: which faults have met which steps of the protocol.
 //
-// A step is recognised by what a process sends: a mutation that sets a lock is a prewrite, one that takes a lock of another
-// transaction and leaves a record rolls it forward. A pair of a fault and a step counts when a run has had it at least
-// once. percsim adds runs up and says which pairs no run had.
+// A step is recognised by what a process sends: a mutation that sets a lock is a prewrite, one that takes a lock of
+// another transaction and leaves a record rolls it forward. A pair of a fault and a step counts when a run has had it
+// at least once. percsim adds up all runs and lists the pairs that no run had.
 
 #ifndef PERCOLATOR_SIM_COVERAGE_H_
 #define PERCOLATOR_SIM_COVERAGE_H_
@@ -66,13 +66,13 @@ enum class Step : uint8_t {
 inline constexpr size_t kStepCount = static_cast<size_t>(Step::kCount);
 std::string_view StepName(Step step);
 
-// Several of them: what a message says may be more than one, or none of those above.
+// A set of steps: a message may belong to several steps, or to none of those above.
 using Steps = uint64_t;
 inline constexpr Steps Only(Step step) { return Steps{1} << static_cast<size_t>(step); }
 static_assert(kStepCount <= 64);
 
-// "Wait": while the answer is under way. A pause is short, or longer than the lease of a lock, or longer than versions are
-// kept.
+// "Wait": while the answer is under way. A pause is short, or longer than the lease of a lock, or longer than the
+// retention of versions.
 #define PERCOLATOR_SIM_MISHAPS(M) \
   M(RequestLost)                  \
   M(ReplyLost)                    \
@@ -100,7 +100,7 @@ enum class Mishap : uint8_t {
 inline constexpr size_t kMishapCount = static_cast<size_t>(Mishap::kCount);
 std::string_view MishapName(Mishap mishap);
 
-// Whether the world has this pair at all: reads are not sent twice, the coordinator does not restart.
+// Whether this pair can occur at all: for example, reads are not sent twice, and the coordinator does not restart.
 bool IsPossible(Step step, Mishap mishap);
 
 // The pairs of one run.
@@ -118,7 +118,7 @@ struct CoveredPairs {
 };
 static_assert(kMishapCount <= 16);
 
-// Of many runs: how many had each pair.
+// The number of runs that had each pair.
 class CoverageTable {
  public:
   void Add(const CoveredPairs& run);
@@ -130,13 +130,13 @@ class CoverageTable {
   std::array<std::array<uint64_t, kMishapCount>, kStepCount> runs_ = {};
 };
 
-// Tells the steps of one world.
+// Recognises the steps of one world.
 class StepFinder {
  public:
   Steps Of(const RowRead& read) const;
   Steps Of(const ScanRequest& request) const;
   Steps Of(const JointMutation& mutation) const;
-  // Remembers who prewrites what.
+  // Remembers the owner of each prewrite.
   Steps Of(ActorId sender, const RowMutation& mutation);
 
  private:

@@ -26,7 +26,7 @@ Mutation Unlock() { return Mutation::Erase(Family::kLock, "c", TimestampRange::E
 Mutation Record() { return Mutation::Set(Family::kWrite, "c", Timestamp(8), "record"); }
 Mutation Marker() { return Mutation::Set(Family::kWrite, RollbackColumn(), kStart, "marker"); }
 
-TEST(StepFinderTest, TellsTheStepsOfATransactionAndOfItsResolvers) {
+TEST(StepFinderTest, RecognisesTheStepsOfATransactionAndOfItsResolvers) {
   StepFinder steps;
   EXPECT_EQ(steps.Of(kWriter, Change("a", {LockCell()})), Only(Step::kPrewritePrimary));
   EXPECT_EQ(steps.Of(kWriter, Change("b", {LockCell(CellName{"t", "a", "c"})})), Only(Step::kPrewriteSecondary));
@@ -38,7 +38,7 @@ TEST(StepFinderTest, TellsTheStepsOfATransactionAndOfItsResolvers) {
   EXPECT_EQ(steps.Of(kReader, Change("a", {Marker(), LockCell(), Unlock()})), Only(Step::kMarkMissing));
 }
 
-TEST(StepFinderTest, TellsWhatObserversAndCollectorsDo) {
+TEST(StepFinderTest, RecognisesTheStepsOfObserversAndCollectors) {
   StepFinder steps;
   const Mutation ack = Mutation::Set(Family::kLock, AckColumn("c", "observer"), kStart, EncodeLock({}));
   EXPECT_EQ(steps.Of(kWriter, Change("a", {ack})), Only(Step::kPrewritePrimary) | Only(Step::kAcknowledge));
@@ -55,7 +55,8 @@ TEST(CoverageTableTest, NamesThePairsThatAreMissing) {
   EXPECT_EQ(table.Missing().size(), table.possible());
   CoveredPairs run;
   run.Add(Only(Step::kGet) | Only(Step::kCollect), Mishap::kCrash);
-  run.Add(Only(Step::kGet), Mishap::kDuplicate);  // which can't be: reads are not sent twice
+  run.Add(Only(Step::kGet),
+          Mishap::kDuplicate);  // impossible: reads are not sent twice
   table.Add(run);
   EXPECT_EQ(table.Missing().size(), table.possible() - 2);
   EXPECT_TRUE(run.Has(Step::kCollect, Mishap::kCrash));

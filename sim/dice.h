@@ -1,4 +1,4 @@
-// Dice: draws the shape of a run, one number after the other. What happens in the run is drawn by Chance.
+// Dice: draws the shape of a run, one number after the other. Chance draws the events of the run.
 
 #ifndef PERCOLATOR_SIM_DICE_H_
 #define PERCOLATOR_SIM_DICE_H_
@@ -20,7 +20,7 @@ class Dice {
   Dice(uint64_t seed, std::string_view name) : seed_(Mix(seed, HashBytes(name))) {}
 
   bool Toss() { return Draw() % 2 == 0; }
-  // Of [low, high].
+  // A number in [low, high].
   size_t Between(size_t low, size_t high) { return low + Draw() % (high - low + 1); }
   template <typename T>
   T OneOf(std::initializer_list<T> choices) {

@@ -85,7 +85,7 @@ void RollShape(Dice* dice, Faults* faults) {
   faults->clock_step_max = faults->oracle_window * 3;
 }
 
-// The name of a length of time and of what it is.
+// The name of a duration, and what it limits.
 struct TimeField {
   std::string_view name;
   Duration Faults::*time;

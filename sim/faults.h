@@ -1,6 +1,6 @@
-// Faults: what may go wrong in a simulated run, how often, and the shape of the world otherwise.
+// Faults: the faults of a simulated run and their rates, and the other properties of the world.
 //
-// Faults::Swarm(seed) rolls a world for a seed: each kind of fault is on or off by the toss of a coin, at a rate of its
+// Faults::Swarm(seed) rolls a world for a seed: each kind of fault is on or off with equal chance, at a rate of its
 // own, because bugs hide from runs in which everything fails a little all the time. Faults::None() is the world without
 // faults; World::Heal turns a faulty world into one.
 
@@ -25,7 +25,7 @@ enum class CallKind : uint8_t { kRead, kScan, kMutate, kMutateTogether, kTable, 
 std::string_view CallName(CallKind kind);
 
 struct Faults {
-  // Probabilities: of a message, of a call, of a message at a server, of a question or of a wait.
+  // Probabilities. Each group says per what.
   struct Rates {
     // Per message.
     double request_lost = 0;
@@ -33,7 +33,7 @@ struct Faults {
     double slow_request = 0;
     double slow_reply = 0;
     double duplicate = 0;   // of mutations, commits in one step and requests of timestamps
-    double table_lost = 0;  // request or reply of calls about tables and the safe point; they know no other fault
+    double table_lost = 0;  // request or reply of calls about tables and the safe point, their only fault
     // Per call of a process.
     double crash = 0;
     double crash_after_send = 0;
@@ -45,7 +45,7 @@ struct Faults {
     double oracle_restart = 0;
     // Per restart of the oracle.
     double clock_step = 0;
-    // Per question whether a session lives.
+    // Per query whether a session is alive.
     double false_dead = 0;
     double false_alive = 0;
     // Per hint and listener.
@@ -56,52 +56,53 @@ struct Faults {
   };
   Rates rates;
 
-  // How long a message takes, unless it is slow; and then, besides.
+  // The latency of a message, and the max extra latency of a slow one.
   Duration latency_min{100};
   Duration latency_max{1'000};
   Duration slow_max{50'000};
-  // The parts of a batch arrive so far apart at most.
+  // The max time between the arrivals of the parts of a batch.
   Duration spread_max{200};
-  // When a duplicate arrives at the latest.
+  // The max delay of a duplicate.
   Duration duplicate_max{1'000'000};
-  // A call without an answer is given up after this time.
+  // The timeout of a call without an answer.
   Duration call_timeout{20'000};
 
-  // Crashes and pauses come so many times as often before this kind of call.
+  // Crashes and pauses are `focus_factor` times as likely before this kind of call.
   std::optional<CallKind> focus;
-  // Crashes, pauses, lost sessions and restarts come so many times as often at these steps.
+  // Crashes, pauses, lost sessions and restarts are `focus_factor` times as likely at these steps.
   Steps focus_steps = 0;
   double focus_factor = 10;
 
-  // Of sessions; World's users take it for ClusterOptions::lock_lease too.
+  // The lease of sessions. Users of a World also set ClusterOptions::lock_lease to it.
   Duration lease{200'000};
   Duration pause_max{400'000};
-  // ClusterOptions::gc_retention of World's users.
+  // Users of a World set ClusterOptions::gc_retention to this.
   Duration retention{400'000};
-  // A pause in four is longer than that.
+  // A quarter of the pauses are longer than the retention.
   bool long_pauses = false;
-  // Of a message that arrives twice, the caller hears the second answer.
+  // If a message arrives twice, the caller gets the second answer.
   bool hears_copies = false;
   Duration down_max{20'000};
-  // The sessions of a process that dies end at once, not after the lease.
+  // The sessions of a process that dies end at once instead of after the lease.
   bool crash_ends_session = false;
 
-  // Each row of a batch travels, and gets lost, on its own.
+  // Each row of a batch travels, and may get lost, on its own.
   bool rows_travel_alone = false;
-  // The parts of a page of a scan are read at different moments, so many rows at a time. 0: all at once.
+  // The number of rows of a page of a scan that are read at one moment. 0: all.
   size_t scan_step = 0;
   StoreLimits limits;
 
-  // Store::CanMutateTogether, and how long each of the steps of it takes at most.
+  // Store::CanMutateTogether, and the max time of each of its steps.
   bool one_step = false;
   Duration one_step_max{500};
 
-  // Locks come with a timestamp (Store::MutateThenDraw), drawn a step later.
+  // Locks come with a timestamp (Store::MutateThenDraw) that is drawn a step later.
   bool draws_with_locks = false;
 
   // The front that shares requests (src/oracle/batching_oracle.h) stands before the oracle.
   bool batching_oracle = false;
-  // How far the durable bound of the oracle is raised at a time, and how far a clock steps at most, either way.
+  // The amount by which the oracle raises its durable bound at a time, and the max step of a clock, in either
+  // direction.
   Duration oracle_window{100'000};
   Duration clock_step_max{300'000};
 
@@ -116,7 +117,7 @@ struct RateField {
 };
 std::span<const RateField> RateFields();
 
-// What differs from Faults::None(), in one line.
+// The differences from Faults::None(), in one line.
 std::string ToText(const Faults& faults);
 
 }  // namespace percolator::sim

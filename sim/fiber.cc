@@ -36,7 +36,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-// With shadow stacks a switch has more to do than the one below knows of.
+// With shadow stacks a switch has more to do than the code below does.
 #if defined(__x86_64__) && !defined(__SHSTK__) && !defined(PERCOLATOR_SIM_UCONTEXT)
 #define PERCOLATOR_SIM_OWN_SWITCH
 #else
@@ -45,11 +45,11 @@
 
 #ifdef PERCOLATOR_SIM_OWN_SWITCH
 extern "C" {
-// Keeps the registers that a call must preserve on the stack that is left, stores where in `*from`, and takes those of the
-// other stack from `to`. Nobody changes signal masks or the modes of floating point here, so these are not switched: the
-// two system calls of swapcontext are for them.
+// Saves the registers that a call must preserve on the current stack, stores its position in `*from`, and restores
+// those of the stack `to`. Signal masks and floating-point modes are not switched, because this program does not change
+// them; swapcontext needs two system calls for them.
 void percolator_sim_switch(void** from, void* to);
-// Where a new stack begins: calls r13 with r12.
+// The start of a new stack: calls r13 with r12.
 void percolator_sim_begin();
 }
 // clang-format off
@@ -101,7 +101,7 @@ namespace {
 }
 
 struct Stack {
-  char* bottom;  // above the page that can't be touched
+  char* bottom;  // above the inaccessible page
   size_t size;
 };
 
@@ -110,11 +110,11 @@ Stack MapStack() {
   void* const mapped = mmap(nullptr, page + Fiber::kStackBytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (mapped == MAP_FAILED) Fail("no memory for the stack of a fiber");
-  if (mprotect(mapped, page, PROT_NONE) != 0) Fail("can't guard the stack of a fiber");
+  if (mprotect(mapped, page, PROT_NONE) != 0) Fail("cannot guard the stack of a fiber");
   return {static_cast<char*>(mapped) + page, Fiber::kStackBytes};
 }
 
-// Stacks that no fiber uses. One pool for all threads.
+// Unused stacks. One pool for all threads.
 class StackPool {
  public:
   static StackPool* Shared() {
@@ -132,7 +132,7 @@ class StackPool {
 
   void Give(const Stack& stack) {
 #ifdef PERCOLATOR_SIM_ASAN
-    // A fiber that was forgotten leaves the marks of its frames behind.
+    // A dropped fiber leaves the marks of its frames behind.
     __asan_unpoison_memory_region(stack.bottom, stack.size);
 #endif
     MutexLock lock(&mutex_);
@@ -144,14 +144,14 @@ class StackPool {
   std::vector<Stack> free_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What is left of a stack while another one runs, and how to go on with it.
+// The state of a stack while another one runs, and how to switch back to it.
 #ifdef PERCOLATOR_SIM_OWN_SWITCH
 class Left {
  public:
-  // Of a new stack: calls `body`, which never returns.
+  // Prepares a new stack so that it calls `body`, which never returns.
   void Prepare(const Stack& stack, void (*body)(void*), void* argument) {
     auto* const end = reinterpret_cast<void**>(stack.bottom + stack.size);
-    // r15, r14, r13, r12, rbx, rbp, and where to return to. That leaves the stack aligned as it has to be before a call.
+    // r15, r14, r13, r12, rbx, rbp, and the return address. This aligns the stack as required before a call.
     const std::array<void*, 7> words = {nullptr,
                                         nullptr,
                                         reinterpret_cast<void*>(body),
@@ -162,7 +162,7 @@ class Left {
     at_ = end - words.size();
     std::copy(words.begin(), words.end(), static_cast<void**>(at_));
   }
-  // Leaves the stack that runs in `*from`.
+  // Saves the running stack in `*from`.
   void GoOn(Left* from) { percolator_sim_switch(&from->at_, at_); }
 
  private:
@@ -178,7 +178,7 @@ class Left {
     context_.uc_link = nullptr;
     body_ = body;
     argument_ = argument;
-    // makecontext passes ints: the pointer goes in two halves.
+    // makecontext passes ints, so the pointer is passed in two halves.
     const uint64_t self = reinterpret_cast<uintptr_t>(this);
     makecontext(&context_, reinterpret_cast<void (*)()>(&Begin), 2, static_cast<unsigned int>(self >> 32),
                 static_cast<unsigned int>(self));
@@ -202,7 +202,7 @@ class Left {
 
 }  // namespace
 
-// The two contexts to switch between, and what the sanitizers want to know of them.
+// The two contexts to switch between, and the data that the sanitizers need about them.
 struct Fiber::Context {
   Context() : stack(StackPool::Shared()->Take()) {
 #ifdef PERCOLATOR_SIM_TSAN
@@ -218,7 +218,7 @@ struct Fiber::Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // From whoever calls Resume into the fiber, and back when it yields.
+  // Switches from the caller of Resume into the fiber, and returns when it yields.
   void SwitchIn() {
 #ifdef PERCOLATOR_SIM_TSAN
     tsan_resumer = __tsan_get_current_fiber();
@@ -234,14 +234,15 @@ struct Fiber::Context {
 #endif
   }
 
-  // The fiber has got its first turn, or another.
+  // Called in the fiber when it gets a turn.
   void ArriveInside([[maybe_unused]] void* fake_stack) {
 #ifdef PERCOLATOR_SIM_ASAN
     __sanitizer_finish_switch_fiber(fake_stack, &resumer_bottom, &resumer_size);
 #endif
   }
 
-  // From the fiber back to whoever called Resume. `last`: never to return, its fake stack is given up.
+  // Switches from the fiber back to the caller of Resume. `last`: the fiber never returns, so its fake stack is
+  // dropped.
   void SwitchOut([[maybe_unused]] bool last) {
 #ifdef PERCOLATOR_SIM_TSAN
     __tsan_switch_to_fiber(tsan_resumer, 0);
@@ -280,7 +281,7 @@ void Fiber::Run() {
   body_ = nullptr;
   finished_ = true;
   context_->SwitchOut(/*last=*/true);
-  std::abort();  // nobody resumes a fiber that has finished
+  std::abort();  // a finished fiber is not resumed
 }
 
 void Fiber::Resume() {

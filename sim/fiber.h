@@ -1,11 +1,11 @@
-// Fiber: a function with a stack of its own, which can stop in the middle and go on later, all on one thread.
+// Fiber: a function with a stack of its own, which can stop in the middle and continue later, all on one thread.
 //
-// On x86-64 a switch is a few instructions of our own, elsewhere it is swapcontext. The sanitizers are told of every switch,
-// so the same program runs under AddressSanitizer, which would otherwise take the other stack for an overflow, and under
-// ThreadSanitizer, which takes each fiber for a thread.
+// On x86-64 a switch is a few instructions of our own, elsewhere it is swapcontext. The sanitizers are notified of
+// every switch. Otherwise AddressSanitizer would report the other stack as an overflow. For ThreadSanitizer each fiber
+// is a thread.
 //
-// A stack ends in a page that can't be touched: running over the end stops the program, and does not spoil a neighbour.
-// Stacks are kept for the next fiber.
+// A stack ends at an inaccessible page: an overflow stops the program instead of overwriting other memory. Stacks are
+// reused.
 
 #ifndef PERCOLATOR_SIM_FIBER_H_
 #define PERCOLATOR_SIM_FIBER_H_
@@ -20,17 +20,16 @@ class Fiber {
  public:
   static constexpr size_t kStackBytes = size_t{256} << 10;
 
-  // Runs nothing yet.
+  // Does not run the body yet.
   explicit Fiber(std::function<void()> body);
-  // A fiber that has not finished is forgotten: nothing on its stack is destroyed.
+  // Drops a fiber that has not finished: objects on its stack are not destroyed.
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Runs the body until it calls Yield or ends.
-  // REQUIRES: it has not ended; the caller is no fiber.
+  // Runs the body until it calls Yield or ends. REQUIRES: it has not ended; the caller is not a fiber.
   void Resume();
-  // Returns from Resume, until the next one. REQUIRES: called by the body.
+  // Returns from Resume, and continues at the next Resume. REQUIRES: called by the body.
   void Yield();
   bool finished() const { return finished_; }
 
@@ -41,7 +40,7 @@ class Fiber {
 
   std::function<void()> body_;
   bool finished_ = false;
-  std::unique_ptr<Context> context_;  // absent once finished
+  std::unique_ptr<Context> context_;  // null after the fiber has finished
 };
 
 }  // namespace percolator::sim

@@ -11,7 +11,7 @@
 namespace percolator::sim {
 namespace {
 
-TEST(Fiber, GoesOnWhereItStopped) {
+TEST(Fiber, ContinuesWhereItStopped) {
   std::string log;
   Fiber* self = nullptr;
   Fiber fiber([&] {
@@ -33,7 +33,7 @@ TEST(Fiber, GoesOnWhereItStopped) {
   EXPECT_EQ(log, "a1b2c");
 }
 
-TEST(Fiber, ManyAtOnceKeepTheirOwnStacks) {
+TEST(Fiber, EachOfManyKeepsItsOwnStack) {
   constexpr int kFibers = 300;
   std::vector<std::unique_ptr<Fiber>> fibers(kFibers);
   std::vector<int> sums(kFibers);
@@ -56,8 +56,7 @@ TEST(Fiber, ManyAtOnceKeepTheirOwnStacks) {
   }
 }
 
-// Takes about `bytes` of stack, and gives way at the bottom.
-// NOLINTNEXTLINE(misc-no-recursion): that is the point.
+// Uses about `bytes` of stack, and yields at the bottom. NOLINTNEXTLINE(misc-no-recursion): recursion is the point.
 size_t Deep(Fiber* fiber, size_t bytes) {
   volatile char frame[1024];
   frame[0] = 1;
@@ -82,7 +81,7 @@ TEST(Fiber, HasRoomForADeepStack) {
   EXPECT_GT(depth, 60U);
 }
 
-TEST(FiberDeathTest, RunningOverTheStackIsNoticed) {
+TEST(FiberDeathTest, AStackOverflowEndsTheProgram) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
@@ -94,7 +93,7 @@ TEST(FiberDeathTest, RunningOverTheStackIsNoticed) {
       "");
 }
 
-TEST(Fiber, AForgottenOneLeavesAStackThatCanBeUsedAgain) {
+TEST(Fiber, ADroppedFiberLeavesAReusableStack) {
   for (int i = 0; i < 100; ++i) {
     Fiber* self = nullptr;
     Fiber forgotten([&] { Deep(self, Fiber::kStackBytes / 4); });

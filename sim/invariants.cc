@@ -14,7 +14,8 @@
 namespace percolator::sim {
 namespace {
 
-// A reader tries again every few milliseconds, and each time everything it asks may get lost. So often it does not.
+// A reader tries again every few milliseconds, and each try may lose all its messages, but not this many times in a
+// row.
 constexpr int kMetTooOften = 200;
 
 std::string Name(const CellName& cell) {
@@ -53,12 +54,12 @@ void MoveRange(const TimestampRange& range, std::set<Timestamp>* from, std::vect
   from->erase(first, last);
 }
 
-// What a lock says, as a record.
+// The record that a lock would become.
 WriteRecord RecordOf(const Lock& lock, Timestamp start_ts) {
   return {.kind = lock.kind, .start_ts = start_ts, .verified = lock.verified, .value = lock.value};
 }
 
-// What an acknowledgement says; zero: that the observer has to run again. Absent: it can't be understood.
+// The timestamp in an acknowledgement. Zero: the observer has to run again. Absent: it is malformed.
 std::optional<Timestamp> SeenBy(const WriteRecord& ack) {
   std::string_view bytes = ack.value.has_value() ? std::string_view(*ack.value) : std::string_view();
   uint64_t until = 0;
@@ -133,7 +134,7 @@ void Invariants::ApplySet(const Mutation& mutation, RowShadow* row, RowDelta* de
   if (mutation.family == Family::kData) cell.data.insert(ts);
   if (mutation.family == Family::kLock) {
     const absl::StatusOr<Lock> lock = DecodeLock(mutation.value);
-    if (!lock.ok()) return Broken("T2", "a lock that can't be read");
+    if (!lock.ok()) return Broken("T2", "a lock that cannot be read");
     const auto [it, is_new] = cell.locks.try_emplace(ts, *lock);
     if (is_new) changed.locked.push_back(ts);
     if (!is_new && !SameButRefreshed(it->second, *lock)) Broken("T4", "a lock is replaced by another one");
@@ -141,7 +142,7 @@ void Invariants::ApplySet(const Mutation& mutation, RowShadow* row, RowDelta* de
   }
   if (mutation.family == Family::kWrite) {
     const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(mutation.value);
-    if (!record.ok()) return Broken("T2", "a record that can't be read");
+    if (!record.ok()) return Broken("T2", "a record that cannot be read");
     const auto [it, is_new] = cell.records.try_emplace(ts, *record);
     if (is_new) changed.recorded.push_back(ts);
     if (!is_new && it->second != *record) Broken("T1", "a record is replaced by another one");
@@ -163,7 +164,7 @@ void Invariants::ApplyErase(const Mutation& mutation, RowShadow* row, RowDelta* 
     MoveRange(mutation.range, &cell.marks, &changed.marks_removed);
   }
   if (mutation.family == Family::kLock) {
-    // A lock that comes and goes in one mutation was never there: only the store's rule about the safe point saw it (G4).
+    // A lock that comes and goes in one mutation never existed: only the store's rule about the safe point saw it (G4).
     std::erase_if(changed.locked,
                   [&](Timestamp ts) { return mutation.range.Contains(ts) && cell.locks.erase(ts) > 0; });
     MoveRange(mutation.range, &cell.locks, &changed.unlocked);
@@ -277,17 +278,17 @@ void Invariants::CheckCommitted(Timestamp start_ts, const std::vector<NewRecord>
     const std::map<Timestamp, Lock>& unlocked = delta.cells.at(record.cell.column).unlocked;
     const auto lock = unlocked.find(start_ts);
     if (lock == unlocked.end()) {
-      Broken("T2", StrCat(who(), ", but no lock that it would replace"));
+      Broken("T2", StrCat(who(), " without a lock that it replaces"));
       continue;
     }
     const RowShadow& row = rows_.at({record.cell.table, record.cell.row});
     if (row.cells.at(record.cell.column).records.at(record.commit_ts) != RecordOf(lock->second, start_ts)) {
-      Broken("T2", StrCat(who(), ", which says something else than the lock did"));
+      Broken("T2", StrCat(who(), ", which differs from the lock"));
     }
   }
 }
 
-// The first records of a transaction: it commits here.
+// Checks the first records of a transaction, which commit it.
 void Invariants::CheckVerdict(Timestamp start_ts, const TransactionShadow& txn, const std::vector<NewRecord>& records) {
   const Timestamp commit_ts = records.front().commit_ts;
   const auto who = [&] {
@@ -296,7 +297,7 @@ void Invariants::CheckVerdict(Timestamp start_ts, const TransactionShadow& txn, 
   if (txn.marked.has_value()) {
     Broken("T1", StrCat(who(), ", and was rolled back in ", txn.marked->table, "/", txn.marked->row));
   }
-  if (txn.told_aborted) Broken("T10", StrCat(who(), ", and its client was told that it is aborted"));
+  if (txn.told_aborted) Broken("T10", StrCat(who(), ", but its client learned that it is aborted"));
   const std::optional<Order> drawn = DrawnAt(commit_ts);
   if (!drawn.has_value()) Broken("T6", StrCat(who(), ", a timestamp that was never drawn"));
   if (!txn.primary.has_value()) return;  // in one step
@@ -346,7 +347,7 @@ void Invariants::CheckPlaceInTime(const CellName& cell, Timestamp commit_ts, con
     overlap(newer->second.start_ts, newer->first);
   }
   if (record.kind != WriteKind::kVerify) return;
-  // A delete may have been collected meanwhile: then nothing is there, and it may name what was.
+  // A delete may have been collected meanwhile. Then no version exists, and the record may name the collected one.
   const auto* version = NewestVersion(shadow.records, Timestamp(commit_ts.value() - 1));
   if (version != nullptr && version->first != record.verified) {
     Broken("T7", StrCat(Name(cell), " gets a record that verifies ", record.verified.ToString(), ", but ",
@@ -393,8 +394,8 @@ void Invariants::CheckDropped(const CellName& cell, const CellDelta& delta, cons
   }
 }
 
-// Without it the cell must look as it did to the observer: what it has seen is gone, or has changed since. (Two collectors
-// with different safe points may take first the one, then the other.)
+// Without the acknowledgement the cell must look the same to the observer: what it has seen is gone, or has changed
+// since. (Two collectors with different safe points may remove first the one, then the other.)
 void Invariants::CheckAckDropped(const CellName& ack, const WriteRecord& record) {
   const RowShadow& row = rows_.at({ack.table, ack.row});
   const auto observed = row.cells.find(acks_.at({ack.table, ack.column}).column);
@@ -443,7 +444,7 @@ size_t Invariants::ChangesOf(const CellName& cell) const {
   return it == observed_.end() ? 0 : it->second.changes.size();
 }
 
-// A cell, its marks and its acknowledgements are in one row, so each mutation leaves them as they have to be.
+// A cell, its marks and its acknowledgements are in one row, so the invariants must hold after each mutation.
 void Invariants::CheckObserved(const RowName& name, const RowDelta& delta, const RowShadow& row) {
   std::set<std::string> columns;
   for (const auto& [column, cell_delta] : delta.cells) {
@@ -478,11 +479,11 @@ void Invariants::NoteAck(const CellName& cell, const std::string& observer, cons
   ObservedShadow& observed = observed_[cell];
   Timestamp& seen = observed.seen[observer];
   const std::optional<Timestamp> until = SeenBy(record);
-  if (!until.has_value()) return Broken("N2", "an acknowledgement that can't be read");
+  if (!until.has_value()) return Broken("N2", "an acknowledgement that cannot be read");
   const Timestamp before = std::exchange(seen, *until);
   Timestamp& done = observed.done[observer];
   done = std::max(done, seen);
-  if (seen == Timestamp()) return;  // to run again
+  if (seen == Timestamp()) return;  // the observer has to run again
   const auto change = observed.changes.upper_bound(before);
   if (change == observed.changes.end() || *change > seen) {
     Broken("N2", StrCat(Name(cell), " is acknowledged by ", observer, " up to ", seen.ToString(), " and before up to ",
@@ -510,8 +511,8 @@ void Invariants::CheckMarks(const CellName& cell, const CellShadow& shadow, cons
   for (const std::string& observer : observers_.at({cell.table, cell.column})) {
     const auto seen = observed.seen.find(observer);
     if (seen != observed.seen.end() && seen->second >= change) continue;
-    Broken("N1", StrCat(Name(cell), " was changed at ", change.ToString(), ", which ", observer,
-                        " has not seen, and has no mark of it"));
+    Broken("N1", StrCat(Name(cell), " was changed at ", change.ToString(), " without a mark, and ", observer,
+                        " has not seen the change"));
   }
 }
 
@@ -585,7 +586,7 @@ void Invariants::OnScan(const ServedScan& scan) {
   reads_.Add(scan.request, scan.end, scan.rows);
 }
 
-// Only the reads of snapshots: those of a resolver see the lock too.
+// Counts only the reads of snapshots: those of a resolver see the lock too.
 void Invariants::OnHeard(const Process& process, const std::vector<Selector>& selectors, const Row& row) {
   if (silent_) return;
   const auto is_of_snapshot = [](const Selector& selector) {
@@ -604,7 +605,7 @@ void Invariants::OnHeard(const Process& process, const std::vector<Selector>& se
   }
 }
 
-// Whether the lock can be resolved: the verdict is there, or the time of the owner is over.
+// Whether the lock can be resolved: the verdict exists, or the owner's lease has passed.
 bool Invariants::IsOver(const FoundLock& met) const {
   const auto it = transactions_.find(met.start_ts);
   if (it == transactions_.end() || it->second.commit_ts.has_value() || it->second.marked.has_value()) return true;
@@ -620,7 +621,7 @@ bool Invariants::IsOver(const FoundLock& met) const {
 
 void Invariants::OnTimestamps(Duration /*time*/, Timestamp first, uint32_t count) {
   if (first < next_) {
-    Broken("O1", StrCat("the oracle hands out ", first.ToString(), ", and had come to ", next_.ToString()));
+    Broken("O1", StrCat("the oracle hands out ", first.ToString(), ", though it had reached ", next_.ToString()));
   }
   drawn_[first] = {count, ++order_};
   next_ = std::max(next_, Timestamp(first.value() + count));
@@ -639,8 +640,8 @@ void Invariants::OnOldestSnapshot(SessionId session, Timestamp oldest) {
   if (reports.empty() || reports.back().oldest != oldest) reports.push_back({++order_, oldest});
 }
 
-// G2. By age alone, P is a timestamp that was drawn less the retention. A session that said before that draw that it needs
-// something below P, and has not said otherwise until now, was there to be asked.
+// G2. By age alone, P is a timestamp that was drawn less the retention. So P must respect each session that before that
+// draw reported that it needs a snapshot below P, and has not reported otherwise until now.
 void Invariants::OnSafePoint(Duration /*time*/, Timestamp safe_point) {
   if (safe_point <= safe_point_) return;
   safe_point_ = safe_point;
@@ -671,7 +672,7 @@ void Invariants::OnCommitted(Timestamp start_ts, Timestamp commit_ts) {
   if (commit_ts == Timestamp()) return;
   const std::optional<Timestamp> truth = CommitOf(start_ts);
   if (truth == commit_ts) return;
-  Broken("T10", StrCat("a client was told that the transaction of ", start_ts.ToString(), " is committed at ",
+  Broken("T10", StrCat("a client learned that the transaction of ", start_ts.ToString(), " is committed at ",
                        commit_ts.ToString(), ", but it is ",
                        truth.has_value() ? StrCat("at ", truth->ToString()) : "not committed"));
 }
@@ -681,7 +682,7 @@ void Invariants::OnAborted(Timestamp start_ts) {
   TransactionShadow& txn = transactions_[start_ts];
   txn.told_aborted = true;
   if (!txn.commit_ts.has_value()) return;
-  Broken("T10", StrCat("a client was told that the transaction of ", start_ts.ToString(),
+  Broken("T10", StrCat("a client learned that the transaction of ", start_ts.ToString(),
                        " is aborted, but it is committed at ", txn.commit_ts->ToString()));
 }
 

@@ -1,5 +1,5 @@
-// Each invariant is broken here by hand, one mutation at a time, and must be named; and a transaction that does everything
-// right must not be.
+// Each invariant is broken here by hand, one mutation at a time, and must be reported. A correct transaction must not
+// be.
 
 #include "sim/invariants.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 Timestamp Ts(uint64_t value) { return Timestamp(value); }
 
-// Cells are columns of one row; "b" is the primary of nobody.
+// Cells are columns of one row; "b" is no transaction's primary.
 class InvariantsTest : public ::testing::Test {
  protected:
   InvariantsTest() : client_(world_.NewClient()), invariants_(Options(), false, [] {}) {
@@ -68,7 +68,7 @@ class InvariantsTest : public ::testing::Test {
     return Mutation::Erase(Family::kWrite, RollbackColumn(), TimestampRange::Exactly(Ts(s)));
   }
   void Draw(uint64_t ts) { invariants_.OnTimestamps({}, Ts(ts), 1); }
-  // Prewrites and commits in two phases; c is drawn in between.
+  // Prewrites and commits in two phases; c is drawn between them.
   void CommitAt(const std::string& column, uint64_t s, uint64_t c) {
     Lock lock = LockOf("a");
     Apply({Mutation::Set(Family::kLock, column, Ts(s), EncodeLock(lock))});
@@ -90,7 +90,7 @@ class InvariantsTest : public ::testing::Test {
   Invariants invariants_;
 };
 
-TEST_F(InvariantsTest, WhatIsRightIsRight) {
+TEST_F(InvariantsTest, ACorrectRunBreaksNothing) {
   Apply({SetLock("a", 1001), SetLock("b", 1001)});
   Draw(1002);
   Apply({EraseLock("a", 1001), SetRecord("a", 1001, 1002), EraseLock("b", 1001), SetRecord("b", 1001, 1002)});
@@ -139,7 +139,7 @@ TEST_F(InvariantsTest, CommittedWithoutOneOfItsLocks) {
   ASSERT_EQ(Found(), "T4");  // the marker beside the lock of "a"
 }
 
-TEST_F(InvariantsTest, ACommittedLockThatBecomesNothing) {
+TEST_F(InvariantsTest, ACommittedLockRemovedWithoutARecord) {
   Apply({SetLock("a", 1001), SetLock("b", 1001)});
   Draw(1002);
   Apply({EraseLock("a", 1001), SetRecord("a", 1001, 1002)});
@@ -156,14 +156,14 @@ TEST_F(InvariantsTest, ARecordAtAnotherTime) {
   EXPECT_EQ(Found(), "T2");
 }
 
-TEST_F(InvariantsTest, ARecordThatSaysSomethingElse) {
+TEST_F(InvariantsTest, ARecordThatDiffersFromItsLock) {
   Apply({SetLock("a", 1001)});
   Draw(1002);
   Apply({EraseLock("a", 1001), SetRecord("a", 1001, 1002, "w")});
   EXPECT_EQ(Found(), "T2");
 }
 
-TEST_F(InvariantsTest, ALockThatGoesWithoutATrace) {
+TEST_F(InvariantsTest, ALockRemovedWithoutATrace) {
   Apply({SetLock("a", 1001)});
   Apply({EraseLock("a", 1001)});
   EXPECT_EQ(Found(), "T3");
@@ -195,7 +195,7 @@ TEST_F(InvariantsTest, ATimestampDrawnTooEarly) {
   EXPECT_EQ(Found(), "T6");
 }
 
-TEST_F(InvariantsTest, ATimestampThatNobodyDrew) {
+TEST_F(InvariantsTest, ATimestampThatWasNeverDrawn) {
   Apply({SetLock("a", 1001)});
   Apply({EraseLock("a", 1001), SetRecord("a", 1001, 5000)});
   EXPECT_EQ(Found(), "T6");
@@ -212,18 +212,18 @@ TEST_F(InvariantsTest, AVerifyRecordOfAnotherVersion) {
 TEST_F(InvariantsTest, ARecordBelowARead) {
   Apply({SetLock("a", 1001)});
   Draw(1002);
-  Read("a", 1003);  // sees no lock, it says
+  Read("a", 1003);  // as if it had seen no lock
   Apply({EraseLock("a", 1001), SetRecord("a", 1001, 1002)});
   EXPECT_EQ(Found(), "T8");
 }
 
-TEST_F(InvariantsTest, ToldWhatIsNotTrue) {
+TEST_F(InvariantsTest, ReportedCommittedAtAnotherTime) {
   CommitAt("a", 1001, 1002);
   invariants_.OnAborted(Ts(1001));
   EXPECT_EQ(Found(), "T10");
 }
 
-TEST_F(InvariantsTest, CommittedAfterItWasToldToBeAborted) {
+TEST_F(InvariantsTest, CommittedAfterItWasReportedAborted) {
   Apply({SetLock("a", 1001)});
   invariants_.OnAborted(Ts(1001));
   Draw(1002);
@@ -231,7 +231,7 @@ TEST_F(InvariantsTest, CommittedAfterItWasToldToBeAborted) {
   EXPECT_EQ(Found(), "T10");
 }
 
-TEST_F(InvariantsTest, ToldToBeCommittedAndIsNot) {
+TEST_F(InvariantsTest, ReportedCommittedAndIsNot) {
   invariants_.OnCommitted(Ts(1001), Ts(1002));
   EXPECT_EQ(Found(), "T10");
 }
@@ -255,25 +255,25 @@ TEST_F(InvariantsTest, TwoPrimaries) {
   EXPECT_EQ(Found(), "T13");
 }
 
-TEST_F(InvariantsTest, ALockThatIsMetAgainAndAgain) {
+TEST_F(InvariantsTest, ALockThatIsNeverResolved) {
   Apply({SetLock("a", 1001)});
   const RowRead read{"t", "r", {{Family::kLock, "a", TimestampRange::UpTo(Ts(1005)), 1}}};
   const Row row{"r", {{Family::kLock, "a", Ts(1001), EncodeLock(LockOf("a"))}}};
-  // Of a batch of which each time a row gets lost, the reader hears nothing.
+  // If each time a row of a batch gets lost, the reader gets no answer.
   for (int i = 0; i < 1000; ++i) invariants_.OnRead({world_.now(), {&client_->process(), false}, read, row});
   EXPECT_EQ(Found(), "");
   for (int i = 0; i < 1000 && Found().empty(); ++i) invariants_.OnHeard(client_->process(), read.selectors, row);
-  EXPECT_EQ(Found(), "T14");  // its owner was never heard of since timestamp 0
+  EXPECT_EQ(Found(), "T14");  // its owner has given no sign since timestamp 0
 }
 
-TEST_F(InvariantsTest, ALockThatIsLeft) {
+TEST_F(InvariantsTest, ALockLeftAtTheEnd) {
   ASSERT_TRUE(world_.store_server().disk()->CreateTable({"t", ""}).ok());
   Apply({SetLock("a", 1001)});
   invariants_.CheckEnd(world_.store_server().disk());
   EXPECT_EQ(Found(), "T14");
 }
 
-TEST_F(InvariantsTest, AStoreThatHasLostSomething) {
+TEST_F(InvariantsTest, AStoreThatLostARecord) {
   ASSERT_TRUE(world_.store_server().disk()->CreateTable({"t", ""}).ok());
   CommitAt("a", 1001, 1002);
   invariants_.CheckEnd(world_.store_server().disk());
@@ -288,14 +288,14 @@ TEST_F(InvariantsTest, CollectedAboveTheSafePoint) {
   EXPECT_EQ(Found(), "G1");
 }
 
-TEST_F(InvariantsTest, TheNewestCollected) {
+TEST_F(InvariantsTest, TheNewestVersionCollected) {
   CommitAt("a", 1001, 1002);
   invariants_.OnSafePoint({}, Ts(1003));
   Apply({EraseRecord("a", 1002)});
   EXPECT_EQ(Found(), "G1");
 }
 
-TEST_F(InvariantsTest, AVerdictCollectedThatIsNeeded) {
+TEST_F(InvariantsTest, ANeededVerdictCollected) {
   Apply({SetLock("a", 1001), SetLock("b", 1001)});
   Draw(1002);
   Apply({EraseLock("a", 1001), SetRecord("a", 1001, 1002)});
@@ -332,7 +332,7 @@ TEST_F(InvariantsTest, ARecordWithoutItsData) {
   EXPECT_EQ(Found(), "G5");
 }
 
-TEST_F(InvariantsTest, WhoIsSilentKeepsTheTruth) {
+TEST_F(InvariantsTest, WhenSilentItStillRecordsCommits) {
   Invariants silent(Options(), true, [] {});
   const RowMutation row{"t", "r", {}, {SetRecord("a", 1001, 7)}};
   silent.OnMutation({world_.now(), {&client_->process(), false}, row, {}, {}});
@@ -342,7 +342,7 @@ TEST_F(InvariantsTest, WhoIsSilentKeepsTheTruth) {
 
 // ----- T8, over ranges
 
-TEST(AnsweredReads, OfScansCoverTheirRangesButNotWhatWasLocked) {
+TEST(AnsweredReads, ScansCoverTheirRangesButNotLockedCells) {
   AnsweredReads reads;
   const Timestamp ts(100);
   const ScanRequest request{"t", {"b", "y"}, {{Family::kWrite, std::nullopt, TimestampRange::UpTo(ts), 1}}};
@@ -389,7 +389,7 @@ class ObservedTest : public InvariantsTest {
   static Mutation EraseMarks(uint64_t until) {
     return Mutation::Erase(Family::kNotify, "a", TimestampRange::UpTo(Ts(until)));
   }
-  // In one step, as everything below.
+  // In one step, as all changes below.
   void Change(uint64_t s, uint64_t c) { Apply({SetRecord("a", s, c), SetMark(c)}); }
   static Mutation SetAck(const std::string& observer, uint64_t s, uint64_t c, const std::string& value) {
     return SetRecord(AckColumn("a", observer), s, c, value);
@@ -399,7 +399,7 @@ class ObservedTest : public InvariantsTest {
   }
 };
 
-TEST_F(ObservedTest, WhatIsRightIsRight) {
+TEST_F(ObservedTest, ACorrectRunBreaksNothing) {
   Apply({SetLock("a", 10), SetPending(10)});
   Draw(1001);
   Apply({EraseLock("a", 10), SetRecord("a", 10, 1001), ErasePending(10), SetMark(1001)});
@@ -442,13 +442,13 @@ TEST_F(ObservedTest, AMarkThatIsTooOld) {
   EXPECT_EQ(Found(), "N1");
 }
 
-TEST_F(ObservedTest, AMarkGoesBeforeAllHaveSeenTheChange) {
+TEST_F(ObservedTest, AMarkRemovedBeforeAllHaveSeenTheChange) {
   Change(10, 11);
   Apply({SetAck("one", 20, 21), EraseMarks(20)});
   EXPECT_EQ(Found(), "N4");
 }
 
-TEST_F(ObservedTest, AMarkOfALaterChangeGoes) {
+TEST_F(ObservedTest, AMarkOfALaterChangeRemoved) {
   Change(10, 11);
   Apply({SetAck("one", 20, 21)});
   Change(22, 24);
@@ -463,7 +463,7 @@ TEST_F(ObservedTest, AChangeIsSeenTwice) {
   EXPECT_EQ(Found(), "N2");
 }
 
-TEST_F(ObservedTest, ItMayBeSeenTwiceIfThatWasAskedFor) {
+TEST_F(ObservedTest, AChangeMayBeSeenTwiceAfterAReplay) {
   Change(10, 11);
   Apply({SetAck("one", 20, 21)});
   Apply({SetAck("one", 22, 23, ""), SetMark(23)});
@@ -471,7 +471,7 @@ TEST_F(ObservedTest, ItMayBeSeenTwiceIfThatWasAskedFor) {
   EXPECT_EQ(Found(), "");
 }
 
-TEST_F(ObservedTest, WhatIsToBeSeenAgainKeepsAMark) {
+TEST_F(ObservedTest, AChangeToBeSeenAgainKeepsItsMark) {
   Change(10, 11);
   Apply({SetAck("one", 20, 21)});
   Apply({SetAck("two", 22, 23)});
@@ -490,7 +490,7 @@ TEST_F(ObservedTest, AnAcknowledgementIsCollected) {
   EXPECT_EQ(Found(), "G6");
 }
 
-TEST_F(ObservedTest, AWeakNotificationIsThereWithTheCommit) {
+TEST_F(ObservedTest, AWeakNotificationMissingAtTheCommit) {
   invariants_.ExpectNotified("t", "b", Named("n"));
   Apply({SetRecord("b", 10, 11), Mutation::Set(Family::kNotify, "n", Ts(11), EncodeMark({}))});
   world_.scheduler().At(Duration(5), kWorldActor, "later", [this] {
@@ -504,7 +504,7 @@ TEST_F(ObservedTest, AWeakNotificationIsThereWithTheCommit) {
   EXPECT_EQ(Found(), "N9");
 }
 
-TEST_F(ObservedTest, InTheEndThereIsNoMark) {
+TEST_F(ObservedTest, AMarkLeftAtTheEnd) {
   Change(10, 11);
   invariants_.CheckEnd(world_.store_server().disk());
   EXPECT_EQ(Found(), "N1");

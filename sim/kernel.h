@@ -1,4 +1,4 @@
-// Kernel: what all parts of a simulated world share.
+// Kernel: the parts that everything in a simulated world shares.
 
 #ifndef PERCOLATOR_SIM_KERNEL_H_
 #define PERCOLATOR_SIM_KERNEL_H_

@@ -67,7 +67,7 @@ Scenario ScenarioOf(const Arguments& arguments, uint64_t seed) {
   return scenario;
 }
 
-// Fresh seeds begin beyond all that are named anywhere, and are still short enough to be typed.
+// Fresh seeds begin above all seeds that are named anywhere, and are still short enough to type.
 uint64_t FreshSeed() {
   constexpr uint64_t kLeast = 2'000'000'000;
   constexpr uint64_t kChoices = 1'000'000'000'000'000;
@@ -87,22 +87,22 @@ RunnerOptions OptionsOf(const Arguments& arguments, const std::string& program) 
       .about = [&arguments, program](uint64_t seed) { return AboutScenario(ScenarioOf(arguments, seed), program); }};
 }
 
-// What is wrong with names on the command line; empty: nothing.
+// An error about names on the command line; empty if they are all known.
 std::string Misnamed(const Arguments& arguments) {
   if (!arguments.workload.empty() && NewWorkload(arguments.workload) == nullptr) {
-    return StrCat("there is no workload ", arguments.workload, "; --list names them");
+    return StrCat("unknown workload ", arguments.workload, "; see --list");
   }
   for (const std::string& rate : arguments.off) {
     Plan plan;
-    if (!SwitchOff(rate, &plan)) return StrCat("there is no fault ", rate);
+    if (!SwitchOff(rate, &plan)) return StrCat("unknown fault ", rate);
   }
   for (const std::string& text : arguments.suppress) {
     FaultId fault;
-    if (!ParseFaultId(text, &fault)) return StrCat("can't understand the fault ", text);
+    if (!ParseFaultId(text, &fault)) return StrCat("cannot parse the fault ", text);
   }
   if (arguments.mutant.empty()) return "";
-  if (AllMutants().empty()) return "this program has no mutants: percsim_mutants has them";
-  return arguments.mutant == "all" || SwitchOn(arguments.mutant) ? "" : StrCat("there is no mutant ", arguments.mutant);
+  if (AllMutants().empty()) return "this program has no mutants; use percsim_mutants";
+  return arguments.mutant == "all" || SwitchOn(arguments.mutant) ? "" : StrCat("unknown mutant ", arguments.mutant);
 }
 
 void List() {
@@ -118,7 +118,7 @@ void List() {
   }
 }
 
-// Each until it is caught, or for all the seeds. A line for each, as in the table of docs/testing.md.
+// Runs each mutant until it is caught, or for all seeds. Prints a line for each, as in the table of docs/testing.md.
 int RunMutants(const Arguments& arguments, const std::string& program) {
   int caught = 0;
   int survived = 0;
@@ -161,31 +161,32 @@ int RunOne(const Arguments& arguments, const std::string& program) {
 int Main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Runs the transaction code of Percolator in simulated worlds, one for each seed.");
-  app.add_option("--seed", arguments.seed, "this seed alone, and tell what happens in it");
+  app.add_option("--seed", arguments.seed, "run only this seed, and print what happens");
   app.add_option("--first", arguments.first, "the first seed")->capture_default_str();
-  app.add_option("--seeds", arguments.seeds, "how many seeds")->capture_default_str();
-  app.add_option("--minutes", arguments.minutes, "as many seeds as fit into so many minutes");
-  app.add_flag("--fresh", arguments.fresh, "draw the first seed at random, and say which")
+  app.add_option("--seeds", arguments.seeds, "the number of seeds")->capture_default_str();
+  app.add_option("--minutes", arguments.minutes, "run as many seeds as fit into this number of minutes");
+  app.add_flag("--fresh", arguments.fresh, "draw the first seed at random, and print it")
       ->excludes(app.get_option("--first"));
   app.add_option("--record", arguments.record, "add a line to this file for each seed that fails");
   app.add_option("--jobs", arguments.jobs, "processes")->capture_default_str();
-  app.add_option("--workload", arguments.workload, "this workload, whatever the seed says");
-  app.add_option(
-         "--weights", arguments.weights,
-         "how faults are weighed: 1 by kinds of calls, as seeds that found something long ago need it; 2 so that "
-         "every fault meets every step of the protocol")
+  app.add_option("--workload", arguments.workload, "use this workload instead of the one that the seed chooses");
+  app.add_option("--weights", arguments.weights,
+                 "how faults are weighted: 1 by kinds of calls, to repeat old seeds; 2 so that "
+                 "every fault meets every step of the protocol")
       ->check(CLI::Range(1, 2))
       ->capture_default_str();
   app.add_flag("--check-determinism", arguments.check_determinism, "run each seed twice and compare");
-  app.add_flag("--trace", arguments.trace, "with --seed: everything that happens, not only the end");
-  app.add_flag("--shrink", arguments.shrink, "with --seed: find a smaller run that fails alike");
-  app.add_flag("--only-history", arguments.only_history, "judge by what clients saw alone");
-  app.add_flag("--coverage", arguments.coverage, "how many seeds had each pair of a fault and a step of the protocol");
-  app.add_flag("--list", arguments.list, "name the workloads, and the mutants of this program");
-  app.add_option("--mutant", arguments.mutant, "with this bug switched on, until it is caught; all: each of them");
+  app.add_flag("--trace", arguments.trace, "with --seed: print all events, not only the last ones");
+  app.add_flag("--shrink", arguments.shrink, "with --seed: find a smaller run with the same failure");
+  app.add_flag("--only-history", arguments.only_history, "judge only by what clients saw");
+  app.add_flag("--coverage", arguments.coverage,
+               "print the number of seeds that had each pair of a fault and a step of the protocol");
+  app.add_flag("--list", arguments.list, "list the workloads, and the mutants of this program");
+  app.add_option("--mutant", arguments.mutant,
+                 "switch this bug on, and run until it is caught; all: each mutant in turn");
   app.add_option("--off", arguments.off, "kinds of faults that do not happen")->delimiter(',');
   app.add_option("--suppress", arguments.suppress, "single faults that do not happen: 4/Crash/17")->delimiter(',');
-  app.add_option("--processes", arguments.processes, "instead of what the seed says");
+  app.add_option("--processes", arguments.processes, "use this number instead of the one that the seed chooses");
   app.add_option("--tasks", arguments.tasks, "");
   app.add_option("--steps", arguments.steps, "");
   app.add_option("--keys", arguments.keys, "");

@@ -78,7 +78,7 @@ bool Server::Arrive(Steps steps) {
   if (!up()) return false;
   const uint64_t epoch = epoch_;
   RestartPerhaps(Site::kRestartBefore, steps);
-  return epoch == epoch_;  // a message that arrives right at a restart is lost, however short it is
+  return epoch == epoch_;  // a message that arrives during even the shortest restart is lost
 }
 
 void CallBase::Settle() {

@@ -1,15 +1,15 @@
-// The way of a call from a process to a server and back, and all that may happen to it there.
+// The way of a call from a process to a server and back, and the faults that may happen to it.
 //
-// A call is made of one or more messages: the parts of a batch. A message holds copies of what it says, never a view of
-// its sender, because it may arrive when the sender is long gone. Each message travels by a Passage that was drawn for
-// it: it may get lost, be slow, arrive a second time, or lose its answer. The caller gets the answers that came in time,
-// and nothing for the rest; it can't tell whether these were served.
+// A call is made of one or more messages: the parts of a batch. A message holds copies of its data, never a view of its
+// sender's, because it may arrive when the sender is long gone. Each message travels by a Passage that was drawn for
+// it: it may get lost, be slow, arrive a second time, or lose its answer. The caller gets the answers that came in
+// time, and nothing for the rest; it cannot know whether these were served.
 //
 //     Call<Answer> call(kernel, process, CallKind::kRead, parts);
 //     call.Send(part, passage, server, [request](Responder<Answer> reply) { reply(Serve(request)); });
 //     std::vector<std::optional<Answer>> answers = call.Wait();
 //
-// A server need not answer at once: it may keep the Responder, or drop it without a word.
+// A server need not answer at once: it may keep the Responder, or drop it without an answer.
 
 #ifndef PERCOLATOR_SIM_NETWORK_H_
 #define PERCOLATOR_SIM_NETWORK_H_
@@ -29,31 +29,31 @@
 
 namespace percolator::sim {
 
-// What will happen to a message.
+// The faults drawn for a message.
 struct Passage {
-  Steps steps = 0;  // what the message says
+  Steps steps = 0;  // the steps that the message belongs to
   bool request_lost = false;
   bool reply_lost = false;
   bool slow_there = false;
   bool slow_back = false;
   Duration there{0};
   Duration back{0};
-  std::optional<Duration> again;  // when it arrives a second time, from its sending
+  std::optional<Duration> again;  // when it arrives a second time, counted from its sending
 };
 
-// Whether a message may arrive twice: what changes nothing is not sent twice, that would only cost time.
+// Whether a message may arrive twice. A message that changes nothing is not sent twice: that would only cost time.
 enum class Duplicates : uint8_t { kNever, kPossible };
 
 Passage DrawPassage(Kernel* kernel, const Process& from, Duplicates duplicates, Steps steps = 0);
-// For calls about tables: late at times, and lost with Faults::Rates::table_lost only.
+// For calls about tables: sometimes late, and lost only with Faults::Rates::table_lost.
 Passage DrawQuietPassage(Kernel* kernel, const Process& from, Steps steps = 0);
-// A message with this passage is sent.
+// Counts the mishaps of a message with this passage.
 void CountMishaps(const Passage& passage, CoveredPairs* covered);
 
-// A server as the network sees it: up, or down for a while because it restarts.
+// A server as the network sees it: up, or down while it restarts.
 class Server {
  public:
-  // Without a rate it does not restart by chance.
+  // If the rate is null, it does not restart by chance.
   Server(Kernel* kernel, ActorId actor, std::string_view name, double Faults::Rates::*restart_rate)
       : kernel_(kernel), actor_(actor), name_(name), restart_rate_(restart_rate) {}
   virtual ~Server() = default;
@@ -61,21 +61,22 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   bool up() const { return kernel_->now() >= up_again_; }
-  // Counts restarts.
+  // The number of restarts.
   uint64_t epoch() const { return epoch_; }
   ActorId actor() const { return actor_; }
 
-  // Restarts now, and is up again after this time. What is durable stays; messages that arrive meanwhile are lost.
+  // Restarts now, and is up again after this time. Durable data stays; messages that arrive meanwhile are lost.
   void Restart(Duration down);
-  // Up at once, if it is down.
+  // Brings the server up at once, if it is down.
   void ComeUp() { up_again_ = kernel_->now(); }
 
-  // For the network: a message that says this arrives; false: nobody is there. And: it has been served.
+  // For the network. Arrive: a message with these steps arrives; returns false if the server is down. Served: the
+  // message has been served.
   bool Arrive(Steps steps = 0);
   void Served(Steps steps = 0) { RestartPerhaps(Site::kRestartAfter, steps); }
 
  protected:
-  // Forgets what is not durable.
+  // Drops everything that is not durable.
   virtual void OnRestart() = 0;
   void Note(std::string_view what);
 
@@ -91,7 +92,7 @@ class Server {
   uint64_t epoch_ = 0;
 };
 
-// What a call and the answers to it share; whichever lives longest.
+// The state that a call and its answers share. The last of them destroys it.
 struct CallBase {
   CallBase(Kernel* the_kernel, Process* from, CallKind the_kind, size_t parts)
       : kernel(the_kernel),
@@ -100,9 +101,9 @@ struct CallBase {
         deadline(the_kernel->now() + the_kernel->faults.call_timeout),
         open(parts) {}
 
-  // A part has its answer, or the caller knows that there will be none.
+  // A part has its answer, or the caller knows that it will get none.
   void Settle();
-  // Nobody was there to serve a part: the caller may hear of it.
+  // The server was down when a part arrived. The caller may learn this.
   void NobodyThere(std::shared_ptr<CallBase> self, const Server& server, const Passage& passage);
   // Waits until all parts are settled, the time is over, or the process dies.
   void Await();
@@ -112,7 +113,7 @@ struct CallBase {
   const CallKind kind;
   const Duration deadline;
   size_t open;        // parts not settled
-  bool over = false;  // the caller has stopped listening
+  bool over = false;  // the caller no longer waits
   Steps steps = 0;
   Scheduler::Parking waiter;
 };
@@ -124,11 +125,11 @@ struct CallState : CallBase {
   std::vector<std::optional<Answer>> answers;
 };
 
-// Sends the answer to one message on its way back.
+// Sends the answer to one message back.
 template <typename Answer>
 class Responder {
  public:
-  // To nobody: of a duplicate.
+  // For a duplicate: the answer goes to no caller.
   Responder() = default;
   Responder(std::shared_ptr<CallState<Answer>> call, size_t part, const Passage& passage, Server* server)
       : call_(std::move(call)), part_(part), passage_(passage), server_(server), epoch_(server->epoch()) {}
@@ -136,7 +137,7 @@ class Responder {
   Responder& operator=(Responder&&) = delete;
 
   void operator()(Answer answer);
-  // Nobody is waiting for it.
+  // True if no caller waits for the answer.
   bool of_duplicate() const { return call_ == nullptr; }
 
  private:
@@ -156,9 +157,9 @@ class Call {
   Call(Kernel* kernel, Process* process, CallKind kind, size_t parts)
       : state_(std::make_shared<CallState<Answer>>(kernel, process, kind, parts)) {}
 
-  // What the call is about; each message says it of itself in its passage.
+  // The steps of the call; each message has its own in its passage.
   void About(Steps steps) { state_->steps = steps; }
-  // Each part is sent once. `serve` is called when the message arrives: once, never or twice.
+  // Each part is sent once. `serve` is called when the message arrives: once, twice or never.
   void Send(size_t part, const Passage& passage, Server* server, Serve serve);
   // The answers that came, by part.
   std::vector<std::optional<Answer>> Wait();
@@ -169,7 +170,7 @@ class Call {
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-// What becomes of an answer that has arrived. False: it gets lost in a restart, or comes too late.
+// Whether an answer that has arrived is delivered. False: it gets lost in a restart, or comes too late.
 bool Hear(const CallBase& call, const Server& server, uint64_t epoch);
 // A line of the trace about a message.
 void NoteMessage(const CallBase& call, std::string_view what);
@@ -228,7 +229,7 @@ void Call<Answer>::Send(size_t part, const Passage& passage, Server* server, Ser
 template <typename Answer>
 std::vector<std::optional<Answer>> Call<Answer>::Wait() {
   state_->Await();
-  // The dead hear nothing.
+  // A dead process gets no answers.
   if (state_->process->crashed()) return std::vector<std::optional<Answer>>(state_->answers.size());
   return std::move(state_->answers);
 }

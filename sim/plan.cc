@@ -14,7 +14,7 @@ namespace {
 // Cells in one row of Layout::kGroups.
 constexpr size_t kGroup = 3;
 
-// Numbers of the same length, so that their order is the usual one.
+// All numbers have the same length, so that text sorts in numeric order.
 std::string Numbered(std::string_view prefix, size_t i) { return StrCat(prefix, i < 10 ? "0" : "", i); }
 
 void RollWork(Dice* dice, Plan* plan) {
@@ -29,7 +29,8 @@ void RollWork(Dice* dice, Plan* plan) {
   plan->long_values = dice->Toss();
 }
 
-// Times of the cluster are those of the network behind it, shortened: what takes seconds there takes some messages here.
+// The durations of the cluster, shortened to match the latency of the network: seconds of a real cluster are a few
+// messages here.
 void RollCluster(Dice* dice, Plan* plan) {
   const Duration lease = plan->faults.lease;
   ClusterOptions& options = plan->cluster;
@@ -64,7 +65,7 @@ void RollWorkers(Dice* dice, Plan* plan) {
   plan->failing_percent = dice->OneOf<size_t>({0, 0, 5, 40});
 }
 
-// Of all seeds a quarter has observers.
+// A quarter of all seeds has observers.
 std::string_view RollWorkload(Dice* plain_dice, Dice* observing_dice) {
   std::vector<std::string_view> plain;
   std::vector<std::string_view> observing;
@@ -75,15 +76,16 @@ std::string_view RollWorkload(Dice* plain_dice, Dice* observing_dice) {
              : chosen;
 }
 
-// Steps that few runs have, or that a run has few times. (Not the opening of sessions: nothing begins without one.)
+// Steps that few runs have, or that occur a few times in a run. (Without opening a session: every run begins with
+// that.)
 constexpr Step kRareSteps[] = {
     Step::kRefresh,    Step::kReadLocks,      Step::kRollBack, Step::kRollForward, Step::kMarkMissing,
     Step::kQuarantine, Step::kWeakMark,       Step::kCollect,  Step::kRemoveMark,  Step::kRaiseSafePoint,
     Step::kIsAlive,    Step::kOldestSnapshot, Step::kClaim,    Step::kAcknowledge, Step::kCommitSecondary,
 };
 
-// A client that has sent its commit, which arrives twice, and is paused for longer than the retention, while others overwrite
-// what it wrote and garbage is collected (G7).
+// A client sends its commit, which arrives twice, and is paused for longer than the retention, while others overwrite
+// its writes and garbage is collected (G7).
 void ForgetClients(Dice* dice, Plan* plan) {
   Faults& faults = plan->faults;
   const bool in_one_step = dice->Toss();
@@ -103,7 +105,7 @@ void ForgetClients(Dice* dice, Plan* plan) {
   plan->keys = std::min<size_t>(plan->keys, 5);
 }
 
-// On top of all else. A step that is common is troubled a little more than the others, a rare one much more.
+// Added to everything else. Faults are a little more likely at common steps, and much more likely at rare ones.
 void WeighPairs(Dice* dice, bool observes, Plan* plan) {
   Faults& faults = plan->faults;
   faults.long_pauses = dice->Toss();
@@ -141,7 +143,8 @@ Plan Plan::Of(uint64_t seed, std::string_view workload, Weights weights) {
   Plan plan;
   plan.seed = seed;
   plan.faults = Faults::Swarm(seed);
-  Dice observing(seed, "observers");  // of their own, so that runs without observers are what they were
+  Dice observing(seed,
+                 "observers");  // separate dice, so that runs without observers do not change
   plan.workload = RollWorkload(&dice, &observing);
   if (!workload.empty()) plan.workload = workload;
   RollWork(&dice, &plan);

@@ -1,8 +1,8 @@
-// Plan: all that a seed decides about a run before it begins.
+// Plan: everything that a seed decides about a run before it begins.
 //
-// Which workload, by how many processes and tasks, on how many cells and how they lie, how a transaction looks, the options
-// of the cluster, and the faults. As with faults, every property is drawn on its own (a swarm): some runs have two cells in
-// one row and a lease as short as a few messages, others fifty cells in three tables and hardly a fault.
+// The workload, the number of processes and tasks, the number and layout of cells, the shape of transactions, the
+// options of the cluster, and the faults. As with faults, every property is drawn on its own (a swarm): some runs have
+// two cells in one row and a lease as short as a few messages, others fifty cells in three tables and hardly a fault.
 
 #ifndef PERCOLATOR_SIM_PLAN_H_
 #define PERCOLATOR_SIM_PLAN_H_
@@ -21,26 +21,26 @@
 namespace percolator::sim {
 
 struct Plan {
-  // How the cells of a workload lie.
+  // The layout of the cells of a workload.
   enum class Layout : uint8_t {
     kOneRow,  // columns of one row
     kRows,    // a row each
     kGroups,  // three to a row
     kTables,  // a row each, in three tables
   };
-  // Which processes commit in one step, in a world whose store can.
+  // The processes that commit in one step, if the store of the world can.
   enum class OneStep : uint8_t { kAll, kSome };
 
-  // How faults are weighed.
+  // How faults are weighted.
   enum class Weights : uint8_t {
     kCalls = 1,  // by kinds of calls; pauses beyond the retention are rare
     kPairs = 2,  // so that every fault meets every step of the protocol in 20,000 seeds (sim/coverage.h)
   };
 
-  // For a seed; with the workload of that name, if there is one.
+  // The plan of a seed, with the given workload if one is named.
   static Plan Of(uint64_t seed, std::string_view workload = {}, Weights weights = Weights::kPairs);
 
-  // The i-th cell. Workloads whose cells are not all alike name theirs otherwise.
+  // The i-th cell. Workloads whose cells are not all alike have their own names.
   CellName CellAt(size_t i) const;
   std::vector<CellName> Cells() const;
   static const std::vector<std::string>& Tables();
@@ -55,7 +55,7 @@ struct Plan {
   Duration think_max{0};  // between two steps
   size_t keys = 10;
   Layout layout = Layout::kRows;
-  size_t cells = 3;  // of a transaction, at most
+  size_t cells = 3;  // the max number of cells of a transaction
   bool long_values = false;
 
   ClusterOptions cluster;
@@ -63,13 +63,13 @@ struct Plan {
   bool batching_store = false;  // src/store/batching_store.h stands before the store
   Duration deadline{0};         // of a transaction
   bool predict = false;         // transactions have a kind
-  size_t gc_percent = 0;        // of steps, that collect garbage
+  size_t gc_percent = 0;        // of steps, which collect garbage
 
-  // Where the workload has observers:
-  size_t workers = 0;  // processes that run them; whatever they leave is done when faults have ended
+  // If the workload has observers:
+  size_t workers = 0;  // processes that run observers; work that they leave is finished when faults have ended
   WorkerOptions worker;
-  bool split_observers = false;  // each worker has some of them only, until faults have ended
-  size_t failing_percent = 0;    // of runs, that return an error
+  bool split_observers = false;  // each worker has only some observers, until faults have ended
+  size_t failing_percent = 0;    // of observer runs, which return an error
 };
 
 // In one line, without the faults.

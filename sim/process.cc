@@ -8,19 +8,20 @@
 namespace percolator::sim {
 namespace {
 
-// What a clock of a process says when virtual time begins: anything up to this.
+// The max time that the clock of a process shows when virtual time begins.
 constexpr Duration kClockStartMax = std::chrono::hours(1);
 
-// How far the clock of a process jumps when it dies, past every deadline; and by how much more for every wait of a
-// ghost, so that deadlines set after its death pass too.
+// The jump of the clock of a process that dies, past every deadline, and the further jump at every wait of a ghost, so
+// that deadlines set after its death pass too.
 constexpr Duration kGhostJump = std::chrono::hours(24);
 constexpr Duration kGhostTick = std::chrono::seconds(1);
-// How long a wait of a ghost takes. Not nothing: a ghost that goes round in circles must not stop the time of others.
+// The length of a wait of a ghost. Not zero, because a ghost that loops must not stop the time of others.
 constexpr Duration kGhostStep = std::chrono::milliseconds(1);
 
 }  // namespace
 
-// A condition variable among the fibers of one process. Who is woken by WakeOne is drawn: a real one promises no order.
+// A condition variable among the fibers of one process. WakeOne wakes a random waiter, because a real one promises no
+// order.
 class Process::Queue final : public WaitQueue {
  public:
   explicit Queue(Process* process) : process_(process) {}
@@ -63,14 +64,14 @@ class Process::Queue final : public WaitQueue {
   Kernel& kernel() const { return *process_->kernel_; }
   Chance& chance() const { return kernel().chance; }
 
-  // Only one fiber runs at a time, and it gives way only in Park: nobody can come between these and it.
+  // Only one fiber runs at a time, and it yields only in Park, so no other fiber runs in between.
   void Begin(Mutex* mutex) ABSL_UNLOCK_FUNCTION(mutex) {
     waiting_.push_back(kernel().scheduler.Here());
     mutex->Unlock();
   }
   void End(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) { mutex->Lock(); }
 
-  // Ends early when the process dies: the time is over then, by its clock.
+  // Ends early when the process dies: by its clock the time is over then.
   void ParkAtMost(Mutex* mutex, Duration at_most) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const Scheduler::Parking here = kernel().scheduler.Here();
     Begin(mutex);
@@ -132,7 +133,7 @@ double Process::FocusFactor(CallKind kind, Steps steps) const {
   return kernel_->faults.focus == kind || (kernel_->faults.focus_steps & steps) != 0 ? kernel_->faults.focus_factor : 1;
 }
 
-// Its turn comes when the process goes on: the group is held.
+// The group is held, so its turn comes when the pause ends.
 void Process::StopIfPaused() {
   if (paused_) kernel_->scheduler.ParkUntil(kernel_->now(), "a pause");
 }

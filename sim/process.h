@@ -2,13 +2,12 @@
 //
 // Its tasks are fibers, its time is the scheduler's, its chance comes from the seed. It may be paused, and it may die.
 //
-// PAUSE  None of its fibers gets a turn for a while. What it has sent is on its way, answers wait for it.
+// PAUSE  None of its fibers gets a turn for a while. Its messages travel on, and answers wait for it.
 //
-// CRASH  There are no exceptions in this project, so a fiber can't be made to end. Instead nobody hears the process any
-//        more: its calls fail at once with kUnavailable and reach no server, what it waits for does not come, its sleeps
-//        are short, and its clock runs so far ahead that every deadline has passed. Its fibers go on as ghosts until they
-//        have ended by themselves. Requests sent before stay on their way. Waits among its own fibers go on working, so
-//        that it can wind up.
+// CRASH  This project uses no exceptions, so a fiber cannot be made to end. Instead the process is cut off: its calls
+// fail at once with Unavailable and reach no server, it gets no answers, its sleeps are short, and its clock runs so
+// far ahead that every deadline has passed. Its fibers continue as ghosts until they end by themselves. Requests sent
+// before stay on their way. Waits among its own fibers still work, so that they can end.
 
 #ifndef PERCOLATOR_SIM_PROCESS_H_
 #define PERCOLATOR_SIM_PROCESS_H_
@@ -27,7 +26,7 @@ namespace percolator::sim {
 
 class Process;
 
-// Who wants to know what becomes of a process. Called in the middle of events: must not wait.
+// Is notified of the crash of a process, in the middle of an event: must not wait.
 class ProcessListener {
  public:
   virtual ~ProcessListener() = default;
@@ -46,26 +45,27 @@ class Process final : public Runtime {
   const std::string& name() const { return name_; }
   bool crashed() const { return crashed_; }
   bool paused() const { return paused_; }
-  // How often it was paused: tells one pause from another.
+  // The number of pauses, to distinguish one pause from another.
   uint64_t pauses() const { return pauses_; }
 
-  // May be called from anywhere, also by its own fibers.
+  // May be called from anywhere, even by its own fibers.
   void Crash();
-  // A pause during a pause makes it no longer. Its own fiber that calls this stops at its next call.
+  // A pause during a pause does not make it longer. If a fiber of the process calls this, it stops at its next call.
   void Pause(Duration duration);
   void Resume();
-  // Listeners must outlive it.
+  // Listeners must outlive the process.
   void AddListener(ProcessListener* listener) { listeners_.push_back(listener); }
 
   // As Start, with a name for reports.
   void Start(std::string_view task_name, std::function<void()> task);
 
-  // The seam of a call, for SimStore, SimOracle and SimCoordinator: here it may be paused or die.
-  // False: it is dead, the call must fail. `steps` is what the call is about. REQUIRES: in a fiber of this process.
+  // The seam of a call, for SimStore, SimOracle and SimCoordinator: here the process may be paused or die. Returns
+  // false if it is dead: then the call must fail. `steps` are the steps of the call. REQUIRES: called in a fiber of
+  // this process.
   bool EnterCall(CallKind kind, Steps steps = 0);
-  // The request has left: again it may be paused or die.
+  // The request has been sent: here too the process may be paused or die.
   void AfterSend(CallKind kind, Steps steps = 0);
-  // Waits to be woken by the answer, until then at most; `where` is a literal.
+  // Waits until the answer wakes it, or until the deadline; `where` is a literal.
   void AwaitAnswer(std::string_view where, Duration deadline);
 
   // Runtime.
@@ -80,7 +80,7 @@ class Process final : public Runtime {
   class Queue;
 
   double FocusFactor(CallKind kind, Steps steps) const;
-  // Pauses for a time that is drawn. The mishap is that of a short pause, those of longer ones come after it.
+  // Pauses for a drawn time. The mishaps of longer pauses follow that of a short one.
   void PauseFor(Steps steps, Mishap shortest);
   void StopIfPaused();
   void GhostStep(Duration duration);
@@ -97,7 +97,7 @@ class Process final : public Runtime {
   bool paused_ = false;
   uint64_t pauses_ = 0;
   uint64_t tasks_ = 0;
-  Duration ghost_time_{0};  // how far ahead the clock of a dead process is
+  Duration ghost_time_{0};  // the amount by which the clock of a dead process runs ahead
 };
 
 }  // namespace percolator::sim

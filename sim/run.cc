@@ -20,18 +20,18 @@
 namespace percolator::sim {
 namespace {
 
-// A run under faults ends after so many events or so much time, whether all is done or not.
+// A run under faults ends after this number of events or this time, finished or not.
 constexpr uint64_t kEventsUnderFaults = 150'000;
 constexpr Duration kTimeUnderFaults = std::chrono::seconds(30);
-// More events than any phase without faults needs: one that goes on forever is stuck.
+// The max number of events of a phase without faults. A phase with more is stuck.
 constexpr uint64_t kManyEvents = 3'000'000;
-// How many times as long as anything else it may take to observe what is left.
+// Observing the rest may take this many times the bound of other phases.
 constexpr int kIdleBounds = 10;
 
-// A process at work: its cluster, and how many tasks use it.
+// A running process: its cluster, and the number of tasks that use it.
 struct Program {
-  // If the run was stopped in the middle, its tasks never let go of the cluster, which would wait for them. So it must not
-  // close: a handle of it is leaked.
+  // If the run was stopped in the middle, its tasks never release the cluster, and closing it would wait for them. So
+  // it must not close: one of its handles is leaked.
   ~Program() {
     if (cluster.has_value()) static_cast<void>(new Cluster(*cluster));
   }
@@ -74,10 +74,10 @@ class Run final : public ProcessListener {
   }
 
  private:
-  // A place that is taken by one process after the other.
+  // A role that processes take one after the other.
   struct Seat {
     Client* client = nullptr;
-    std::vector<size_t> steps_left;  // by task; none: it runs observers
+    std::vector<size_t> steps_left;  // by task; empty: it runs observers
     bool runs_observers() const { return steps_left.empty(); }
   };
 
@@ -103,7 +103,7 @@ class Run final : public ProcessListener {
   void WaitUntilIdle(Worker* worker);
   size_t ReplayAll(Worker* worker, const std::vector<Quarantined>& entries);
 
-  // A process of its own that does this and nothing else; returns when all is over.
+  // Starts a new process that only runs this task; returns when it has ended.
   void RunAlone(std::string_view name, const std::function<void(Actor&)>& task);
   void ResolveOpen(Actor& actor);
   void ReadEverything(Actor& actor);
@@ -118,8 +118,8 @@ class Run final : public ProcessListener {
   const std::vector<WorkloadObserver> observers_;
   Scene scene_;
   std::vector<Seat> seats_;
-  size_t at_work_ = 0;    // processes, ghosts too
-  Duration last_end_{0};  // of one of them
+  size_t at_work_ = 0;    // the number of processes, with ghosts
+  Duration last_end_{0};  // the time when the last one ended
   std::optional<TxnId> final_read_;
   RunCounts counts_;
 };
@@ -157,7 +157,7 @@ void Run::TakeSeat(size_t seat) {
   client->process().Start("main", [this, seat, client] { RunProcess(seat, client); });
 }
 
-// Called in the middle of an event: the successor comes later.
+// Called in the middle of an event, so the successor starts later.
 void Run::OnCrash(Process* process) {
   const auto seat = std::find_if(seats_.begin(), seats_.end(),
                                  [&](const Seat& s) { return s.client != nullptr && &s.client->process() == process; });
@@ -224,8 +224,8 @@ void Run::RunTask(size_t seat, size_t task, Client* client, const std::shared_pt
 
 // ----- Observers
 
-// With all observers, or with some, leaving the others to other workers. Null: the process is dead. The actor is used by the
-// observers, as long as the worker lives.
+// Starts a worker with all observers, or with some of them, leaving the rest to other workers. Returns null if the
+// process is dead. The observers use the actor as long as the worker lives.
 std::unique_ptr<Worker> Run::StartWorker(Actor* actor, bool of_all) {
   WorkerOptions options = plan_.worker;
   options.add_only = !of_all;
@@ -253,14 +253,14 @@ std::unique_ptr<Worker> Run::StartWorker(Actor* actor, bool of_all) {
     if (!actor->alive()) return nullptr;
     const bool passing = IsTransient(started) || IsSnapshotTooOld(started) || absl::IsAborted(started);
     if (!passing && !GetUnknownCommit(started).has_value()) {
-      scene_.Fail("worker", StrCat("a worker can't start: ", ToPiece(started.message())));
+      scene_.Fail("worker", StrCat("a worker cannot start: ", ToPiece(started.message())));
       return nullptr;
     }
     actor->Sleep(plan_.faults.latency_max);
   }
 }
 
-// What a person might do with a worker that runs, or a program.
+// Does what an operator or a program might do with a running worker.
 void Run::TroubleWorker(Actor* actor, Worker* worker) {
   const uint64_t what = actor->Draw(20);
   if (what == 0) {
@@ -277,7 +277,7 @@ void Run::TroubleWorker(Actor* actor, Worker* worker) {
   }
 }
 
-// Works as long as clients do, now and then as a new worker.
+// Works as long as clients do, occasionally as a new worker.
 void Run::RunWorker(Client* client, Program* program, int number) {
   Actor actor(&scene_, client, &*program->cluster, number);
   const auto goes_on = [&] { return actor.alive() && IsWorkLeft() && !scene_.winding_down; };
@@ -299,7 +299,7 @@ void Run::WaitUntilIdle(Worker* worker) {
   }
 }
 
-// How many there were.
+// Returns the number of replayed entries.
 size_t Run::ReplayAll(Worker* worker, const std::vector<Quarantined>& entries) {
   for (const Quarantined& entry : entries) {
     if (scene_.failed()) break;
@@ -310,7 +310,7 @@ size_t Run::ReplayAll(Worker* worker, const std::vector<Quarantined>& entries) {
   return entries.size();
 }
 
-// N1: nothing is lost, whoever died. Two workers in one process, at times.
+// N1: nothing is lost, whichever processes died. Sometimes with two workers in one process.
 void Run::ObserveAll() {
   if (observers_.empty()) return;
   RunAlone("observe", [this](Actor& actor) {
@@ -334,7 +334,7 @@ void Run::ObserveAll() {
 void Run::MustBeDone(std::string_view phase, const Scheduler::Report& report) {
   if (scene_.failed() || report.ending == Scheduler::Ending::kDone) return;
   scene_.Fail("stuck",
-              StrCat("not done with ", phase, ", after ", report.events, " events. Who waits:\n", report.waiting));
+              StrCat(phase, " has not ended after ", report.events, " events; waiting fibers:\n", report.waiting));
 }
 
 void Run::RunAlone(std::string_view name, const std::function<void(Actor&)>& task) {
@@ -371,7 +371,7 @@ void Run::SetUp() {
   const Faults::Rates rates = std::exchange(world_.kernel().faults.rates, {});
   CreateTables();
   RunAlone("setup", [this](Actor& actor) {
-    // From the first write on, it is known who observes.
+    // The observers are registered before the first write.
     const std::unique_ptr<Worker> worker = observers_.empty() ? nullptr : StartWorker(&actor, true);
     workload_->SetUp(actor);
     if (worker != nullptr) worker->Stop().IgnoreError();
@@ -388,11 +388,11 @@ void Run::RunUnderFaults() {
   world_.Run({.events = kEventsUnderFaults, .until = world_.now() + kTimeUnderFaults + 10 * plan_.faults.lease});
 }
 
-// How long anything may take that nothing stands in the way of but locks of the dead. A clock that was set back makes time
-// stand still for the oracle, and with it the age of locks.
+// The max time of any work that is delayed only by locks of dead processes. After a clock was set back, time stands
+// still for the oracle, and with it the age of locks.
 Duration Run::Bound() const {
   const Faults& faults = plan_.faults;
-  // Pages of a scan may be as short as a row, and each row has to be read, resolved and read again.
+  // A page of a scan may be as short as a row, and each row has to be read, resolved and read again.
   const int messages = 100 + 20 * static_cast<int>(scene_.cells.size());
   return 20 * faults.lease + 2 * faults.clock_step_max + messages * faults.latency_max + faults.call_timeout;
 }
@@ -405,8 +405,8 @@ void Run::HealAndDrain() {
   MustBeDone("draining", world_.Run({.events = kManyEvents}));
   const Duration took = last_end_ - healed;
   if (!scene_.failed() && took > Bound()) {
-    scene_.Fail("stuck", StrCat("the last client came to its end ", took.count(),
-                                " us after faults had ended, more than ", Bound().count()));
+    scene_.Fail("stuck", StrCat("the last client ended ", took.count(), " us after faults had ended, more than ",
+                                Bound().count()));
   }
 }
 
@@ -423,13 +423,14 @@ void Run::ReadEverything(Actor& actor) {
     return status;
   });
   const Duration took = world_.now() - begun;
-  if (!read) scene_.Fail("stuck", "not everything can be read, though nothing fails any more");
+  if (!read) scene_.Fail("stuck", "not everything can be read without faults");
   if (took > Bound()) {
     scene_.Fail("stuck", StrCat("reading everything took ", took.count(), " us, more than ", Bound().count()));
   }
 }
 
-// T10: each has one answer, and that is the true one. Only what is older than the safe point may have none.
+// T10: every outcome can be resolved, and the answer is true. Only transactions older than the safe point may have
+// none.
 void Run::ResolveOpen(Actor& actor) {
   for (const Scene::Open& open : scene_.open) {
     const Timestamp start_ts = open.result.start_ts;
@@ -437,7 +438,7 @@ void Run::ResolveOpen(Actor& actor) {
     if (!resolved.ok()) {
       if (start_ts > invariants_.safe_point()) {
         scene_.Fail("T10", StrCat("T", open.txn, ", which started at ", start_ts.ToString(),
-                                  ", can't be resolved: ", ToPiece(resolved.status().message())));
+                                  ", cannot be resolved: ", ToPiece(resolved.status().message())));
       }
       continue;
     }
@@ -456,7 +457,7 @@ void Run::Check() {
     workload_->Check(actor);
     const absl::StatusOr<Timestamp> collected = actor.cluster().CollectGarbage();
     if (!collected.ok()) {
-      scene_.Fail("stuck", StrCat("garbage can't be collected: ", ToPiece(collected.status().message())));
+      scene_.Fail("stuck", StrCat("garbage cannot be collected: ", ToPiece(collected.status().message())));
     }
     ReadEverything(actor);
     ResolveOpen(actor);
@@ -481,7 +482,7 @@ void Run::Judge() {
     counts_.failed += record.outcome == TxnOutcome::kFail ? 1 : 0;
     if (record.outcome != TxnOutcome::kInfo) continue;
     ++unknown;
-    // All is over: what has not committed by now never will.
+    // The run is over: a transaction that has not committed by now never will.
     const std::optional<Timestamp> commit_ts = invariants_.CommitOf(record.start_ts);
     record.Resolve(commit_ts.has_value() ? TxnOutcome::kOk : TxnOutcome::kFail, commit_ts.value_or(Timestamp()));
   }

@@ -1,17 +1,17 @@
-// One run of the simulator: a plan is carried out, watched and judged.
+// One run of the simulator: carries out a plan, watches it and judges it.
 //
 //   set up   no faults: the workload writes its first data
-//   run      under faults: processes use the cluster, others run its observers; one that dies is replaced after a while by a
-//            new one
+//   run      under faults: processes use the cluster, others run its observers; a process that dies is replaced after a
+//            while
 //   heal     no more faults, and no new work
-//   drain    who is at work must come to an end within a bounded time, and all messages must arrive (T14)
-//   observe  if the workload has observers: workers run until nothing is left to be observed, within a bounded time; what is
-//            in quarantine is replayed
-//   check    a new process asks for the truth about commits of unknown outcome (T10), reads everything, collects garbage
-//            and reads again; in the end no lock may be left
+//   drain    all work must end within a bounded time, and all messages must arrive (T14)
+//   observe  if the workload has observers: workers run until nothing is left to be observed, within a bounded time;
+//            the entries of the quarantine are replayed
+//   check    a new process resolves all commits of unknown outcome (T10), reads everything, collects garbage and reads
+//            again; in the end no lock may be left
 //
-// All along the invariants are watched (sim/invariants.h). At last the history is judged by sim/history: by its timestamps,
-// and if its values are lists also without them.
+// The invariants are watched throughout (sim/invariants.h). Last, sim/history judges the history: by its timestamps,
+// and if its values are lists, also without them.
 
 #ifndef PERCOLATOR_SIM_RUN_H_
 #define PERCOLATOR_SIM_RUN_H_
@@ -31,19 +31,19 @@
 namespace percolator::sim {
 
 struct RunOptions {
-  size_t trace_lines = 0;           // keep so many of the last
-  std::vector<FaultId> suppressed;  // do not happen
-  bool only_history = false;        // judge by what clients saw alone, without watching the servers
+  size_t trace_lines = 0;           // the number of last lines to keep
+  std::vector<FaultId> suppressed;  // faults that do not happen
+  bool only_history = false;        // judge only by what clients saw, without watching the servers
 };
 
-// How much a run did.
+// The amount of work of a run.
 struct RunCounts {
   uint64_t events = 0;
   uint64_t transactions = 0;  // of all kinds, snapshots too
   uint64_t committed = 0;     // with writes
   uint64_t failed = 0;
   uint64_t unknown = 0;    // outcomes that the client did not learn at first
-  uint64_t processes = 0;  // also those that took the place of dead ones
+  uint64_t processes = 0;  // including those that replaced dead ones
   uint64_t faults = 0;
   uint64_t runs = 0;         // of observers
   uint64_t write_skews = 0;  // GraphReport::write_skew_pivots

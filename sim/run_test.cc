@@ -38,8 +38,8 @@ TEST(Run, EveryWorkloadDoesSomething) {
   }
 }
 
-// A swarm that never comes to a part of the protocol does not test it.
-TEST(Run, TheSwarmComesEverywhere) {
+// A swarm that never reaches a part of the protocol does not test it.
+TEST(Run, TheSwarmReachesEveryPartOfTheProtocol) {
   RunCounts counts;
   uint64_t planned = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -84,7 +84,7 @@ TEST(Runner, RunsEachSeedOnceInAnyNumberOfJobs) {
   EXPECT_EQ(one.counts.transactions, three.counts.transactions);
 }
 
-TEST(Runner, ASeedThatCrashesIsAFailureAndTheOthersGoOn) {
+TEST(Runner, ASeedThatCrashesIsAFailureAndTheOthersContinue) {
   const auto crash_at_7 = [](uint64_t seed) {
     if (seed == 7) std::_Exit(3);  // in the child
     return OfSeed(seed);
@@ -104,7 +104,7 @@ TEST(Runner, StopsAtTheSmallestSeedThatFails) {
   };
   const Summary summary =
       RunSeeds({.first = 1, .seeds = 1000, .jobs = 2, .until_failure = true, .scenario = crash_from_6});
-  EXPECT_LE(summary.seeds, 7U);  // 1 to 6, and 7 if the other job came to it first
+  EXPECT_LE(summary.seeds, 7U);  // 1 to 6, and perhaps 7 by the other job
   ASSERT_TRUE(summary.first_failure.has_value());
   EXPECT_EQ(summary.first_failure->seed, 6U);
 }
@@ -116,7 +116,7 @@ TEST(Shrink, LeavesOnlyWhatIsNeeded) {
   failing.plan.steps = 40;
   std::vector<FaultId> happened;
   for (uint64_t n = 0; n < 20; ++n) happened.push_back({4, Site::kCrash, n});
-  // Needs crashes, five steps, and the faults 3 and 11.
+  // Fails only with crashes, five steps, and the faults 3 and 11.
   const Attempt attempt = [&](const Scenario& s) -> std::optional<std::vector<FaultId>> {
     const auto suppressed = [&](const FaultId& fault) {
       return std::find(s.suppressed.begin(), s.suppressed.end(), fault) != s.suppressed.end();

@@ -19,20 +19,20 @@
 namespace percolator::sim {
 namespace {
 
-// A seed takes milliseconds. One that takes so long never gives way: the scheduler does not get to count its events.
+// A seed takes milliseconds. One that takes this long never yields, so the scheduler cannot count its events.
 constexpr unsigned kSeedSeconds = 120;
 
-// Pairs of a step and a fault that are named in the summary.
+// The max number of missing pairs that the summary lists.
 constexpr size_t kMissingShown = 20;
 
-// What is not a checker's finding.
+// Failures that no checker reports.
 constexpr std::string_view kCrash = "crash";
 constexpr std::string_view kHang = "hang";
 constexpr std::string_view kNondeterminism = "nondeterminism";
 
 // From a child to its parent. Smaller than PIPE_BUF, so it arrives whole.
 struct Message {
-  bool is_result = false;  // else: begins with the seed
+  bool is_result = false;  // otherwise it announces the start of the seed
   uint64_t seed = 0;
   uint64_t hash = 0;
   char checker[64] = {};
@@ -81,9 +81,9 @@ SeedResult RunScenario(const Scenario& scenario, bool twice) {
 struct Worker {
   pid_t pid = 0;
   int fd = -1;
-  uint64_t next = 0;     // the seed it has not begun
+  uint64_t next = 0;     // the first seed that it has not begun
   bool in_seed = false;  // it has begun `next` - step
-  std::string half;      // of a message
+  std::string half;      // an incomplete message
 };
 
 std::string CommandOf(const Scenario& scenario, const std::string& program) {
@@ -114,7 +114,7 @@ class Runner {
 
  private:
   uint64_t step() const { return workers_.size(); }
-  // Seeds from here on are not run. Who looks for the smallest that fails needs none above one that did.
+  // The first seed that is not run. A search for the smallest failing seed stops at one that failed.
   uint64_t end() const {
     if (options_.until_failure && summary_.first_failure.has_value()) return summary_.first_failure->seed;
     return options_.time > Duration(0) ? UINT64_MAX / 2 : options_.first + options_.seeds;
@@ -128,7 +128,7 @@ class Runner {
     if (options_.time > Duration(0) && Elapsed() >= options_.time) return true;
     return options_.until_failure && summary_.first_failure.has_value() && AllArePast(summary_.first_failure->seed);
   }
-  // Whether no smaller seed is still to come.
+  // Whether all smaller seeds have been run.
   bool AllArePast(uint64_t seed) const {
     return std::all_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
       const uint64_t unfinished = worker.in_seed ? worker.next - step() : worker.next;
@@ -228,10 +228,11 @@ class Runner {
     std::FILE* const file = std::fopen(options_.record.c_str(), "a");
     const bool written = file != nullptr && std::fputs(line.c_str(), file) >= 0;
     const bool closed = file != nullptr && std::fclose(file) == 0;
-    if (!written || !closed) std::fprintf(stderr, "percsim: can't write to %s\n", options_.record.c_str());
+    if (!written || !closed) std::fprintf(stderr, "percsim: cannot write to %s\n", options_.record.c_str());
   }
 
-  // By itself, when all its seeds are done; else the seed it was at has killed it, and another one goes on.
+  // The worker ended by itself if all its seeds are done. Otherwise its current seed has killed it, and another worker
+  // continues.
   void Ended(Worker* worker) {
     const int status = Reap(worker);
     if (!worker->in_seed && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
@@ -300,7 +301,7 @@ void Print(const Summary& summary, bool table) {
   const RunCounts& c = summary.counts;
   const double minutes = static_cast<double>(summary.took.count()) / 60e6;
   std::printf("transactions %" PRIu64 ": %" PRIu64 " committed, %" PRIu64 " failed, %" PRIu64
-              " of unknown outcome; %" PRIu64 " circles of write skew\n",
+              " of unknown outcome; %" PRIu64 " cycles of write skew\n",
               c.transactions, c.committed, c.failed, c.unknown, c.write_skews);
   std::printf("events %" PRIu64 ", faults %" PRIu64 ", processes %" PRIu64 "\n", c.events, c.faults, c.processes);
   std::printf("locks met %" PRIu64 ", rolled forward %" PRIu64 ", rolled back %" PRIu64 "; versions collected %" PRIu64

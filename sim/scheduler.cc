@@ -9,8 +9,8 @@
 
 namespace percolator::sim {
 
-// A fiber and what it is doing. Lives as long as the scheduler, and serves one fiber after the other, so that a Parking
-// may refer to it when its fiber is long gone: numbers of waits are never used twice.
+// A fiber and its state. Lives as long as the scheduler, and serves one fiber after the other, so that a Parking may
+// refer to it when its fiber is long gone: numbers of waits are never reused.
 struct Scheduler::Task {
   enum class State : uint8_t { kFree, kReady, kRunning, kParked };
 
@@ -35,7 +35,7 @@ struct Scheduler::Entry {
   uint64_t tie_break;
   uint32_t slot;
 
-  // The heap has the greatest in front: what comes last is the least.
+  // The heap has the greatest element in front, so the last event is the least.
   friend bool operator<(const Entry& a, const Entry& b) {
     return a.time != b.time ? a.time > b.time : a.tie_break > b.tie_break;
   }
@@ -47,7 +47,7 @@ Scheduler::~Scheduler() { Clear(); }
 
 void Scheduler::Clear() {
   ending_ = true;
-  // What is dropped here may try to schedule more, and gets nowhere.
+  // Dropped actions may try to schedule more, without effect.
   slots_.clear();
   queue_.clear();
   tasks_.clear();
@@ -90,7 +90,7 @@ void Scheduler::RunNext() {
   now_ = entry.time;
   trace_->Mark(Mix(static_cast<uint64_t>(entry.time.count()), entry.tie_break));
   trace_->Mark(slots_[entry.slot].label);
-  // The slot may be used again while the action runs.
+  // The slot may be reused while the action runs.
   Action action = std::move(slots_[entry.slot].action);
   slots_[entry.slot].number = 0;
   slots_[entry.slot].action = nullptr;
@@ -119,7 +119,7 @@ void Scheduler::Start(Group* group, std::string name, std::function<void()> body
   GiveTurn(task);
 }
 
-// Every turn is an event of its own, also right after a wake: so the order of those who could run is drawn.
+// Every turn is an event of its own, also right after a wake, so that the order of runnable fibers is drawn.
 void Scheduler::GiveTurn(Task* task) {
   task->state = Task::State::kReady;
   At(now_, task->actor, "turn", [this, task] { TakeTurn(task); });

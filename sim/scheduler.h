@@ -1,15 +1,15 @@
-// Scheduler: virtual time, and what happens in it.
+// Scheduler: virtual time, and the events in it.
 //
-// There is one queue of events, ordered by time, and at the same time by a number drawn from the seed. An event is a
-// function that runs at its time and does not wait, or the turn of a fiber. A fiber that waits is parked; whoever has
-// what it waits for wakes it, which gives it a turn. Time passes only between events, so a run takes as long as its events
-// take to compute, and depends on nothing but the seed.
+// There is one queue of events, ordered by time, and at equal times by a number drawn from the seed. An event is a
+// function that runs at its time and does not wait, or the turn of a fiber. A fiber that waits is parked, and another
+// fiber or an event wakes it, which gives it a turn. Time passes only between events, so a run takes as long as its
+// events take to compute, and depends only on the seed.
 //
 //     Parking here = scheduler.Here();           // in a fiber
 //     scheduler.At(later, actor, "timer", [=] { scheduler->Wake(here); });
 //     scheduler.Park("timer");
 //
-// A run that has no event left though fibers wait is stuck, and says who waits where.
+// A run without events whose fibers still wait is stuck, and reports where each fiber waits.
 //
 // Fibers may belong to a group: those of one process. A group can be held (its fibers get no turns) and interrupted.
 
@@ -48,10 +48,10 @@ class Scheduler {
     friend class Scheduler;
     const ActorId actor_;
     bool held_ = false;
-    std::vector<Task*> turns_;  // that came while it was held
+    std::vector<Task*> turns_;  // turns that came while it was held
   };
 
-  // A wait of a fiber, past, present or the next to come.
+  // A wait of a fiber: past, present or future.
   class Parking {
    public:
     Parking() = default;
@@ -64,7 +64,7 @@ class Scheduler {
     uint64_t number_ = 0;
   };
 
-  // An event to come.
+  // A future event.
   struct EventId {
     uint32_t slot = std::numeric_limits<uint32_t>::max();
     uint64_t number = 0;
@@ -74,34 +74,34 @@ class Scheduler {
   enum class Interruptible : uint8_t { kNo, kYes };
 
   Scheduler(Chance* chance, Trace* trace);
-  // Clears.
+  // Calls Clear.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Since the beginning of the run.
+  // The time since the beginning of the run.
   Duration now() const { return now_; }
 
-  // Runs `action` at that time, or now if it is past. It must not wait. `actor` is on whose behalf: its draws decide the
-  // order among events at the same time. `label` must live as long as the scheduler: a literal.
+  // Runs `action` at that time, or now if the time is past. It must not wait. `actor` is the actor whose draws decide
+  // the order among events at the same time. `label` is a literal: it must live as long as the scheduler.
   EventId At(Duration when, ActorId actor, std::string_view label, Action action);
-  // Takes it back, if it has not run.
+  // Cancels the event, if it has not run.
   void Cancel(const EventId& event);
 
-  // Starts a fiber; it gets its first turn after the caller has given way. `group` may be null.
+  // Starts a fiber. It gets its first turn after the caller has yielded. `group` may be null.
   void Start(Group* group, std::string name, std::function<void()> body);
 
-  // In a fiber: names its next wait.
+  // Names the next wait of the calling fiber.
   Parking Here();
-  // In a fiber: waits until woken. `where` is for the report of a run that is stuck, and must be a literal.
+  // Waits, in a fiber, until woken. `where` is a literal, shown in the report of a run that is stuck.
   void Park(std::string_view where, Interruptible interruptible = Interruptible::kNo);
-  // In a fiber: waits until then, or until interrupted.
+  // Waits, in a fiber, until that time, or until woken or interrupted.
   void ParkUntil(Duration when, std::string_view where, Interruptible interruptible = Interruptible::kNo);
-  // Ends a wait, if it is still going on. True: it was.
+  // Ends the wait. Returns false if it was over already.
   bool Wake(const Parking& parking);
-  // A number for the running fiber; zero outside of fibers.
+  // Identifies the running fiber; zero outside of fibers.
   uint64_t fiber_id() const { return reinterpret_cast<uint64_t>(current_); }
-  // "p1/2": of the running fiber; empty outside of fibers.
+  // The name of the running fiber, such as "p1/2"; empty outside of fibers.
   std::string_view fiber_name() const;
 
   void Hold(Group* group) { group->held_ = true; }
@@ -114,23 +114,23 @@ class Scheduler {
     Duration until = Duration::max();                        // virtual time
   };
   enum class Ending : uint8_t {
-    kDone,    // nothing is left to do, all fibers have ended
-    kStuck,   // nothing is left to do, but fibers wait
-    kEvents,  // so many events have run
+    kDone,    // no event is left, and all fibers have ended
+    kStuck,   // no event is left, but fibers wait
+    kEvents,  // the max number of events have run
     kTime,    // the time is over
     kStopped,
   };
   struct Report {
     Ending ending = Ending::kDone;
     uint64_t events = 0;
-    std::string waiting;  // unless done: one line for each fiber, its name and where it waits
+    std::string waiting;  // unless done: a line for each fiber, with its name and where it waits
   };
-  // Runs what is to be run. May be called again, to go on.
-  // REQUIRES: the caller is no fiber.
+  // Runs events until none is left or a bound is reached. May be called again to continue. REQUIRES: the caller is not
+  // a fiber.
   Report Run(const Bounds& bounds);
-  // Makes Run return after the event that is running.
+  // Makes Run return after the current event.
   void Stop() { stopped_ = true; }
-  // Forgets all events and fibers, for good; nothing on the stacks of the fibers is destroyed.
+  // Drops all events and fibers; objects on the stacks of the fibers are not destroyed.
   void Clear();
   uint64_t events_run() const { return events_run_; }
 
@@ -148,16 +148,16 @@ class Scheduler {
   Trace* const trace_;
   Duration now_{0};
   bool stopped_ = false;
-  bool ending_ = false;  // cleared: takes no more events
+  bool ending_ = false;  // cleared: accepts no more events
 
   std::vector<Entry> queue_;  // a heap; entries of cancelled events stay in it
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
   uint64_t next_event_ = 1;
   uint64_t events_run_ = 0;
-  size_t events_left_ = 0;  // not cancelled
+  size_t events_left_ = 0;  // without cancelled ones
 
-  std::vector<std::unique_ptr<Task>> tasks_;  // those that have ended are used again
+  std::vector<std::unique_ptr<Task>> tasks_;  // finished ones are reused
   std::vector<Task*> free_tasks_;
   size_t fibers_alive_ = 0;
   Task* current_ = nullptr;

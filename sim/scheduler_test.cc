@@ -30,7 +30,7 @@ TEST_F(SchedulerTest, EventsRunByTheirTime) {
   scheduler_.At(Duration(10), kWorldActor, "a", [this] {
     Log('a');
     scheduler_.At(Duration(20), kWorldActor, "b", [this] { Log('b'); });
-    scheduler_.At(Duration(5), kWorldActor, "past", [this] { Log('p'); });  // is past: now
+    scheduler_.At(Duration(5), kWorldActor, "past", [this] { Log('p'); });  // past, so it runs now
   });
   EXPECT_EQ(scheduler_.Run({}).ending, Ending::kDone);
   EXPECT_EQ(log_, "apbc");
@@ -42,7 +42,7 @@ TEST_F(SchedulerTest, CancelledEventsDoNotRunAndTakeNoTime) {
   scheduler_.At(Duration(10), kWorldActor, "a", [this, event] {
     Log('a');
     scheduler_.Cancel(event);
-    scheduler_.Cancel(event);  // twice is no harm
+    scheduler_.Cancel(event);  // twice is harmless
   });
   EXPECT_EQ(scheduler_.Run({}).ending, Ending::kDone);
   EXPECT_EQ(log_, "a");
@@ -65,7 +65,7 @@ TEST(Scheduler, TheOrderAtOneTimeComesFromTheSeed) {
     EXPECT_EQ(logs[0], logs[1]);
     orders.insert(logs[0]);
   }
-  EXPECT_EQ(orders.size(), 6U);  // all there are
+  EXPECT_EQ(orders.size(), 6U);  // all possible orders
 }
 
 TEST_F(SchedulerTest, AFiberWaitsUntilItIsWoken) {
@@ -102,7 +102,7 @@ TEST_F(SchedulerTest, AStaleWakeDoesNotEndTheNextWait) {
   EXPECT_EQ(log_, "12");
 }
 
-TEST_F(SchedulerTest, ARunThatIsStuckSaysWhoWaitsWhere) {
+TEST_F(SchedulerTest, AStuckRunSaysWhereEachFiberWaits) {
   Scheduler::Parking waiting;
   scheduler_.Start(nullptr, "patient", [&] {
     waiting = scheduler_.Here();
@@ -117,7 +117,7 @@ TEST_F(SchedulerTest, ARunThatIsStuckSaysWhoWaitsWhere) {
   EXPECT_EQ(log_, "!");
 }
 
-TEST_F(SchedulerTest, ARunEndsAtItsBoundsAndGoesOn) {
+TEST_F(SchedulerTest, ARunStopsAtItsBoundsAndCanContinue) {
   scheduler_.Start(nullptr, "loop", [&] {
     for (int i = 0; i < 100; ++i) scheduler_.ParkUntil(scheduler_.now() + Duration(10), "loop");
     Log('.');
@@ -176,7 +176,7 @@ TEST(SchedulerDeathTest, AWaitOutsideOfFibersIsRefused) {
   EXPECT_DEATH(scheduler.Park("nowhere"), "outside of its fibers");
 }
 
-TEST(Chance, DrawsOfOneDoNotShiftThoseOfAnother) {
+TEST(Chance, DrawsOfOneActorDoNotShiftThoseOfAnother) {
   Chance a(3);
   Chance b(3);
   for (int i = 0; i < 10; ++i) a.Draw(5, Site::kThere);
@@ -185,7 +185,7 @@ TEST(Chance, DrawsOfOneDoNotShiftThoseOfAnother) {
   EXPECT_NE(a.Draw(5, Site::kThere), b.Draw(5, Site::kThere));
 }
 
-TEST(Chance, HappensAboutAsOftenAsItShould) {
+TEST(Chance, FaultsHappenAtTheirRate) {
   Chance chance(11);
   int happened = 0;
   for (int i = 0; i < 10'000; ++i) happened += chance.Happens(4, Site::kCrash, 0.1) ? 1 : 0;

@@ -32,7 +32,7 @@ class Shrinker {
   }
 
  private:
-  // If it fails alike.
+  // Accepts the candidate if it fails in the same way.
   bool Take(Scenario candidate) {
     std::optional<std::vector<FaultId>> happened = attempt_(candidate);
     if (!happened.has_value()) return false;
@@ -66,7 +66,7 @@ class Shrinker {
     }
   }
 
-  // As many as possible: halves of them first, then quarters, and so on to single ones.
+  // Removes as many faults as possible: first halves, then quarters, and so on to single ones.
   void SuppressFaults() {
     std::vector<FaultId> left = happened_;
     for (size_t piece = std::max<size_t>(left.size() / 2, 1); piece > 0 && !left.empty(); piece /= 2) {
@@ -87,7 +87,7 @@ class Shrinker {
 
   const Attempt& attempt_;
   Scenario best_;
-  std::vector<FaultId> happened_;  // in the best
+  std::vector<FaultId> happened_;  // in the best scenario
 };
 
 }  // namespace

@@ -20,13 +20,13 @@ absl::StatusOr<T> OrNoAnswer(const std::optional<T>& answer) {
 
 // ----- The server
 
-// It does not restart: what it forgets or gets wrong is drawn on its own.
+// It does not restart: its errors are drawn one by one.
 CoordinatorServer::CoordinatorServer(Kernel* kernel) : Server(kernel, kCoordinatorActor, "coord", nullptr) {}
 
 SessionId CoordinatorServer::Open(Process* process) {
   const SessionId session = next_session_++;
   sessions_.emplace(session, State{process, {}, false});
-  // Nobody renews a session whose opening was never heard of.
+  // If the process never learned of its session, it does not renew it.
   const Duration patience = kernel_->faults.lease + kernel_->faults.call_timeout;
   kernel_->scheduler.At(kernel_->now() + patience, actor(), "orphan", [this, session] {
     const auto it = sessions_.find(session);
@@ -129,7 +129,7 @@ void CoordinatorServer::SendHint(const Process& from, ActorId to, const CellName
   const Duration delay =
       kernel_->chance.Between(from.id(), Site::kHintDelay, faults.latency_min, faults.latency_max * 2);
   kernel_->scheduler.At(kernel_->now() + delay, actor(), "hint", [this, to, cell] {
-    const auto it = listeners_.find(to);  // it may have gone meanwhile
+    const auto it = listeners_.find(to);  // it may be gone by now
     if (it == listeners_.end() || it->second.first->crashed()) return;
     const auto& [process, listener] = it->second;
     process->Start("hint", [listener = listener, cell] { listener(cell); });
@@ -142,7 +142,7 @@ class SimCoordinator::SimSession final : public Session {
  public:
   SimSession(SimCoordinator* coordinator, SessionId id) : coordinator_(coordinator), id_(id) {}
 
-  // A message without an answer. If it gets lost nobody renews the session any more, and it expires.
+  // Sends a message without an answer. If it gets lost, the session is not renewed any more, and expires.
   ~SimSession() override {
     if (coordinator_->process_->crashed()) return;
     Kernel* const kernel = coordinator_->kernel_;

@@ -1,9 +1,9 @@
-// The simulated coordinator: the server all processes share, and the Coordinator as one process sees it.
+// The simulated coordinator: the server that all processes share, and the Coordinator of one process.
 //
 // A session lives while its process does. It ends when it is destroyed; Faults::lease after its process died (or at
-// once); when its process is paused for longer than the lease; and at times for no reason. Besides, the server gives
-// wrong answers at times: it calls a live session dead, or a dead one alive. Renewals are no messages here: the server
-// knows how its processes are.
+// once); when its process is paused for longer than the lease; and sometimes for no reason. The server also gives wrong
+// answers sometimes: it reports a live session as dead, or a dead one as alive. Renewals are not messages here: the
+// server knows the state of its processes.
 
 #ifndef PERCOLATOR_SIM_SIM_COORDINATOR_H_
 #define PERCOLATOR_SIM_SIM_COORDINATOR_H_
@@ -21,11 +21,11 @@
 
 namespace percolator::sim {
 
-// Sees what sessions report. Called in the middle of events: must not wait.
+// Is notified of the reports of sessions, in the middle of events: must not wait.
 class CoordinatorWatcher {
  public:
   virtual ~CoordinatorWatcher() = default;
-  // The session holds snapshots from `oldest` on; zero: none any more, or it has ended.
+  // The session holds snapshots from `oldest` on. Zero: it holds none any more, or it has ended.
   virtual void OnOldestSnapshot(SessionId session, Timestamp oldest) = 0;
 };
 
@@ -34,12 +34,12 @@ class CoordinatorServer final : public Server, public ProcessListener {
   explicit CoordinatorServer(Kernel* kernel);
 
   SessionId Open(Process* process);
-  // The opening was heard of: from now on the process renews it.
+  // The process knows of its session: from now on it renews it.
   void Hold(SessionId session);
   void End(SessionId session);
   // The truth, without the errors of SimCoordinator::IsAlive.
   bool IsAlive(SessionId session) const { return sessions_.contains(session); }
-  // What is answered to a process that asks.
+  // The answer to a process that asks.
   bool Verdict(const Process& asker, SessionId session);
   void ReportOldest(SessionId session, Timestamp oldest);
   Timestamp Oldest() const;
@@ -92,7 +92,7 @@ class SimCoordinator final : public Coordinator {
  private:
   class SimSession;
 
-  // One message; absent: no answer.
+  // Sends one message. Returns nullopt if there is no answer.
   template <typename Answer>
   std::optional<Answer> Ask(Step step, std::function<Answer()> serve);
 

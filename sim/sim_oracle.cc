@@ -18,7 +18,7 @@ uint64_t OracleServer::ClockMicros() const {
 Timestamp OracleServer::Draw(uint32_t count) {
   const uint64_t first = std::max(next_, ClockMicros());
   next_ = first + count;
-  // O2: what is handed out lies below what is durable.
+  // O2: timestamps that are handed out are below the durable bound.
   if (next_ > durable_bound_) durable_bound_ = next_ + static_cast<uint64_t>(kernel_->faults.oracle_window.count());
   kernel_->trace.Mark(first);
   if (watcher_ != nullptr) watcher_->OnTimestamps(kernel_->now(), Timestamp(first), count);

@@ -1,8 +1,9 @@
-// The simulated oracle: the server all processes share, and the Oracle as one process sees it.
+// The simulated oracle: the server that all processes share, and the Oracle of one process.
 //
-// The server does what src/oracle/local_oracle.h does: timestamps are max(last + 1, microseconds of its clock) below a
-// bound that is durable before anything below it is handed out (O2), and a restart goes on at the bound (O3; mutant
-// OracleRestartsLow). Its clock is virtual time, but a restart may find a clock that was set back or forth.
+// The server works like src/oracle/local_oracle.h: a timestamp is max(last + 1, microseconds of its clock), below a
+// bound that is durable before a timestamp below it is handed out (O2), and after a restart it continues at the bound
+// (O3; mutant OracleRestartsLow). Its clock is virtual time, but a restart may find a clock that was set back or
+// forward.
 
 #ifndef PERCOLATOR_SIM_SIM_ORACLE_H_
 #define PERCOLATOR_SIM_SIM_ORACLE_H_
@@ -15,7 +16,7 @@
 
 namespace percolator::sim {
 
-// Sees all timestamps as they are drawn. Called in the middle of events: must not wait.
+// Is notified of all timestamps when they are drawn, in the middle of events: must not wait.
 class OracleWatcher {
  public:
   virtual ~OracleWatcher() = default;
@@ -24,14 +25,14 @@ class OracleWatcher {
 
 class OracleServer final : public Server {
  public:
-  // What the clock says when virtual time begins: some hours, so that ages can be subtracted from it.
+  // The time of the clock when virtual time begins: some hours, so that ages can be subtracted from it.
   static constexpr uint64_t kFirst = 10'000'000'000;
 
   explicit OracleServer(Kernel* kernel);
 
   // Draws, at the server.
   Timestamp Draw(uint32_t count);
-  // The same for a server that asks: as a message that arrives. kUnavailable: nobody is there.
+  // As Draw, for a server that asks, as a message that arrives. Returns Unavailable if the oracle is down.
   absl::StatusOr<Timestamp> Serve(uint32_t count);
   // May be null; must outlive this.
   void SetWatcher(OracleWatcher* watcher) { watcher_ = watcher; }
@@ -41,8 +42,8 @@ class OracleServer final : public Server {
   uint64_t ClockMicros() const;
 
   OracleWatcher* watcher_ = nullptr;
-  uint64_t durable_bound_ = kFirst;  // survives
-  uint64_t next_ = kFirst;           // everything below has been handed out, or never will be
+  uint64_t durable_bound_ = kFirst;  // survives restarts
+  uint64_t next_ = kFirst;           // no timestamp below it will be handed out any more
   Duration clock_offset_{0};
 };
 

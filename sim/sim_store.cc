@@ -14,13 +14,13 @@ namespace {
 
 absl::Status NoAnswer(CallKind kind) { return absl::UnavailableError(StrCat("no answer to ", CallName(kind))); }
 
-// How the parts of a batch travel: together or each on its own, and in any case they arrive some time apart.
+// How the parts of a batch travel: together or each on its own, in any case some time apart.
 class BatchPassages {
  public:
   BatchPassages(Kernel* kernel, const Process& from, Duplicates duplicates)
       : kernel_(kernel), from_(from), duplicates_(duplicates), shared_(DrawPassage(kernel, from, duplicates)) {}
 
-  // Of the next part, which says this.
+  // The passage of the next part, which has these steps.
   Passage Next(Steps steps) {
     Passage passage = first_ || !kernel_->faults.rows_travel_alone ? shared_ : DrawPassage(kernel_, from_, duplicates_);
     passage.steps = steps;
@@ -70,10 +70,10 @@ absl::Status SimStore::Begin(CallKind kind, Steps steps) {
 
 absl::StatusOr<std::vector<Row>> SimStore::Read(const std::vector<RowRead>& reads) {
   using Answer = absl::StatusOr<Row>;
-  // Made before anything waits: the caller's batch is copied as it is now.
+  // Copied before anything waits, so that later changes of the caller's batch do not matter.
   std::vector<std::shared_ptr<const RowRead>> copies;
   for (const RowRead& read : reads) copies.push_back(std::make_shared<RowRead>(read));
-  const Steps steps = copies.empty() ? 0 : kernel_->steps.Of(*copies.front());  // one batch is about one thing
+  const Steps steps = copies.empty() ? 0 : kernel_->steps.Of(*copies.front());  // of the whole batch
   PERCOLATOR_RETURN_IF_ERROR(Begin(CallKind::kRead, steps));
   Call<Answer> call(kernel_, process_, CallKind::kRead, copies.size());
   call.About(steps);

@@ -1,9 +1,9 @@
-// SimStore: the Store as one simulated process sees it, across a faulty network.
+// SimStore: the Store of one simulated process, across a faulty network.
 //
 // A batch of reads, or of mutations, is as many messages as it has rows: each row is read or changed at a moment of its
-// own, mutations of the same row together and in their order. By Faults::rows_travel_alone the messages of a batch also
-// get lost each on its own, else all together. An answer that does not come is kUnavailable: the mutation may have been
-// applied, or may be later. In a process that is dead every call is kUnavailable.
+// own; mutations of the same row together and in order. With Faults::rows_travel_alone each message of a batch gets
+// lost on its own, otherwise all get lost together. If no answer comes, the result is Unavailable: the mutation may
+// have been applied, or may be later. In a dead process every call fails with Unavailable.
 
 #ifndef PERCOLATOR_SIM_SIM_STORE_H_
 #define PERCOLATOR_SIM_SIM_STORE_H_
@@ -30,7 +30,7 @@ class SimStore final : public Store {
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
   std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override;
   bool CanMutateTogether() const override { return kernel_->faults.one_step; }
-  // The server draws from the oracle it stands beside, not from the one that is given.
+  // The server draws from the oracle beside it, and ignores the given one.
   absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
   absl::Status RaiseSafePoint(Timestamp ts) override;
   absl::StatusOr<Timestamp> SafePoint() override;
@@ -38,13 +38,13 @@ class SimStore final : public Store {
   absl::Status CreateTable(const TableInfo& info) override;
   absl::Status DropTable(const std::string& name) override;
   absl::StatusOr<std::vector<TableInfo>> ListTables() override;
-  // Of this process only: the server goes on.
+  // Closes the store for this process only; the server continues.
   absl::Status Close() override;
 
  private:
   absl::Status Begin(CallKind kind, Steps steps);
   std::vector<DrawnResult> SendMutations(const std::vector<RowMutation>& mutations, bool draw);
-  // One message that mostly gets through.
+  // Sends one message that rarely gets lost.
   template <typename Answer>
   Answer Quietly(std::function<Answer()> serve, Steps steps = 0);
 

@@ -1,4 +1,4 @@
-// The world itself: does it go wrong in the ways it says, and in no other?
+// The world itself: it must fail in the documented ways, and in no others.
 
 #include <chrono>
 #include <functional>
@@ -39,12 +39,12 @@ RowRead ReadAll(const std::string& row, Family family = Family::kData) {
   return {"t", row, {{.family = family, .column = "c"}}};
 }
 
-// What the disk has of family data.
+// The cells of family data on the disk.
 std::string OnDisk(World& world, const std::string& row) {
   return ToText(world.store_server().disk()->Read({ReadAll(row)}).value().front());
 }
 
-// A world with table t. Forced faults are named by the client that meets them.
+// A world with table t. Each forced fault is named by its client.
 class SimTest : public ::testing::Test {
  protected:
   explicit SimTest(const Faults& faults = Faults::None()) { Begin(1, faults); }
@@ -58,7 +58,7 @@ class SimTest : public ::testing::Test {
   void Force(Site site, uint64_t n = 0) { world_->chance().Force({client_->process().id(), site, n}); }
   void ForceAtStore(Site site, uint64_t n = 0) { world_->chance().Force({kStoreActor, site, n}); }
 
-  // Runs it in the client to the end of all events.
+  // Runs the body in the client until no event is left.
   void Run(std::function<void()> body) {
     client_->process().Start(std::move(body));
     const Scheduler::Report report = world_->Run({.events = 1'000'000});
@@ -71,7 +71,7 @@ class SimTest : public ::testing::Test {
 
 // ----- Messages
 
-TEST_F(SimTest, WithoutFaultsAStoreIsAStore) {
+TEST_F(SimTest, WithoutFaultsItBehavesAsAStore) {
   Run([&] {
     Store* const store = client_->store();
     EXPECT_THAT(store->CreateTable({"u", "schema"}), IsOk());
@@ -137,7 +137,7 @@ TEST_F(SimTest, ADuplicateArrivesLate) {
   EXPECT_EQ(OnDisk(*world_, "a"), "a{data:c@1=v}");
 }
 
-TEST_F(SimTest, RowsOfABatchGetLostOneByOneOrTogether) {
+TEST_F(SimTest, RowsOfABatchAreLostOneByOneOrTogether) {
   for (const bool alone : {false, true}) {
     Faults faults;
     faults.rows_travel_alone = alone;
@@ -147,7 +147,8 @@ TEST_F(SimTest, RowsOfABatchGetLostOneByOneOrTogether) {
       const auto results = client_->store()->Mutate({SetCell("a", 1, "v"), SetCell("b", 1, "w"), SetCell("a", 2, "x")});
       EXPECT_EQ(results[0].ok(), alone);
       EXPECT_THAT(results[1], StatusIs(kUnavailable));
-      EXPECT_EQ(results[2].ok(), alone);  // travels with the first: the same row
+      EXPECT_EQ(results[2].ok(),
+                alone);  // travels with the first, which is of the same row
     });
     EXPECT_EQ(OnDisk(*world_, "a"), alone ? "a{data:c@2=x data:c@1=v}" : "a{}");
     EXPECT_EQ(OnDisk(*world_, "b"), "b{}");
@@ -160,7 +161,7 @@ TEST_F(SimTest, RowsOfABatchAreReadAtDifferentMoments) {
   Begin(3, faults);
   Client* const writer = world_->NewClient();
   writer->process().Start([&] {
-    // b is always written after a, so one view of both would never show more in b.
+    // b is always written after a, so one read of both at one moment would never show more in b.
     for (int i = 1; i <= 200; ++i) {
       ASSERT_THAT(writer->store()->Mutate({SetCell("a", i, "")}), ElementsAre(IsOk()));
       ASSERT_THAT(writer->store()->Mutate({SetCell("b", i, "")}), ElementsAre(IsOk()));
@@ -176,7 +177,7 @@ TEST_F(SimTest, RowsOfABatchAreReadAtDifferentMoments) {
   EXPECT_GT(torn, 0);
 }
 
-TEST_F(SimTest, AScanComesInSmallPagesWithTimeBetweenItsRows) {
+TEST_F(SimTest, AScanReturnsSmallPagesAndTimePassesBetweenRows) {
   Faults faults;
   faults.scan_step = 1;
   faults.limits.max_scan_work = 4;
@@ -208,7 +209,7 @@ TEST_F(SimTest, AScanComesInSmallPagesWithTimeBetweenItsRows) {
 
 // ----- Processes
 
-TEST_F(SimTest, TheDeadAreNotHeard) {
+TEST_F(SimTest, CallsOfADeadProcessReachNoServer) {
   Run([&] {
     Process& process = client_->process();
     const Duration deadline = process.Elapsed() + std::chrono::hours(1);
@@ -225,7 +226,7 @@ TEST_F(SimTest, TheDeadAreNotHeard) {
     const Duration before = world_->now();
     process.Sleep(std::chrono::hours(5));
     EXPECT_LT(world_->now() - before, std::chrono::seconds(1));
-    // Deadlines set after its death pass too.
+    // Deadlines that are set after its death pass too.
     const Duration late = process.Elapsed() + std::chrono::minutes(1);
     while (process.Elapsed() < late) process.Sleep(Duration(10));
     while (process.Elapsed() < late + std::chrono::minutes(1)) EXPECT_THAT(client_->store()->SafePoint(), Not(IsOk()));
@@ -234,7 +235,7 @@ TEST_F(SimTest, TheDeadAreNotHeard) {
   EXPECT_LT(world_->now(), std::chrono::seconds(1));
 }
 
-TEST_F(SimTest, WhatWasSentBeforeTheCrashArrives) {
+TEST_F(SimTest, AMessageSentBeforeTheCrashArrives) {
   Force(Site::kCrashAfterSend);
   Run([&] {
     EXPECT_THAT(client_->store()->Mutate({SetCell("a", 1, "v")}), ElementsAre(StatusIs(kUnavailable)));
@@ -370,7 +371,7 @@ TEST_F(SimTest, AcknowledgedDataOutlivesARestart) {
   ForceAtStore(Site::kRestartAfter, 0);
   ForceAtStore(Site::kReplyDies, 0);
   Run([&] {
-    // The first is applied, but its answer dies with the server. The second finds nobody.
+    // The first is applied, but its answer is lost with the server. The second finds the server down.
     EXPECT_THAT(client_->store()->Mutate({SetCell("a", 1, "v")}), ElementsAre(StatusIs(kUnavailable)));
     while (!client_->store()->Mutate({SetCell("b", 1, "w")}).front().ok()) {
     }
@@ -394,7 +395,7 @@ class OneStepTest : public SimTest {
  protected:
   OneStepTest() : SimTest(Slow()) {}
 
-  // A step takes long, a message no time to speak of.
+  // A step takes long, a message hardly any time.
   static Faults Slow() {
     Faults faults;
     faults.one_step = true;
@@ -425,7 +426,7 @@ TEST_F(OneStepTest, CommitsAllRowsAtOneTimestamp) {
       EXPECT_THAT(read.cells, ElementsAre(Cell{Family::kWrite, "c", result->timestamp, row}));
     }
     JointMutation refused = Commit({"c", "a"});
-    refused.rows[1].condition.cells = {{Family::kWrite, "c", TimestampRange::All()}};  // none of it exists
+    refused.rows[1].condition.cells = {{Family::kWrite, "c", TimestampRange::All()}};  // none exists
     const absl::StatusOr<JointResult> second = client_->store()->MutateTogether(refused, client_->oracle());
     ASSERT_THAT(second, IsOk());
     EXPECT_FALSE(second->applied);
@@ -438,14 +439,14 @@ TEST_F(OneStepTest, CommitsAllRowsAtOneTimestamp) {
   });
 }
 
-TEST_F(OneStepTest, WhoComesMeanwhileWaits) {
+TEST_F(OneStepTest, CallsOnClosedRowsWait) {
   const auto applied = [&] {
     return !world_->store_server().disk()->Read({ReadAll("a", Family::kWrite)}).value().front().cells.empty();
   };
   client_->process().Start("commit", [&] {
     EXPECT_THAT(client_->store()->MutateTogether(Commit({"a", "b"}), client_->oracle()), IsOk());
   });
-  std::map<std::string, bool> waited;  // what was done while the rows were closed, and whether that was over only after
+  std::map<std::string, bool> waited;  // by call: whether it returned only after the commit
   const auto start = [&](const std::string& name, std::function<absl::Status()> call) {
     client_->process().Start(name, [&, name, call = std::move(call)] {
       while (!world_->store_server().any_closed()) client_->process().Sleep(Duration(5));
@@ -468,8 +469,8 @@ TEST_F(OneStepTest, WhoComesMeanwhileWaits) {
                                    Pair("read of another", false), Pair("mutate of another", false)));
 }
 
-// T8, with commits in one step: what a read at R has not seen must not appear at or below R later. Returns the number of
-// reads that it was broken for.
+// T8, with commits in one step: a commit that a read at R has not seen must not appear at or below R later. Returns the
+// number of reads for which it did.
 int ReadsThatMissedACommit(uint64_t seed) {
   Faults faults;
   faults.one_step = true;
@@ -510,7 +511,7 @@ TEST(OneStep, NoReadMissesACommit) {
   for (uint64_t seed = 0; seed < 20; ++seed) EXPECT_EQ(ReadsThatMissedACommit(seed), 0) << seed;
 }
 
-TEST_F(OneStepTest, ARestartLosesItOrAppliesItWhole) {
+TEST_F(OneStepTest, ARestartLosesTheCommitOrAppliesAllOfIt) {
   std::set<std::string> ends;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Begin(seed, Slow());
@@ -537,7 +538,7 @@ TEST_F(OneStepTest, ARestartLosesItOrAppliesItWhole) {
   EXPECT_THAT(ends, ElementsAre("", "ab"));
 }
 
-TEST_F(OneStepTest, WithoutTheAbilityItIsRefused) {
+TEST_F(OneStepTest, MutateTogetherIsRefusedWhereItIsNotSupported) {
   Begin(1, Faults::None());
   EXPECT_FALSE(client_->store()->CanMutateTogether());
   Run([&] {
@@ -622,7 +623,7 @@ TEST_F(SimTest, ASessionEndsWithItsProcessAfterTheLease) {
     EXPECT_TRUE(session->alive());
     EXPECT_TRUE(client_->coordinator()->IsAlive(id).value());
     other->process().Crash();
-    EXPECT_FALSE(session->alive());  // it knows nothing any more
+    EXPECT_FALSE(session->alive());  // it has no information any more
     client_->process().Sleep(lease / 2);
     EXPECT_TRUE(client_->coordinator()->IsAlive(id).value());
     client_->process().Sleep(lease);
@@ -649,7 +650,7 @@ TEST_F(SimTest, APauseLongerThanTheLeaseEndsASession) {
   });
 }
 
-TEST_F(SimTest, SessionsAreNeverNamedTwiceAndEndWhenDestroyed) {
+TEST_F(SimTest, SessionIdsAreUniqueAndSessionsEndWhenDestroyed) {
   Run([&] {
     SessionId first = 0;
     {
@@ -664,7 +665,7 @@ TEST_F(SimTest, SessionsAreNeverNamedTwiceAndEndWhenDestroyed) {
   });
 }
 
-TEST_F(SimTest, VerdictsMayBeWrongOnce) {
+TEST_F(SimTest, AWrongAnswerAboutASessionIsGivenOnce) {
   Force(Site::kFalseDead, 0);
   Force(Site::kFalseAlive, 0);
   Run([&] {
@@ -690,7 +691,7 @@ TEST_F(SimTest, ASessionMayGetLostThoughItsProcessLives) {
   });
 }
 
-TEST_F(SimTest, AnOpeningThatNobodyHeardOfExpires) {
+TEST_F(SimTest, ASessionWhoseOpeningWasLostExpires) {
   Force(Site::kReplyLost);
   Run([&] {
     EXPECT_THAT(client_->coordinator()->OpenSession(), StatusIs(kUnavailable));
@@ -709,7 +710,8 @@ TEST_F(SimTest, SessionsLeadClaimAndHoldSnapshots) {
     EXPECT_FALSE(coordinator->Campaign("gc", *b).value());
     EXPECT_TRUE(coordinator->Claim("t", "r", *a).value());
     EXPECT_FALSE(coordinator->Claim("t", "r", *b).value());
-    EXPECT_THAT(coordinator->Release("t", "r", *b), IsOk());  // not his
+    EXPECT_THAT(coordinator->Release("t", "r", *b),
+                IsOk());  // not the owner
     EXPECT_FALSE(coordinator->Claim("t", "r", *b).value());
     EXPECT_THAT(coordinator->Release("t", "r", *a), IsOk());
     EXPECT_TRUE(coordinator->Claim("t", "r", *b).value());
@@ -728,7 +730,7 @@ TEST_F(SimTest, SessionsLeadClaimAndHoldSnapshots) {
   });
 }
 
-TEST_F(SimTest, HintsReachTheOthers) {
+TEST_F(SimTest, HintsReachOtherProcesses) {
   Client* const other = world_->NewClient();
   std::vector<std::string> heard;
   client_->coordinator()->SetHintListener([&](const CellName& cell) { heard.push_back("self " + cell.row); });
@@ -751,7 +753,7 @@ TEST_F(SimTest, HintsReachTheOthers) {
 
 // ----- Whole runs
 
-// Counts what it sees, and that rows change only as it is told.
+// Counts what it sees, and checks that rows change only as reported.
 class Shadow : public StoreWatcher {
  public:
   void OnMutation(const RowChange& change) override {
@@ -771,7 +773,7 @@ class Shadow : public StoreWatcher {
   std::map<std::string, std::vector<Cell>> rows_;
 };
 
-// Clients that do a bit of everything, and are replaced when they die.
+// Clients that use all calls, and are replaced when they die.
 class BusyClients : public ProcessListener {
  public:
   explicit BusyClients(World* world) : world_(world) {
@@ -845,7 +847,7 @@ TEST(World, OneSeedIsOneRun) {
   EXPECT_GT(faults, 500U);
 }
 
-TEST(World, WhatIsSuppressedDoesNotHappen) {
+TEST(World, SuppressedFaultsDoNotHappen) {
   Faults faults;
   faults.rates.reply_lost = 0.05;
   std::vector<FaultId> happened;
@@ -883,7 +885,7 @@ TEST(World, AHealedWorldHasNoFaults) {
     }
   });
   EXPECT_EQ(world.Run({.events = 1'000'000}).ending, Ending::kDone);
-  // Messages sent before may still meet servers that restarted before.
+  // Messages sent before may still reach servers that restarted before.
   EXPECT_LE(world.chance().happened().size(), before + 10);
 }
 
@@ -907,7 +909,7 @@ TEST(World, TheWatcherSeesEverything) {
   EXPECT_EQ(shadow.safe_point_, Timestamp(3));
 }
 
-TEST(World, TheTraceTellsWhatHappened) {
+TEST(World, TheTraceShowsEvents) {
   World world(1, Faults::None());
   ASSERT_THAT(world.store_server().disk()->CreateTable({"t", ""}), IsOk());
   world.trace().Keep(Trace::kEverything);
@@ -926,7 +928,7 @@ TEST(World, TheTraceTellsWhatHappened) {
   EXPECT_THAT(text, HasSubstr("p1       ! dies\n"));
 }
 
-TEST(World, TheTraceMayKeepTheLastLinesOnly) {
+TEST(World, TheTraceCanKeepOnlyTheLastLines) {
   Trace trace;
   trace.Line(Duration(0), "x", "off");
   EXPECT_EQ(trace.Text(), "");
@@ -948,8 +950,8 @@ TEST(Faults, ASwarmDiffersFromSeedToSeed) {
   EXPECT_EQ(ToText(Faults::None()), "");
 }
 
-// Not asserted, only told: how fast the world is.
-TEST(World, TellsItsSpeed) {
+// Prints the speed of the world, without asserting it.
+TEST(World, ReportsItsSpeed) {
   constexpr int kClients = 8;
   constexpr int kCalls = 2'000;
   World world(1, Faults::None());

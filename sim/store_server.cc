@@ -10,7 +10,7 @@
 namespace percolator::sim {
 namespace {
 
-// A page of a scan is read in so many parts at most.
+// The max number of parts in which a page of a scan is read.
 constexpr int kScanParts = 4;
 
 // Hands out the one timestamp that was drawn before.
@@ -35,7 +35,7 @@ std::string OutcomeOf(const absl::StatusOr<JointResult>& result) {
                          : StrCat("condition failed of row ", result->failed_row);
 }
 
-// One to each mutation that was applied.
+// Gives one timestamp to each mutation that was applied.
 void GiveTimestamps(Timestamp first, std::vector<DrawnResult>* results) {
   for (size_t i = 0; i < results->size(); ++i) {
     const absl::StatusOr<MutateResult>& result = (*results)[i].result;
@@ -55,7 +55,7 @@ struct StoreServer::ScanTask {
   int parts = 0;
 };
 
-// A commit in one step that is under way.
+// A commit in one step that is in progress.
 struct StoreServer::Joint {
   Origin origin;
   std::shared_ptr<const JointMutation> mutation;
@@ -111,7 +111,7 @@ void StoreServer::Scan(const Origin& origin, const ScanRequest& request, Respond
 }
 
 void StoreServer::ContinueScan(std::shared_ptr<ScanTask> scan) {
-  if (scan->epoch != epoch()) return;  // the server has forgotten it
+  if (scan->epoch != epoch()) return;  // the server has restarted
   if (!closed_.empty()) {
     TryAgainWhenOpen([this, scan = std::move(scan)]() mutable { ContinueScan(std::move(scan)); });
     return;
@@ -125,11 +125,11 @@ void StoreServer::ContinueScan(std::shared_ptr<ScanTask> scan) {
     return;
   }
   Watch(scan->origin, step, *part);
-  // The disk ends a page before its row limit for a reason of its own: then ours ends too.
+  // If the disk ends a page before its row limit for a reason of its own, this page ends too.
   const bool short_part = part->rows.size() < step.row_limit;
   scan->page.resume = std::move(part->resume);
   std::move(part->rows.begin(), part->rows.end(), std::back_inserter(scan->page.rows));
-  // Nor does a page take so long that its reader gives up: then that would never come to an end.
+  // Limits the time of a page: otherwise its reader would give up each time, and the scan would never end.
   const bool enough = ++scan->parts == kScanParts;
   if (short_part || enough || !scan->page.resume.has_value() || scan->page.rows.size() >= scan->request.row_limit) {
     scan->reply(std::move(scan->page));
@@ -203,7 +203,7 @@ absl::StatusOr<MutateResult> StoreServer::Apply(const Origin& origin, const RowM
 
 absl::Status StoreServer::RaiseSafePoint(Timestamp ts) {
   PERCOLATOR_RETURN_IF_ERROR(disk_->RaiseSafePoint(ts));
-  const absl::StatusOr<Timestamp> safe_point = disk_->SafePoint();  // a smaller one changes nothing
+  const absl::StatusOr<Timestamp> safe_point = disk_->SafePoint();  // a smaller one is ignored
   if (!safe_point.ok()) return safe_point.status();
   kernel_->trace.Mark(safe_point->value());
   if (kernel_->trace.on()) {
@@ -242,14 +242,14 @@ void StoreServer::BeginJoint(std::shared_ptr<Joint> joint) {
   }
 }
 
-// `applied` here: it could be.
+// kApplied here means that it could be applied.
 absl::StatusOr<JointResult> StoreServer::CheckJoint(const JointMutation& mutation) {
   PERCOLATOR_RETURN_IF_ERROR(ValidateJointMutation(mutation, kernel_->faults.limits));
   PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp safe_point, disk_->SafePoint());
   PERCOLATOR_RETURN_IF_ERROR(CheckSafePoint(mutation, safe_point));
   for (size_t i = 0; i < mutation.rows.size(); ++i) {
     const RowMutation& row = mutation.rows[i];
-    // A mutation without effects tells whether its condition holds.
+    // A mutation without effects reports whether its condition holds.
     PERCOLATOR_ASSIGN_OR_RETURN(const MutateResult holds,
                                 disk_->Mutate({{row.table, row.row, row.condition, {}}}).front());
     if (holds == MutateResult::kConditionFailed) return JointResult{.failed_row = i};
@@ -263,7 +263,7 @@ Duration StoreServer::StepLength() {
 
 void StoreServer::AfterAWhile(uint64_t number, void (StoreServer::*step)(uint64_t)) {
   kernel_->scheduler.At(kernel_->now() + StepLength(), actor(), "one step", [this, number, step] {
-    if (joints_.contains(number)) (this->*step)(number);  // else a restart has ended it
+    if (joints_.contains(number)) (this->*step)(number);  // otherwise a restart has ended it
   });
 }
 
@@ -279,7 +279,8 @@ void StoreServer::DrawForJoint(uint64_t number) {
 
 void StoreServer::ApplyJoint(uint64_t number) { FinishJoint(number, ApplyRows(*joints_.at(number))); }
 
-// Its conditions hold still: the rows are closed. The safe point may have passed it by, then it is refused (G4).
+// Its conditions still hold, because the rows are closed. If the safe point has passed it meanwhile, it is refused
+// (G4).
 absl::StatusOr<JointResult> StoreServer::ApplyRows(const Joint& joint) {
   std::vector<std::vector<Cell>> before;
   for (const RowMutation& row : joint.mutation->rows) before.push_back(RowForWatcher(row.table, row.row));
@@ -318,7 +319,7 @@ void StoreServer::OnRestart() {
       LogJoint(*joint, ApplyRows(*joint));
     }
   }
-  // Whoever waits for an answer gets none.
+  // Callers that wait get no answer.
   joints_.clear();
   closed_.clear();
   waiting_.clear();

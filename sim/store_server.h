@@ -1,17 +1,17 @@
 // StoreServer: the one store that all simulated processes talk to.
 //
-// It keeps its data in a MemoryStore, which here plays the disk: what was applied stays, also when the server restarts.
-// Requests arrive through the network (sim/network.h) as events and never block; what must wait, because a row is closed
-// by a commit in one step, is kept and tried again when a row opens.
+// It keeps its data in a MemoryStore, which acts as the disk: applied changes survive a restart of the server. Requests
+// arrive through the network (sim/network.h) as events and never block. A request that must wait, because a commit in
+// one step has closed its row, is kept and retried when a row opens.
 //
 // A commit in one step (Store::MutateTogether) takes three events, with time for others between them:
 //
 //     close the rows, check the conditions   ->   draw the timestamp   ->   apply all, open the rows, answer
 //
-// so that code which does not wait for closed rows, or draws too early, can be caught (mutants OneStepReaderDoesNotWait
-// and OneStepTimestampEarly). If the server restarts in between, the commit is lost, or applied without an answer.
+// so that code that does not wait for closed rows, or draws too early, is caught (mutants OneStepReaderDoesNotWait and
+// OneStepTimestampEarly). If the server restarts in between, the commit is lost, or applied without an answer.
 //
-// A StoreWatcher sees every row mutation with the row before and after it, and everything that is read.
+// A StoreWatcher sees every row mutation with the row before and after it, and every read.
 
 #ifndef PERCOLATOR_SIM_STORE_SERVER_H_
 #define PERCOLATOR_SIM_STORE_SERVER_H_
@@ -34,17 +34,17 @@
 
 namespace percolator::sim {
 
-// Who sent a request.
+// The sender of a request.
 struct Origin {
   const Process* process = nullptr;
-  bool duplicate = false;  // it arrives for the second time
+  bool duplicate = false;  // the request arrives for the second time
 };
 
 // A row mutation that was applied.
 struct RowChange {
   Duration time;
   Origin origin;
-  const RowMutation& mutation;      // table, row and effects; of a commit in one step with the timestamp that was drawn
+  const RowMutation& mutation;      // of a commit in one step with the drawn timestamp
   const std::vector<Cell>& before;  // the whole row, by family, column, newest first; empty unless WantsRows()
   const std::vector<Cell>& after;
 };
@@ -56,8 +56,8 @@ struct ServedRead {
   const Row& row;
 };
 
-// A part of a scan, read at one moment: all rows of [start, end) that have something selected; no end: to the end of
-// the range of the request.
+// A part of a scan, read at one moment: all rows of [start, end) with a selected cell. No end: to the end of the range
+// of the request.
 struct ServedScan {
   Duration time;
   Origin origin;
@@ -70,14 +70,14 @@ struct ServedScan {
 class StoreWatcher {
  public:
   virtual ~StoreWatcher() = default;
-  // Whether to show it rows before and after a mutation, which takes time.
+  // Whether OnRow shows the rows before and after a mutation, which takes time.
   virtual bool WantsRows() const { return true; }
   virtual void OnMutation(const RowChange& /*change*/) {}
   virtual void OnRead(const ServedRead& /*read*/) {}
   virtual void OnScan(const ServedScan& /*scan*/) {}
-  // The answer has reached the process that asked: all rows of its read or scan have.
+  // The answer, with all rows of the read or scan, has reached the process that asked.
   virtual void OnHeard(const Process& /*process*/, const std::vector<Selector>& /*selectors*/, const Row& /*row*/) {}
-  // As it is after a call that may have raised it.
+  // The safe point after a call that may have raised it.
   virtual void OnSafePoint(Duration /*time*/, Timestamp /*safe_point*/) {}
 };
 
@@ -85,12 +85,12 @@ class StoreServer final : public Server {
  public:
   StoreServer(Kernel* kernel, OracleServer* oracle);
 
-  // The data itself, without network and faults: for setting up, and for looking at the end. The watcher does not see
-  // what is changed here.
+  // The data itself, without network and faults, for the start and the end of a run. The watcher does not see changes
+  // made here.
   Store* disk() { return disk_.get(); }
   // May be null; must outlive this.
   void SetWatcher(StoreWatcher* watcher) { watcher_ = watcher; }
-  // For SimStore: a process hears of a row that it asked for.
+  // For SimStore: a row that a process asked for has reached it.
   void Heard(const Process& process, const std::vector<Selector>& selectors, const Row& row) {
     if (watcher_ != nullptr) watcher_->OnHeard(process, selectors, row);
   }
@@ -104,7 +104,7 @@ class StoreServer final : public Server {
   void Read(const Origin& origin, std::shared_ptr<const RowRead> read, Responder<absl::StatusOr<Row>> reply);
   void Scan(const Origin& origin, const ScanRequest& request, Responder<absl::StatusOr<ScanPage>> reply);
   void Mutate(const Origin& origin, std::shared_ptr<const RowMutations> mutations, Responder<MutateResults> reply);
-  // Draws a while after they were applied.
+  // Draws some time after the mutations were applied.
   void MutateThenDraw(const Origin& origin, std::shared_ptr<const RowMutations> mutations,
                       Responder<MutateResults> reply);
   void MutateTogether(const Origin& origin, std::shared_ptr<const JointMutation> mutation,
@@ -123,7 +123,7 @@ class StoreServer final : public Server {
   std::vector<Cell> RowForWatcher(const std::string& table, const std::string& row);
   void ContinueScan(std::shared_ptr<ScanTask> scan);
 
-  // The steps of a commit in one step, by its number.
+  // The steps of a commit in one step, which is identified by its number.
   void BeginJoint(std::shared_ptr<Joint> joint);
   void DrawForJoint(uint64_t number);
   void ApplyJoint(uint64_t number);
@@ -147,7 +147,7 @@ class StoreServer final : public Server {
 
   std::set<RowName> closed_;
   std::vector<Scheduler::Action> waiting_;             // for a row to open
-  std::map<uint64_t, std::shared_ptr<Joint>> joints_;  // whose rows are closed
+  std::map<uint64_t, std::shared_ptr<Joint>> joints_;  // those with closed rows
   uint64_t next_joint_ = 1;
 };
 

@@ -1,7 +1,7 @@
-// Trace: what happened in a run, as a hash for comparing and as lines for reading.
+// Trace: the events of a run, as a hash to compare and as lines to read.
 //
 // The hash is always computed: two runs of one seed with different hashes are a bug of the simulator, or of code that
-// draws chance or time from elsewhere. Lines are made only when somebody will read them:
+// takes chance or time from elsewhere. Lines are composed only if they will be read:
 //
 //      12.345ms  p1       mutate t/a none(lock:x write:x[7,inf)) set lock:x@7=... -> applied
 //      12.602ms  p1       ! reply lost: mutate
@@ -29,18 +29,18 @@ class Trace {
   static constexpr size_t kOff = 0;
   static constexpr size_t kEverything = SIZE_MAX;
 
-  // Keeps so many of the last lines.
+  // Keeps this number of last lines.
   void Keep(size_t lines) { keep_ = lines; }
   bool on() const { return keep_ > 0; }
 
-  // Adds to the hash.
+  // Adds the value to the hash.
   void Mark(uint64_t value) { hash_ = Mix(hash_, value); }
   void Mark(std::string_view bytes) { Mark(HashBytes(bytes)); }
   uint64_t hash() const { return hash_; }
 
   // Adds a line; ask on() before composing it.
   void Line(Duration time, std::string_view who, std::string_view what);
-  // All lines that are kept.
+  // All kept lines.
   std::string Text() const;
 
  private:
@@ -59,7 +59,7 @@ std::string Brief(const RowMutation& mutation);
 std::string Brief(const absl::Status& status);
 std::string Brief(const absl::StatusOr<MutateResult>& result);
 
-// What a run may differ by if it is not deterministic.
+// A hash of everything that could differ between runs if they are not deterministic.
 uint64_t HashOf(const RowMutation& mutation);
 uint64_t HashOf(const std::vector<Cell>& cells);
 

@@ -21,7 +21,7 @@ World::World(uint64_t seed, const Faults& faults)
       store_server_(&kernel_, &oracle_server_),
       coordinator_server_(&kernel_) {}
 
-// What is on its way goes first: it refers to everything else.
+// Events on their way are cleared first: they refer to everything else.
 World::~World() { kernel_.scheduler.Clear(); }
 
 Client* World::NewClient(std::string name) {

@@ -1,4 +1,4 @@
-// World: a simulated cluster. One seed is one run, always the same.
+// World: a simulated cluster. The same seed always gives the same run.
 //
 //     World world(seed, Faults::Swarm(seed));
 //     Client* client = world.NewClient();
@@ -9,7 +9,7 @@
 // the three. The library runs in them as it would anywhere, with the Process as its Runtime. A client that has crashed
 // stays (its ghosts may still run); a new one takes its place.
 //
-// Outside of fibers only what does not wait may be called: disk(), not store().
+// Outside of fibers only calls that do not wait are allowed: disk(), not store().
 
 #ifndef PERCOLATOR_SIM_WORLD_H_
 #define PERCOLATOR_SIM_WORLD_H_
@@ -36,7 +36,7 @@ class Client {
  public:
   Process& process() { return process_; }
   Store* store() { return &store_; }
-  // With the front that shares requests, if Faults::batching_oracle.
+  // With the front that shares requests if Faults::batching_oracle is set.
   Oracle* oracle() { return front_.has_value() ? static_cast<Oracle*>(&*front_) : &oracle_; }
   Coordinator* coordinator() { return &coordinator_; }
 
@@ -62,10 +62,10 @@ class World {
   Client* NewClient(std::string name = {});
   const std::vector<std::unique_ptr<Client>>& clients() const { return clients_; }
 
-  // Runs until nothing is left to do, or a bound is reached. May be called again.
+  // Runs until no event is left, or a bound is reached. May be called again.
   Scheduler::Report Run(const Scheduler::Bounds& bounds = {}) { return kernel_.scheduler.Run(bounds); }
-  // No more faults from now on: servers come up, paused processes go on. What is on its way, late duplicates too, stays
-  // on its way; who is dead stays dead.
+  // Ends all faults: servers come up, paused processes continue. Messages on their way, including late duplicates, stay
+  // on their way; dead processes stay dead.
   void Heal();
 
   Duration now() const { return kernel_.now(); }
@@ -79,7 +79,7 @@ class World {
   OracleServer& oracle_server() { return oracle_server_; }
   CoordinatorServer& coordinator_server() { return coordinator_server_; }
 
-  // Of [0, n): chance for workloads. REQUIRES: n > 0.
+  // Chance for workloads, in [0, n). REQUIRES: n > 0.
   uint64_t Draw(const Process& process, uint64_t n) { return chance().Below(process.id(), Site::kWorkload, n); }
   // A line of the trace by a workload: "T5 begins". Compose it only if trace().on().
   void Note(const Process& process, std::string_view what) { trace().Line(now(), process.name(), what); }
@@ -88,7 +88,7 @@ class World {
   friend class Client;
 
   Kernel kernel_;
-  std::vector<std::unique_ptr<Client>> clients_;  // before the servers, which keep answers for them
+  std::vector<std::unique_ptr<Client>> clients_;  // before the servers, which hold answers for them
   OracleServer oracle_server_;
   StoreServer store_server_;
   CoordinatorServer coordinator_server_;

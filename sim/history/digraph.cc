@@ -12,11 +12,11 @@ namespace {
 using Node = Digraph::Node;
 using Label = Digraph::Label;
 
-// How many nodes of a component ShortCycle starts from.
+// The max number of nodes of a component from which ShortCycle starts.
 constexpr size_t kStarts = 64;
 
-// Tarjan's algorithm, with the call stack written out. A node's `low` is the least number of a node on the stack that
-// is known to be reachable from it; where that is its own number, a component ends.
+// Tarjan's algorithm, with an explicit call stack. A node's `low` is the least number of a node on the stack that is
+// known to be reachable from it. If `low` is the node's own number, a component ends there.
 class ComponentFinder {
  public:
   explicit ComponentFinder(const Digraph& graph) : graph_(graph), number_(graph.size(), kNew), low_(graph.size(), 0) {}

@@ -1,7 +1,7 @@
 // Directed graphs, and the cycles in them.
 //
-// Nodes are 0 .. n-1. Each edge carries a label, a number that means something to the caller; there may be several edges
-// between two nodes. Everything here takes time in proportion to nodes and edges, and no recursion: a graph may well be
+// Nodes are 0 .. n-1. Each edge carries a label, a number with a meaning for the caller; two nodes may have several
+// edges between them. Every function takes time in proportion to nodes and edges, and does not recurse: a graph may be
 // a path of a million nodes.
 
 #ifndef PERCOLATOR_SIM_HISTORY_DIGRAPH_H_
@@ -41,12 +41,12 @@ class Digraph {
 
 using Component = std::vector<Digraph::Node>;
 
-// The strongly connected components that hold a cycle, that is, all of more than one node. An edge from a node to itself
-// is not looked at.
+// The strongly connected components that hold a cycle, that is, those of more than one node. Edges from a node to
+// itself are ignored.
 std::vector<Component> CyclicComponents(const Digraph& graph);
 
-// The labels along a shortest cycle in such a component. In a large component not every cycle is looked at: only those
-// through some of its nodes.
+// The labels along a shortest cycle in such a component. In a large component it considers only cycles through some of
+// the nodes.
 std::vector<Digraph::Label> ShortCycle(const Digraph& graph, const Component& component);
 
 }  // namespace percolator

@@ -27,7 +27,7 @@ TEST(DigraphTest, KeepsEdgesByNode) {
 TEST(DigraphTest, NoCycle) {
   EXPECT_THAT(CyclicComponents(Digraph(0, {})), IsEmpty());
   EXPECT_THAT(CyclicComponents(Digraph(4, {{0, 1, 0}, {0, 2, 0}, {1, 3, 0}, {2, 3, 0}})), IsEmpty());
-  EXPECT_THAT(CyclicComponents(Digraph(1, {{0, 0, 0}})), IsEmpty()) << "an edge to itself is not looked at";
+  EXPECT_THAT(CyclicComponents(Digraph(1, {{0, 0, 0}})), IsEmpty()) << "an edge to itself is ignored";
 }
 
 TEST(DigraphTest, FindsEachComponent) {

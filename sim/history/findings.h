@@ -1,4 +1,5 @@
-// What a checker of histories found: anomalies, each with its name, who is involved, and why it can't be.
+// The findings of a checker of histories: anomalies, each with its name, the transactions involved, and the reason why
+// it is impossible.
 
 #ifndef PERCOLATOR_SIM_HISTORY_FINDINGS_H_
 #define PERCOLATOR_SIM_HISTORY_FINDINGS_H_
@@ -17,12 +18,12 @@
 namespace percolator {
 
 struct Anomaly {
-  std::string name;                 // of the kind: the checkers list theirs
-  std::vector<TxnId> transactions;  // involved, in the order in which the text tells of them
+  std::string name;                 // of the kind; each checker lists its names
+  std::vector<TxnId> transactions;  // involved, in the order in which the text mentions them
   std::string text;
 };
 
-// Of each kind the first few are kept and the rest is counted: one mistake can show a thousand times.
+// Keeps the first few anomalies of each kind and counts the others: one mistake can show a thousand times.
 class Findings {
  public:
   static constexpr size_t kKeptPerName = 20;
@@ -36,11 +37,11 @@ class Findings {
 
   bool ok() const { return anomalies_.empty(); }
   const std::vector<Anomaly>& anomalies() const { return anomalies_; }
-  // How many of this name; those that were not kept are counted too.
+  // The number of anomalies of this name, including those that were not kept.
   size_t Count(std::string_view name) const;
-  // Each once, in the order of the alphabet.
+  // Each name once, sorted.
   std::vector<std::string> Names() const;
-  // All that was kept, and how much was not.
+  // All anomalies that were kept, and the number of those that were not.
   std::string ToString() const;
 
  private:

@@ -19,9 +19,9 @@ using View = ListHistory::View;
 using Version = ListHistory::Version;
 
 enum Kind : uint8_t { kWw = 1, kWr = 2, kRw = 4, kRt = 8 };
-using Kinds = uint8_t;  // a set of them
+using Kinds = uint8_t;  // a set of kinds
 
-// The kinds of circles, from the one that says most to the one that says least.
+// The kinds of cycles, the most informative first.
 constexpr Kinds kCircles[] = {kWw, kWw | kWr, kWw | kWr | kRw, kWw | kRt, kWw | kWr | kRt, kWw | kWr | kRw | kRt};
 constexpr Kinds kAll = kWw | kWr | kRw | kRt;
 
@@ -29,7 +29,7 @@ struct Dependency {
   int64_t element;  // kWw, kRw: what `to` appended; kWr: what `from` appended; kRt: nothing
   TxnId from;
   TxnId to;
-  KeyId key;  // kRt: none
+  KeyId key;  // not set for kRt
   Kind kind;
 };
 
@@ -64,7 +64,7 @@ class GraphChecker {
   GraphReport report_;
   ListHistory lists_;
   std::vector<Dependency> dependencies_;
-  std::vector<bool> told_;  // by TxnId: is in a circle that was told
+  std::vector<bool> told_;  // by TxnId: part of a reported cycle
 };
 
 GraphReport GraphChecker::Run() {
@@ -84,7 +84,7 @@ void GraphChecker::AddDependencies(KeyId key) {
   AddUnseen(key);
 }
 
-// Versions without a committed writer are told of elsewhere, and passed over here.
+// Skips versions without a committed writer: other anomalies report them.
 void GraphChecker::AddWrites(KeyId key) {
   const Version* last = nullptr;
   for (const Version& version : lists_.keys[key].order) {
@@ -104,13 +104,13 @@ void GraphChecker::AddReads(KeyId key, const View& view) {
   if (last != order.rend()) Add(last->writer, view.txn, kWr, key, last->element);
 }
 
-// `reader` saw what was there before `version`. If it verified that, `version` had to wait for its commit.
+// `reader` saw the version before `version`. If it verified that one, `version` had to wait for its commit.
 void GraphChecker::AddOverlooked(KeyId key, const View& reader, const Version& version) {
   const bool held = reader.verified && lists_.committed[reader.txn];
   Add(reader.txn, version.writer, held ? kWw : kRw, key, version.element);
 }
 
-// Committed versions that nobody saw come after the last one that someone did.
+// Committed versions that nobody saw come after the last version that a transaction saw.
 void GraphChecker::AddUnseen(KeyId key) {
   const ListHistory::Key& lists = lists_.keys[key];
   const auto last =
@@ -125,8 +125,9 @@ void GraphChecker::AddUnseen(KeyId key) {
   }
 }
 
-// Only the nearest: if a was over before b began, and b before c, then the way from a to c leads over b. So `over` holds
-// those that are over and that nobody who began later has outlived: never more than run at the same time.
+// Adds only the nearest dependencies: if a was over before b began, and b before c, then the way from a to c leads over
+// b. So `over` holds transactions that are over and that no later transaction has outlived: never more than run at the
+// same time.
 void GraphChecker::AddRealTime() {
   struct Event {
     uint64_t order;
@@ -138,7 +139,7 @@ void GraphChecker::AddRealTime() {
     const TxnRecord& record = history_.transactions[txn];
     if (record.as_of) continue;
     events.push_back({record.invoke, txn, false});
-    // Who was told nothing may be committed any time later.
+    // A transaction without an answer may be committed at any later time.
     if (record.outcome != TxnOutcome::kInfo && record.complete != TxnRecord::kNever) {
       events.push_back({record.complete, txn, true});
     }
@@ -160,8 +161,8 @@ void GraphChecker::Add(TxnId from, TxnId to, Kind kind, KeyId key, int64_t eleme
   if (from != to) dependencies_.push_back({element, from, to, key, kind});
 }
 
-// The demands as a graph in which every cycle is forbidden. Each transaction is two nodes: 2i, from where only D leads
-// on, and 2i + 1, reached by D, from where an rw may follow too. So no way has two rw in a row.
+// The demands as a graph in which every cycle is forbidden. Each transaction has two nodes: 2i, which only D leaves,
+// and 2i + 1, which D reaches and which an rw may leave too. So no path has two rw in a row.
 Digraph GraphChecker::Product(Kinds kinds) const {
   constexpr Digraph::Label kStay = 0;
   std::vector<Digraph::Edge> edges;
@@ -193,7 +194,7 @@ void GraphChecker::FindCircles() {
   }
 }
 
-// a over before b, b over before c: a over before c.
+// If a was over before b and b before c, then a was over before c.
 std::vector<Dependency> MergeRealTime(std::vector<Dependency> circle) {
   const auto other = std::find_if(circle.begin(), circle.end(), [](const Dependency& d) { return d.kind != kRt; });
   std::rotate(circle.begin(), other, circle.end());
@@ -268,7 +269,7 @@ const View& GraphChecker::ViewOf(TxnId txn, KeyId key) const {
   return *std::lower_bound(views.begin(), views.end(), txn, [](const View& v, TxnId id) { return v.txn < id; });
 }
 
-// A pivot has an rw from and an rw to transactions that it forms a circle with. Before real time is added.
+// A pivot has an rw from and an rw to transactions with which it forms a cycle. Called before real time is added.
 size_t GraphChecker::CountPivots() const {
   const auto nodes = static_cast<Digraph::Node>(history_.transactions.size());
   std::vector<Digraph::Edge> edges;

@@ -48,7 +48,7 @@ TEST(GraphCheckerTest, Internal) {
 
 TEST(GraphCheckerTest, OwnAppendsAreTakenOff) {
   EXPECT_TRUE(Graph("+0[x=1] c0  +1[x=2] +1[x=3] r1[x=1,2,3] c1  r2[x=1,2,3] c2").ok());
-  // What is left is what it saw of others; here it overlooked T0.
+  // What remains is what it saw of others; here it overlooked T0.
   EXPECT_THAT(Graph("+0[x=1] c0  +1[x=2] r1[x=2] c1  r2[x=1,2] c2").Names(), ElementsAre("G-single"));
 }
 
@@ -72,7 +72,7 @@ TEST(GraphCheckerTest, G1a) {
   const Findings findings = Graph("+0[x=1] c0  b1 +2[x=2] r1[x=1,2] f2 c1");
   EXPECT_THAT(findings.Names(), ElementsAre("G1a"));
   EXPECT_THAT(Named(findings, "G1a").transactions, ElementsAre(1, 2));
-  EXPECT_EQ(Named(findings, "G1a").text, "T1 read x = \"1 2\"; 2 in it is of T2, which failed");
+  EXPECT_EQ(Named(findings, "G1a").text, "T1 read x = \"1 2\"; 2 in it was appended by T2, which failed");
 }
 
 TEST(GraphCheckerTest, G1aInTheMiddleOfAListAndForEachReader) {
@@ -182,7 +182,7 @@ TEST(GraphCheckerTest, GSingleRealTime) {
   EXPECT_THAT(Named(findings, "G-single-realtime").text, HasSubstr("T0 was over before T1 was invoked"));
 }
 
-TEST(GraphCheckerTest, RealTimeOverManyIsToldInOneLine) {
+TEST(GraphCheckerTest, RealTimeOverManyTransactionsIsReportedInOneLine) {
   const Findings findings = Graph("+0[x=1] c0  b1 c1  b2 c2  b3 c3  r4[x] c4");
   EXPECT_THAT(Named(findings, "G-single-realtime").transactions, UnorderedElementsAre(0, 4)) << findings;
 }
@@ -200,11 +200,11 @@ TEST(GraphCheckerTest, GNonadjacentRealTime) {
   EXPECT_THAT(findings.anomalies()[0].transactions, UnorderedElementsAre(0, 1, 2, 3));
 }
 
-TEST(GraphCheckerTest, TheCircleWithoutRealTimeIsTold) {
+TEST(GraphCheckerTest, TheCycleWithoutRealTimeIsReported) {
   EXPECT_THAT(Graph("+0[x=1] +0[y=1] c0  r1[x=1] r1[y] c1").Names(), ElementsAre("G-single"));
 }
 
-TEST(GraphCheckerTest, CirclesApartAreToldEach) {
+TEST(GraphCheckerTest, EachDisjointCycleIsReported) {
   const Findings findings =
       Graph("b0 b1 b2 b3 +0[x=1] r0[y=1] +1[y=1] r1[x=1] c0 c1 +2[u=1] r2[v=1] +3[v=1] r3[u=1] c2 c3");
   EXPECT_EQ(findings.Count("G1c"), 2U) << findings;
@@ -215,7 +215,7 @@ TEST(GraphCheckerTest, ReadsOfFailedTransactionsCount) {
   EXPECT_THAT(Graph("+0[x=1] c0  r1[x] i1").Names(), ElementsAre("G-single-realtime"));
 }
 
-TEST(GraphCheckerTest, WhoGotNoAnswerMayCommitLater) {
+TEST(GraphCheckerTest, ATransactionWithoutAnAnswerMayCommitLater) {
   EXPECT_TRUE(Graph("+0[x=1] i0  r1[x] c1  r2[x=1] c2").ok());
   EXPECT_THAT(Graph("+0[x=1] i0  r1[x=1] c1  r2[x] c2").Names(), ElementsAre("G-single-realtime"));
 }
@@ -227,12 +227,12 @@ TEST(GraphCheckerTest, TheFutureIsNotBoundByReadsOfThePast) {
   EXPECT_TRUE(CheckGraph(history).findings.ok());
 }
 
-TEST(GraphCheckerTest, KeysThatAreAlsoWrittenAreLeftOut) {
+TEST(GraphCheckerTest, KeysThatAreAlsoWrittenAreIgnored) {
   EXPECT_TRUE(Graph("w0[x=1] c0  r1[x] c1  +2[y=1] c2").ok());
   EXPECT_THAT(Graph("w0[x=1] c0  r1[x] c1  +2[y=1] c2  r3[y] c3").Names(), ElementsAre("G-single-realtime"));
 }
 
-TEST(GraphCheckerTest, CountsWhatItHasSeen) {
+TEST(GraphCheckerTest, CountsDependenciesAndPivots) {
   const GraphReport report = CheckGraph(Play("+0[x=1] c0  r1[x=1] c1"));
   EXPECT_EQ(report.dependencies, 1U);
   EXPECT_EQ(report.write_skew_pivots, 0U);

@@ -125,7 +125,7 @@ std::optional<std::vector<int64_t>> ParseList(std::string_view text) {
     list.push_back(element);
     next = rest == end ? end : rest + 1;
   }
-  // What the loop let pass (zeros in front, other separators, one at the end) is not written back as it came.
+  // Refuses what the loop accepts but FormatList does not write: leading zeros, other separators, one at the end.
   if (FormatList(list) != text) return std::nullopt;
   return list;
 }

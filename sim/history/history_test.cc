@@ -48,7 +48,7 @@ TEST(HistoryRecorderTest, KeepsWhatHappened) {
   EXPECT_EQ(Describe(history, two.id()), "T1 (process 8, fail, start 4):");
 }
 
-TEST(HistoryRecorderTest, WhoNeverFinishesIsUnknown) {
+TEST(HistoryRecorderTest, ATransactionThatNeverFinishesIsUnknown) {
   HistoryRecorder recorder;
   recorder.Begin(1).Write("x", "1");
   const History history = recorder.Take();
@@ -58,7 +58,7 @@ TEST(HistoryRecorderTest, WhoNeverFinishesIsUnknown) {
   EXPECT_THAT(recorder.Take().transactions, IsEmpty());
 }
 
-TEST(HistoryRecorderTest, ResolvedIsNeverOver) {
+TEST(HistoryRecorderTest, AResolvedTransactionIsNeverOver) {
   HistoryRecorder recorder;
   recorder.Begin(1).Finish(TxnOutcome::kInfo, Timestamp(1));
   History history = recorder.Take();
@@ -104,7 +104,7 @@ TEST(ListTest, ReadsWhatItWrites) {
   EXPECT_THAT(ParseList("7"), Optional(ElementsAre(7)));
 }
 
-TEST(ListTest, RefusesEverythingElse) {
+TEST(ListTest, RefusesTextsThatAreNotLists) {
   for (const std::string_view text : {" ", "1 ", " 1", "1  2", "1,2", "01", "+1", "1 x", "x", "99999999999999999999"}) {
     EXPECT_EQ(ParseList(text), std::nullopt) << text;
   }

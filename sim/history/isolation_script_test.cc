@@ -1,6 +1,6 @@
-// The isolation scripts (tests/histories, H1 to H24), each as it may have happened and as it must not have: both checkers are
-// silent on the first, and both speak on the second. What is allowed is also put before the reference checker, so that
-// the scripts themselves are right.
+// The isolation scripts (tests/histories, H1 to H24), each in an allowed and in a forbidden form: both checkers accept
+// the first and report the second. The reference checker judges the allowed forms too, so that the scripts themselves
+// are right.
 
 #include <string>
 #include <string_view>
@@ -49,7 +49,7 @@ TEST(IsolationScriptTest, H1DirtyWrite) {
 TEST(IsolationScriptTest, H2AbortedRead) {
   ExpectAllowed("b1 b2 +1[x=101] r2[x=10] f1 r2[x=10] c2");
   ExpectForbidden("b1 b2 +1[x=101] r2[x=10,101] f1 c2", "G1a", "wrong-read");
-  // The writer dies: the reader waits, and reads what was there before, or what the writer committed.
+  // The writer dies. The reader waits, and reads either the earlier value or what the writer committed.
   ExpectAllowed("b1 +1[x=101] f1  r2[x=10] c2");
 }
 
@@ -92,7 +92,7 @@ TEST(IsolationScriptTest, H9ReadSkew) {
   ExpectAllowed("r1[x=10]  r2[x=10] r2[y=20] +2[x=12] +2[y=18] c2  r1[y=20] c1");
   ExpectForbidden("r1[x=10]  r2[x=10] r2[y=20] +2[x=12] +2[y=18] c2  r1[y=20,18] c1  r3[x=10,12] c3", "G-single",
                   "wrong-read");
-  // Nobody ever saw 12; that it was committed is enough.
+  // Nobody ever saw 12; its commit is enough.
   ExpectForbidden("r1[x=10]  r2[x=10] r2[y=20] +2[x=12] +2[y=18] c2  r1[y=20,18] c1", "G-single", "wrong-read");
 }
 
@@ -113,7 +113,7 @@ TEST(IsolationScriptTest, H12WriteSkewIsAllowed) {
   EXPECT_EQ(CheckGraph(PlayOn(script)).write_skew_pivots, 2U);
 }
 
-TEST(IsolationScriptTest, H12WriteSkewIsForbiddenWhereItIsVerified) {
+TEST(IsolationScriptTest, H12WriteSkewIsForbiddenWhereCellsAreVerified) {
   ExpectAllowed("r1[x=10] r1[y=20] v1[y] r2[x=10] r2[y=20] +1[x=11] +2[y=21] c1 f2");
   ExpectForbidden("r1[x=10] r1[y=20] v1[y] r2[x=10] r2[y=20] +1[x=11] +2[y=21] c1 c2", "G-single",
                   "overlapping-writers");
@@ -141,7 +141,7 @@ TEST(IsolationScriptTest, H15LongFork) {
 }
 
 TEST(IsolationScriptTest, H16OnlyAdjacentAntiDependencies) {
-  // A check that composes dependencies carelessly takes this for a violation.
+  // A check that composes dependencies carelessly reports this as a violation.
   const std::string_view script =
       "b2 +1[a=2] c1  b3 b4  +2[b=1] r2[a]  r3[c] r3[b] +3[a=5]  +4[c=2] r4[a=2]  c2 c3 c4  r5[a=2,5] r5[b=1] r5[c=2] "
       "c5";
@@ -152,7 +152,7 @@ TEST(IsolationScriptTest, H16OnlyAdjacentAntiDependencies) {
 TEST(IsolationScriptTest, H17RealTime) {
   ExpectAllowed("+1[x=11] c1  r2[x=10,11] c2");
   ExpectForbidden("+1[x=11] c1  r2[x=10] c2", "G-single-realtime", "wrong-read");
-  // Who overlaps may see either.
+  // A reader that overlaps may see either.
   ExpectAllowed("b2 +1[x=11] c1 r2[x=10] c2");
 }
 
@@ -184,7 +184,7 @@ TEST(IsolationScriptTest, H21OwnView) {
 }
 
 TEST(IsolationScriptTest, H22LockMet) {
-  // T3 began before T1, T2 when T1 was about to commit: it waits, and sees it.
+  // T3 began before T1. T2 began when T1 was about to commit: it waits, and sees T1.
   ExpectAllowed("b3 b1 +1[x=11] b4 r3[x=10] c1  r2[x=10,11] c2 c3 c4");
   ExpectForbidden("b3 b1 +1[x=11] c1  r2[x=10] c2 c3", "G-single-realtime", "wrong-read");
 }

@@ -24,7 +24,7 @@ class ListReader {
   ListHistory Run(std::optional<TxnId> final_read);
 
  private:
-  // Where an element comes from, and where it stands.
+  // The append that made an element, and its position.
   struct Origin {
     uint32_t view;              // of its writer, in Key::views
     uint32_t nth;               // of the appends there
@@ -33,18 +33,18 @@ class ListReader {
   // The longest list read of a key, which is the order of its versions.
   struct Longest {
     std::string_view text;
-    std::vector<size_t> ends;  // where in the text each element ends
+    std::vector<size_t> ends;  // the offset in the text where each element ends
     uint32_t view = 0;         // of a transaction that read it
     uint32_t first_failed = kNowhere;
   };
 
-  // Fills the views of all keys, and where elements come from.
+  // Fills the views of all keys, and the origins of elements.
   void Gather();
   std::vector<bool> KeysWrittenOtherwise();
   void AddAppends(KeyId key, uint32_t view);
   Origin* FindOrigin(KeyId key, int64_t element);
 
-  // Fills the order of a key, and the length of what was read of it.
+  // Fills the order of a key, and the lengths of the lists that were read of it.
   void FindOrder(KeyId key);
   void TakeOrder(KeyId key, uint32_t view, const std::vector<int64_t>& elements);
   uint32_t LengthOf(KeyId key, std::string_view seen) const;
@@ -81,7 +81,7 @@ class ListReader {
 
 ListHistory ListReader::Run(std::optional<TxnId> final_read) {
   Gather();
-  // Whether a transaction of unknown outcome committed is known only when all orders are.
+  // Whether a transaction of unknown outcome committed is known only after all orders are known.
   for (KeyId key = 0; key < lists_.keys.size(); ++key) FindOrder(key);
   for (KeyId key = 0; key < lists_.keys.size(); ++key) {
     CheckReads(key);
@@ -155,7 +155,7 @@ void ListReader::FindOrder(KeyId key) {
                    [&](uint32_t a, uint32_t b) { return views[a].seen.size() > views[b].seen.size(); });
   for (const uint32_t i : by_length) {
     const std::optional<std::vector<int64_t>> elements = ParseList(views[i].seen);
-    if (!elements.has_value()) continue;  // CheckStrangeRead tells of it
+    if (!elements.has_value()) continue;  // CheckStrangeRead reports it
     TakeOrder(key, i, *elements);
     break;
   }
@@ -190,8 +190,8 @@ uint32_t ListReader::LengthOf(KeyId key, std::string_view seen) const {
   return static_cast<uint32_t>(end - longest.ends.begin() + 1);
 }
 
-// What is wrong with an element of the longest list is wrong for all who saw it; so only failed writers are looked for
-// in the others, and the rest is told once.
+// A mistake in an element of the longest list concerns all that saw the element. So the other lists are searched only
+// for failed writers, and every other mistake is reported once.
 void ListReader::CheckReads(KeyId key) {
   const ListHistory::Key& lists = lists_.keys[key];
   const Longest& longest = longest_[key];
@@ -206,7 +206,8 @@ void ListReader::CheckReads(KeyId key) {
     if (longest.first_failed < view.length && i != longest.view) {
       const Version& failed = lists.order[longest.first_failed];
       findings_.Add("G1a", {view.txn, failed.writer}, [&] {
-        return StrCat(TellRead(key, view), "; ", failed.element, " in it is of T", failed.writer, ", which failed");
+        return StrCat(TellRead(key, view), "; ", failed.element, " in it was appended by T", failed.writer,
+                      ", which failed");
       });
     }
     CheckFutureRead(key, view);
@@ -218,7 +219,7 @@ void ListReader::CheckFutureRead(KeyId key, const View& view) {
   for (const int64_t element : view.appended) {
     if (FindOrigin(key, element)->place >= view.length) continue;
     findings_.Add("future-read", {view.txn}, [&] {
-      return StrCat(TellRead(key, view), ", with ", element, " in it, which it appended itself, and not before");
+      return StrCat(TellRead(key, view), " with ", element, ", which it appended only after this read");
     });
   }
 }
@@ -231,7 +232,7 @@ void ListReader::CheckLastVersion(KeyId key, const View& view) {
   const View& writer = lists_.keys[key].views[origin.view];
   if (origin.nth + 1 == writer.appended.size()) return;
   findings_.Add("G1b", {view.txn, writer.txn}, [&] {
-    return StrCat(TellRead(key, view), ", but ", TellAppends(key, writer), ", and nobody may see only the first of it");
+    return StrCat(TellRead(key, view), ", but ", TellAppends(key, writer), ": a reader must see all of it or nothing");
   });
 }
 
@@ -240,18 +241,18 @@ void ListReader::CheckElements(KeyId key, const View& view, const std::vector<in
   for (const int64_t element : elements) {
     if (!met.insert(element).second) {
       findings_.Add("duplicate-element", {view.txn},
-                    [&] { return StrCat(TellRead(key, view), ", with ", element, " in it twice"); });
+                    [&] { return StrCat(TellRead(key, view), ", which holds ", element, " twice"); });
     }
     const Origin* origin = FindOrigin(key, element);
     if (origin == nullptr) {
       findings_.Add("garbage-read", {view.txn},
-                    [&] { return StrCat(TellRead(key, view), "; nobody ever appended ", element); });
+                    [&] { return StrCat(TellRead(key, view), "; no transaction appended ", element); });
       continue;
     }
     const TxnId writer = lists_.keys[key].views[origin->view].txn;
     if (OutcomeOf(writer) == TxnOutcome::kFail) {
       findings_.Add("G1a", {view.txn, writer}, [&] {
-        return StrCat(TellRead(key, view), "; ", element, " in it is of T", writer, ", which failed");
+        return StrCat(TellRead(key, view), "; ", element, " in it was appended by T", writer, ", which failed");
       });
     }
   }
@@ -286,13 +287,14 @@ void ListReader::CheckAppends(KeyId key) {
 void ListReader::CheckRun(KeyId key, const View& view, const std::vector<uint32_t>& places) {
   const ListHistory::Key& lists = lists_.keys[key];
   const size_t unseen = std::count(places.begin(), places.end(), kNowhere);
-  const bool in_order = std::is_sorted(places.begin(), places.end());  // those unseen count as last
+  const bool in_order = std::is_sorted(places.begin(),
+                                       places.end());  // unseen ones count as last
   if (unseen == places.size() || (unseen == 0 && in_order)) return;
   if (unseen == 0) {
     AddRunAnomaly("incompatible-order", key, view, "in another order");
     return;
   }
-  // If the list ends with the first of them, its reader came in between: that is G1b, and told there.
+  // If the list ends with the first of them, its reader came in between: that is G1b, which is reported there.
   if (in_order && places[places.size() - unseen - 1] + 1 == lists.order.size()) return;
   AddRunAnomaly("non-atomic", key, view, "with only some of it");
 }
@@ -303,7 +305,8 @@ void ListReader::AddRunAnomaly(std::string_view name, KeyId key, const View& vie
                 [&] { return StrCat(TellAppends(key, view), ", but ", TellRead(key, reader), ", ", how); });
 }
 
-// Needs no order of versions: of two who saw the same and both appended, one did not see the other.
+// Does not need the order of versions: of two transactions that saw the same version and both appended, one did not see
+// the other.
 void ListReader::CheckLostUpdate(KeyId key) {
   absl::flat_hash_map<std::string_view, TxnId> updater_of;
   for (const View& view : lists_.keys[key].views) {

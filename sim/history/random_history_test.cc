@@ -1,5 +1,5 @@
-// The checkers on histories that nobody wrote by hand: silent on all that are right, and on what is changed in one place
-// of the same opinion as the reference checker, which tries everything.
+// The checkers on random histories. They accept all correct ones. On histories with one random edit they agree with the
+// reference checker, which tries every order.
 //
 // PERCOLATOR_HISTORY_SCALE=n does n times as much.
 
@@ -39,7 +39,7 @@ std::string Tell(const History& history) {
   return out;
 }
 
-// Few keys and much at the same time, many keys and little, and what lies between.
+// From few keys and much concurrency to many keys and little.
 ToyOptions RandomOptions(std::mt19937_64* random, bool lists) {
   ToyOptions options;
   options.lists = lists;
@@ -192,7 +192,7 @@ ToyOptions SmallOptions(uint64_t seed) {
   return options;
 }
 
-// The final read is what it says if it began when all others were over.
+// The final read counts as such if it began after all others were over.
 std::optional<TxnId> FinalRead(const History& history) {
   const TxnId last = LastOf(history);
   const uint64_t invoke = history.transactions[last].invoke;
@@ -278,7 +278,7 @@ TEST(RandomHistoryTest, SweepAgreesWithTheReferenceAfterOneEdit) {
     ASSERT_EQ(findings.ok(), is_right) << "seed " << seed << "\n" << findings << Tell(history);
     ++(is_right ? harmless : harmful);
     if (HasExplanation(history)) continue;
-    ASSERT_FALSE(findings.ok()) << "no timestamps at all explain seed " << seed << "\n" << Tell(history);
+    ASSERT_FALSE(findings.ok()) << "no assignment of timestamps explains seed " << seed << "\n" << Tell(history);
     ++without_any_explanation;
   }
   std::cout << "one edit: " << harmful << " harmful, all detected, " << without_any_explanation
@@ -321,7 +321,7 @@ TEST(RandomHistoryTest, EveryBugOfAStoreShowsInALargeHistory) {
   }
 }
 
-// In a large history a read that is changed is wrong by its timestamps, always; the graph sees most.
+// In a large history a changed read always contradicts the timestamps; the graph checker detects most.
 TEST(RandomHistoryTest, ChangedReadInALargeHistory) {
   int changed = 0;
   int seen_by_graph = 0;
@@ -342,7 +342,7 @@ TEST(RandomHistoryTest, ChangedReadInALargeHistory) {
   EXPECT_GT(seen_by_graph, changed * 8 / 10);
 }
 
-// Of this process, so that others on the machine don't count.
+// CPU time of this process, so that the load of the machine does not count.
 template <typename Check>
 double SecondsOf(const Check& check) {
   const std::clock_t begin = std::clock();

@@ -27,9 +27,9 @@ class Replay {
  public:
   explicit Replay(const History& history) : history_(&history), progress_(history.transactions.size()) {}
 
-  // Runs the transaction on what is there now. False: its reads say otherwise.
+  // Runs the transaction on the current data. Returns false if its reads differ.
   bool Start(TxnId txn);
-  // False: another has written in between what it wrote.
+  // Returns false if another transaction has meanwhile written a cell that this one wrote.
   bool Commit(TxnId txn);
 
   bool Started(TxnId txn) const { return progress_[txn].started; }
@@ -98,7 +98,7 @@ bool Replay::Commit(TxnId txn) {
   return true;
 }
 
-// a was over before b began, and both live in the present.
+// Returns true if a was over before b began, and neither reads the past.
 bool IsBefore(const TxnRecord& a, const TxnRecord& b) {
   return a.outcome != TxnOutcome::kInfo && !a.as_of && !b.as_of && a.complete < b.invoke;
 }
@@ -113,7 +113,7 @@ bool MayStart(const History& history, const Replay& replay, TxnId txn) {
   return true;
 }
 
-// Whether what is still to be done can be done, in any order.
+// Whether the remaining starts and commits are possible in some order.
 bool CanFinish(const History& history, const Replay& replay) {
   bool done = true;
   for (TxnId txn = 0; txn < history.transactions.size(); ++txn) {

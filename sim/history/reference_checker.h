@@ -1,5 +1,5 @@
-// What snapshot isolation with real time means, as plainly as it can be said, to test the checkers by. Far too slow for
-// anything but histories of a handful of transactions.
+// Snapshot isolation with real time in its plainest form, to test the checkers by. Far too slow for more than a handful
+// of transactions.
 
 #ifndef PERCOLATOR_SIM_HISTORY_REFERENCE_CHECKER_H_
 #define PERCOLATOR_SIM_HISTORY_REFERENCE_CHECKER_H_
@@ -8,11 +8,10 @@
 
 namespace percolator {
 
-// Whether there is any order of starts and commits that explains the history. Tries them all. Timestamps don't count.
+// Whether any order of starts and commits explains the history. Tries them all, and ignores timestamps.
 bool HasExplanation(const History& history);
 
-// Whether the order that the timestamps tell explains the history.
-// REQUIRES: no outcome is unknown, and no timestamp.
+// Whether the order given by the timestamps explains the history. REQUIRES: no outcome and no timestamp is unknown.
 bool TimestampsExplain(const History& history);
 
 }  // namespace percolator

@@ -32,7 +32,7 @@ std::vector<KeyView> OnlyWrites(std::vector<KeyView> views) {
 // What a key holds, as far as it is known.
 struct Content {
   std::optional<std::string> value;
-  // False: a list of which only the end is known. Someone appended to one of several values that were possible.
+  // False: a list of which only the end is known. A transaction appended to one of several possible values.
   bool is_whole = true;
 
   bool Allows(const std::optional<std::string_view>& seen) const {
@@ -50,7 +50,7 @@ class SweepChecker {
  private:
   enum class Fate : uint8_t { kCommitted, kFailed, kOpen };
 
-  // Who committed at a key last.
+  // The transaction that committed last at a key.
   struct Holder {
     Timestamp commit_ts;
     TxnId txn = 0;
@@ -59,9 +59,9 @@ class SweepChecker {
   struct Possible {
     Content content;
     TxnId txn = 0;
-    bool for_ever = false;  // nothing is known of its time, so nothing can be said to cover it
+    bool unbounded = false;  // its commit time is unknown, so no later write covers it
   };
-  // A key at the time that the sweep has come to.
+  // A key at the current time of the sweep.
   struct KeyState {
     Content content;
     Holder writer;
@@ -69,7 +69,7 @@ class SweepChecker {
     std::vector<Possible> possible;
   };
   struct Event {
-    enum Kind : uint8_t { kCommit, kStart };  // in this order at the same timestamp: a commit there is visible
+    enum Kind : uint8_t { kCommit, kStart };  // in this order at equal timestamps
     Timestamp ts;
     Kind kind;
     TxnId txn;
@@ -77,7 +77,7 @@ class SweepChecker {
   // A value that only one transaction wrote to a key, and its outcome is unknown.
   using Claims = absl::flat_hash_map<std::pair<KeyId, std::string>, TxnId>;
 
-  // Which transactions of unknown outcome must have committed.
+  // Decides which transactions of unknown outcome must have committed.
   void DecideFates();
   Claims FindClaims();
 
@@ -114,7 +114,8 @@ Findings SweepChecker::Run() {
   CheckRealTime();
   for (TxnId txn = 0; txn < size(); ++txn) {
     if (Record(txn).start_ts != kUnknown) continue;
-    builder_.Views(txn, &findings_);  // the only thing to check here: reads against its own writes
+    builder_.Views(txn,
+                   &findings_);  // checks only its reads against its own writes
     if (fates_[txn] == Fate::kOpen && Record(txn).commit_ts == kUnknown) MayCommit(txn);
   }
   for (const Event& event : Events()) {
@@ -199,8 +200,8 @@ void SweepChecker::CheckTimestamps() {
   }
 }
 
-// All timestamps that a transaction was given were drawn before it was over, so who is invoked later must start above
-// them. The commit timestamp of one whose outcome is unknown may have been drawn without it.
+// All timestamps of a transaction were drawn before it was over, so a transaction invoked later must start above them.
+// The commit timestamp of a transaction of unknown outcome may have been drawn later.
 void SweepChecker::CheckRealTime() {
   struct Moment {
     uint64_t order;
@@ -214,7 +215,7 @@ void SweepChecker::CheckRealTime() {
     if (Record(txn).complete != TxnRecord::kNever) moments.push_back({Record(txn).complete, txn, true});
   }
   std::sort(moments.begin(), moments.end(), [](const Moment& a, const Moment& b) { return a.order < b.order; });
-  Holder newest;  // timestamp of those that are over
+  Holder newest;  // of the transactions that are over, the one with the highest timestamp
   for (const Moment& moment : moments) {
     const TxnRecord& record = Record(moment.txn);
     if (moment.is_end) {
@@ -250,7 +251,7 @@ void SweepChecker::Start(TxnId txn) {
   for (KeyView& view : views) {
     KeyState& state = StateOf(view.key);
     if (view.read) CheckRead(txn, view, &state);
-    // Appends to a list that it did not read: to the one that is there now, if that is certain.
+    // Appends to a list that it did not read: to the current one, if that is certain.
     if (view.written && !view.value_is_whole && state.content.is_whole && state.possible.empty()) {
       std::string list(ListText(state.content.value));
       for (const int64_t element : view.appended) AppendToList(&list, element);
@@ -301,8 +302,8 @@ void SweepChecker::Commit(TxnId txn) {
     if (!view.written) continue;
     state.content = {std::move(view.value), view.value_is_whole};
     state.writer = {commit_ts, txn};
-    // Those below are covered now; and one that started before and commits later would overlap with this.
-    std::erase_if(state.possible, [](const Possible& possible) { return !possible.for_ever; });
+    // Covers the values below. A transaction that started before and commits later would overlap with this one.
+    std::erase_if(state.possible, [](const Possible& possible) { return !possible.unbounded; });
   }
 }
 
@@ -325,10 +326,10 @@ void SweepChecker::AddOverlap(TxnId txn, std::string_view key, const Holder& oth
 }
 
 void SweepChecker::MayCommit(TxnId txn) {
-  const bool for_ever = Record(txn).start_ts == kUnknown && Record(txn).commit_ts == kUnknown;
+  const bool unbounded = Record(txn).start_ts == kUnknown && Record(txn).commit_ts == kUnknown;
   for (KeyView& view : TakeWrites(txn)) {
     if (!view.written) continue;
-    StateOf(view.key).possible.push_back({{std::move(view.value), view.value_is_whole}, txn, for_ever});
+    StateOf(view.key).possible.push_back({{std::move(view.value), view.value_is_whole}, txn, unbounded});
   }
 }
 

@@ -32,7 +32,7 @@ TEST(SweepCheckerTest, WrongRead) {
   EXPECT_THAT(old.anomalies()[0].text, HasSubstr("written by T0 (process 0, ok"));
 
   EXPECT_THAT(Sweep("w0[x=a] c0  b1 w2[x=b] c2 r1[x=b] c1").Names(), ElementsAre("wrong-read")) << "too new";
-  EXPECT_THAT(Sweep("w0[x=a] f0  r1[x=a] c1").Names(), ElementsAre("wrong-read")) << "of one that failed";
+  EXPECT_THAT(Sweep("w0[x=a] f0  r1[x=a] c1").Names(), ElementsAre("wrong-read")) << "its writer failed";
   EXPECT_THAT(Sweep("w0[x=a] c0  r1[x] c1").Names(), ElementsAre("wrong-read")) << "absent";
   EXPECT_THAT(Sweep("r1[x=a] c1").Names(), ElementsAre("wrong-read")) << "from nowhere";
   EXPECT_THAT(Sweep("w0[x=a] c0  r1[x] f1").Names(), ElementsAre("wrong-read")) << "its reader failed";
@@ -63,7 +63,7 @@ TEST(SweepCheckerTest, OverlappingWriters) {
 TEST(SweepCheckerTest, OverlappingVerify) {
   EXPECT_THAT(Sweep("b0 b1 r0[x] v0[x] w1[x=b] c1 c0").Names(), ElementsAre("overlapping-writers"));
   EXPECT_THAT(Sweep("b0 b1 r0[x] v0[x] w1[x=b] c0 c1").Names(), ElementsAre("overlapping-writers"));
-  EXPECT_TRUE(Sweep("b0 b1 r0[x] v0[x] r1[x] v1[x] c0 c1").ok()) << "two who verify don't hurt each other";
+  EXPECT_TRUE(Sweep("b0 b1 r0[x] v0[x] r1[x] v1[x] c0 c1").ok()) << "two transactions that verify do not conflict";
   EXPECT_TRUE(Sweep("r0[x] v0[x] w0[x=a] c0  r1[x=a] v1[x] c1  r2[x=a] w2[x=b] c2").ok());
 }
 
@@ -82,12 +82,12 @@ TEST(SweepCheckerTest, RealTime) {
   EXPECT_TRUE(CheckSweep(history).ok()) << "its client did not wait for it";
 }
 
-TEST(SweepCheckerTest, RealTimeDoesNotBindWhoGotNoAnswer) {
+TEST(SweepCheckerTest, RealTimeDoesNotBindATransactionWithoutAnAnswer) {
   History history = Play("w0[x=a] i0  r1[x] c1  r2[x=a] c2");
   history.transactions[0].commit_ts = Timestamp(history.transactions[1].start_ts.value() + 1);
-  EXPECT_TRUE(CheckSweep(history).ok()) << CheckSweep(history) << "committed when its client was gone";
+  EXPECT_TRUE(CheckSweep(history).ok()) << CheckSweep(history) << "committed after its client was gone";
   std::swap(history.transactions[0].start_ts, history.transactions[1].start_ts);
-  EXPECT_THAT(CheckSweep(history).Names(), ElementsAre("real-time")) << "but it started while it was there";
+  EXPECT_THAT(CheckSweep(history).Names(), ElementsAre("real-time")) << "but it started while its client lived";
 }
 
 TEST(SweepCheckerTest, RealTimeBindsReadersToo) {
@@ -99,7 +99,7 @@ TEST(SweepCheckerTest, RealTimeBindsReadersToo) {
 TEST(SweepCheckerTest, SnapshotsOfThePast) {
   History history = Play("w0[x=a] c0  w1[x=b] c1  r2[x=a] c2");
   history.transactions[2].as_of = true;
-  history.transactions[2].start_ts = history.transactions[0].commit_ts;  // what is committed there is visible
+  history.transactions[2].start_ts = history.transactions[0].commit_ts;  // includes it
   EXPECT_TRUE(CheckSweep(history).ok()) << CheckSweep(history);
   history.transactions[2].start_ts = history.transactions[1].commit_ts;
   EXPECT_THAT(CheckSweep(history).Names(), ElementsAre("wrong-read"));
@@ -138,7 +138,7 @@ TEST(SweepCheckerTest, Lists) {
   EXPECT_THAT(Sweep("+0[x=1] c0  +1[x=2] r1[x=2] c1").Names(), ElementsAre("wrong-read"));
 }
 
-// Without a commit timestamp: from its start on both is possible, until someone covers it.
+// Without a commit timestamp, both values are possible from its start on, until a later write covers them.
 TEST(SweepCheckerTest, UnknownOutcomeWithoutTimestamp) {
   EXPECT_TRUE(Sweep("w0[x=a] c0  w1[x=b] i1  r2[x=a] c2  r3[x=b] c3").ok());
   EXPECT_TRUE(Sweep("w0[x=a] c0  w1[x=b] i1  r2[x=b] w2[x=c] c2  r3[x=c] c3").ok());
@@ -155,7 +155,7 @@ TEST(SweepCheckerTest, UnknownOutcomeWithoutAnyTimestamp) {
   EXPECT_EQ(findings.Count("wrong-read"), 1U) << "T1's value may be there at any time, but z never";
 }
 
-// With a commit timestamp it counts as committed as soon as someone saw what only it wrote.
+// With a commit timestamp it counts as committed as soon as a transaction saw what only it wrote.
 TEST(SweepCheckerTest, UnknownOutcomeThatWasSeen) {
   const auto play = [](std::string_view script) {
     History history = Play(script);
@@ -169,12 +169,12 @@ TEST(SweepCheckerTest, UnknownOutcomeThatWasSeen) {
               ElementsAre("wrong-read"));
   EXPECT_THAT(CheckSweep(play("w0[x=a] c0  b2 w1[x=b] i1  r3[x=b] c3  w2[x=c] c2")).Names(),
               ElementsAre("overlapping-writers"));
-  // Others wrote the same value: nothing follows from having seen it.
+  // Others wrote the same value, so a read of it proves nothing.
   EXPECT_TRUE(CheckSweep(play("w0[x=a] w0[y=a] c0  w1[x=a] w1[y=b] i1  r2[x=a] r2[y=a] c2")).ok());
 }
 
-TEST(SweepCheckerTest, AppendToAListThatIsNotCertain) {
-  // T2 appended blindly to "1" or to "1 2"; T3 tells which, and from then on it is certain.
+TEST(SweepCheckerTest, AppendToAnUncertainList) {
+  // T2 appended blindly to "1" or to "1 2". T3 reveals which; after that the list is certain.
   EXPECT_TRUE(Sweep("+0[x=1] c0  r1[x=1] +1[x=2] i1  +2[x=3] c2  r3[x=1,2,3] c3  r4[x=1,2,3] c4").ok());
   EXPECT_TRUE(Sweep("+0[x=1] c0  r1[x=1] +1[x=2] i1  +2[x=3] c2  r3[x=1,3] c3").ok());
   EXPECT_THAT(Sweep("+0[x=1] c0  r1[x=1] +1[x=2] i1  +2[x=3] c2  r3[x=1,3] c3  r4[x=1,2,3] c4").Names(),

@@ -16,7 +16,7 @@ namespace {
 
 using Value = std::optional<std::string>;
 
-// All versions of all keys. Whoever commits has not been overtaken, and draws its timestamp in the same breath.
+// All versions of all keys. A commit checks for conflicts and draws its timestamp in one step.
 class ToyStore {
  public:
   explicit ToyStore(ToyBug bug) : bug_(bug) {}
@@ -33,7 +33,7 @@ class ToyStore {
     return next == versions.begin() ? std::nullopt : std::prev(next)->second;
   }
 
-  // None: a conflict.
+  // Returns nullopt if there is a conflict.
   std::optional<Timestamp> Commit(Timestamp start_ts, const std::map<std::string, Value>& writes,
                                   const std::set<std::string>& verified) {
     const bool conflict = bug_ != ToyBug::kNoConflictCheck && HasConflict(start_ts, writes, verified);
@@ -71,7 +71,7 @@ class ToyStore {
   std::map<std::string, Cell> cells_;
 };
 
-// A transaction at work, as its client sees it.
+// A transaction in progress, as its client sees it.
 struct Work {
   explicit Work(HistoryRecorder::Handle handle) : record(handle) {}
   HistoryRecorder::Handle record;
@@ -132,7 +132,7 @@ class ToyRun {
     return work;
   }
 
-  // One step of a transaction. False: it was the last one.
+  // One step of a transaction. Returns false if it was the last one.
   bool Step(Work* work) {
     if (work->start_ts == Timestamp()) {
       Start(work);
@@ -147,7 +147,7 @@ class ToyRun {
 
   void Start(Work* work) {
     const Timestamp drawn = store_.Draw();
-    // Unique all the same: nobody else starts at this one.
+    // Still unique: no other transaction starts at this timestamp.
     work->start_ts = options_.bug == ToyBug::kOldSnapshots ? std::exchange(put_by_, drawn) : drawn;
     if (Percent(options_.as_of_percent)) {
       work->read_only = true;
@@ -217,7 +217,7 @@ class ToyRun {
     }
   }
 
-  // It is committed now, later or never; and if now, the client may know its timestamp.
+  // It commits now, later or never; if now, the client may know its timestamp.
   void EndWithoutAnswer(Work* work) {
     if (work->read_only || Percent(30)) return;
     if (Percent(50)) {
@@ -251,7 +251,7 @@ class ToyRun {
   Timestamp put_by_ = store_.Draw();
   int64_t last_element_ = 0;
   std::vector<TxnId> as_of_;
-  std::vector<Work> ghosts_;  // clients that are gone, but not their commit
+  std::vector<Work> ghosts_;  // transactions whose clients are gone but which may still commit
 };
 
 }  // namespace

@@ -49,7 +49,7 @@ bool ViewBuilder::Read(const std::optional<std::string>& value, KeyView* view) {
     return true;
   }
   if (view->value_is_whole) return view->Now() == value;
-  // A list of which only the end is known, its own appends: what stands before them comes from others.
+  // Of such a list only the end is known, its own appends. The elements before them come from others.
   const std::optional<std::string_view> seen = WithoutEnd(ListText(value), *view->value);
   if (!seen.has_value()) return false;
   view->read = true;

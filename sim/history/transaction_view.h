@@ -1,7 +1,7 @@
 // A transaction, key by key: what it saw of others, and what it leaves behind.
 //
-// Under snapshot isolation that is all there is to judge between transactions. What a transaction sees of its own
-// writes, and that a second read returns what the first did, is judged here (T9).
+// Under snapshot isolation this is all that judging between transactions needs. Whether a transaction sees its own
+// writes, and whether a second read returns what the first did, is judged here (T9).
 
 #ifndef PERCOLATOR_SIM_HISTORY_TRANSACTION_VIEW_H_
 #define PERCOLATOR_SIM_HISTORY_TRANSACTION_VIEW_H_
@@ -21,7 +21,7 @@ namespace percolator {
 
 using KeyId = uint32_t;
 
-// Keys by small numbers. They must outlive this.
+// Numbers keys from 0. The keys must outlive this.
 class KeyIds {
  public:
   KeyId Of(std::string_view key) {
@@ -40,20 +40,20 @@ class KeyIds {
 struct KeyView {
   KeyId key = 0;
 
-  // What the transaction read before its own writes, or what was left of a list it read when its own appends are taken
-  // off. Points into the history.
+  // What the transaction read before its own writes, or a list that it read, without its own appends. Points into the
+  // history.
   bool read = false;
   std::optional<std::string_view> seen;
 
   bool written = false;
   bool verified = false;
-  // If `written`: what the transaction leaves; none if it deletes the key. Only its own appends, if not whole: then it
-  // never read the list that it appended to.
+  // If `written`: the value that the transaction leaves; absent if it deletes the key. If not whole, only its own
+  // appends: it never read the list that it appended to.
   std::optional<std::string> value;
   bool value_is_whole = true;
   std::vector<int64_t> appended;  // in their order
 
-  // What the key holds for this transaction, after all that it did. REQUIRES: value_is_whole.
+  // The key's value for this transaction, after all its operations. REQUIRES: value_is_whole.
   std::optional<std::string_view> Now() const { return written ? std::optional<std::string_view>(value) : seen; }
 };
 
@@ -74,7 +74,7 @@ class ViewBuilder {
 
   const History& history_;
   KeyIds& keys_;
-  // Where in `views` a key was when it was last looked up: right if it is there now.
+  // The index in `views` of a key when it was last looked up. Valid if that key is there now.
   std::vector<uint32_t> place_;
 };
 

@@ -1,4 +1,4 @@
-// Lists that are only appended to. A list tells its whole past, so the graph checker can judge the run without trusting
+// Lists that are only appended to. A list shows its whole past, so the graph checker can judge the run without trusting
 // any timestamp.
 
 #include "sim/workloads/kinds.h"
@@ -22,7 +22,7 @@ class Append final : public Workload {
   }
 
  private:
-  // Reads and appends, one to a cell or several.
+  // Reads and appends, one or several to a cell.
   static absl::Status Mixed(Recorded& t) {
     Actor& actor = t.actor();
     for (const CellName& cell : actor.SomeCells()) {

@@ -47,7 +47,7 @@ class Bank final : public Workload {
   }
 
  private:
-  // From each of some accounts to the next of them. An account that becomes empty is closed at times.
+  // Moves money from some accounts to the next ones. An empty account is sometimes closed.
   static absl::Status Transfer(Recorded& t) {
     const std::vector<CellName> accounts = t.actor().SomeCells();
     PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<std::string>> values, t.Get(accounts));
@@ -91,7 +91,8 @@ class Bank final : public Workload {
     }
     const int64_t expected = kOpening * static_cast<int64_t>(accounts.size());
     if (sum != expected) {
-      t.actor().scene().Fail("bank", StrCat("T", t.id(), " sees a sum of ", sum, " in all accounts, not ", expected));
+      t.actor().scene().Fail("bank",
+                             StrCat("T", t.id(), " sees a sum of ", sum, " in all accounts, expected ", expected));
     }
     return absl::OkStatus();
   }

@@ -3,7 +3,7 @@
 //     ta source:v  --add-->  ta source:v_added, tb group:sum  --double-->  tb group:twice  --total-->  tc all:total
 //                  --copy->  ta source:v_copy
 //
-// Sources come, change and go. When all is observed, everything has to be what follows from the sources alone.
+// Sources come, change and go. When all is observed, every cell must follow from the sources alone.
 
 #include <algorithm>
 #include <string>
@@ -82,7 +82,7 @@ class Chain final : public Workload {
  private:
   static size_t Groups(const Plan& plan) { return std::min(kMaxGroups, 1 + plan.cells / 2); }
 
-  // One or two to a row.
+  // Whether two sources share a row.
   static bool InPairs(const Plan& plan) {
     return plan.layout == Plan::Layout::kGroups || plan.layout == Plan::Layout::kOneRow;
   }
@@ -136,7 +136,8 @@ class Chain final : public Workload {
     return absl::OkStatus();
   }
 
-  // Of two that run for different groups one fails, or starts after the other's commit: so the last has seen all.
+  // If two observers run for different groups, one fails or starts after the other's commit, so the last one has seen
+  // all.
   static absl::Status AddUp(Recorded& t, size_t groups) {
     int64_t total = 0;
     for (size_t group = 0; group < groups; ++group) {
@@ -150,7 +151,7 @@ class Chain final : public Workload {
   static absl::Status Expect(Recorded& t, const CellName& cell, int64_t expected) {
     PERCOLATOR_ASSIGN_OR_RETURN(const auto value, t.Get(cell));
     if (NumberIn(value) != expected) {
-      t.actor().scene().Fail("chain", StrCat(KeyOf(cell), " is ", NumberIn(value), " in the end, and not ", expected));
+      t.actor().scene().Fail("chain", StrCat(KeyOf(cell), " is ", NumberIn(value), " in the end, expected ", expected));
     }
     return absl::OkStatus();
   }

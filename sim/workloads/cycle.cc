@@ -1,5 +1,5 @@
-// A ring: each cell names the next one. Transactions change the order of three neighbours; at any time a walk from any cell
-// comes round to it after all others.
+// A ring: each cell names the next one. Transactions change the order of three neighbours. At any time a walk from any
+// cell visits all others and comes back.
 
 #include <charconv>
 #include <string>

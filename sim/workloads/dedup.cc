@@ -1,7 +1,7 @@
-// Figure 2 of the paper: documents are loaded, and for each content the first to come is the canonical one.
+// Figure 2 of the paper: documents are loaded, and for each content the first one is canonical.
 //
-// A document's cell says what it contains and which document is canonical for that; a content's cell names that document.
-// Documents that are not canonical may be unloaded, and loaded again with other contents.
+// A document's cell holds its content and names the canonical document for it; a content's cell names that document
+// too. Documents that are not canonical may be unloaded, and loaded again with other contents.
 
 #include <algorithm>
 #include <string>
@@ -65,7 +65,7 @@ class Dedup final : public Workload {
     return absl::OkStatus();
   }
 
-  // Each content that has a canonical document is that document's, which says so itself; and all with this content agree.
+  // The canonical document of each content exists and names itself, and all documents with this content agree.
   static absl::Status Audit(Recorded& t) {
     PERCOLATOR_ASSIGN_OR_RETURN((const std::map<CellName, std::string> documents), t.Scan(Plan::Tables()[0]));
     PERCOLATOR_ASSIGN_OR_RETURN((const std::map<CellName, std::string> contents), t.Scan(Plan::Tables()[1]));
@@ -85,7 +85,7 @@ class Dedup final : public Workload {
                                                ", but content ", content, " has the canonical \"", expected, "\""));
       }
       if (!canonical_says_so) {
-        t.actor().scene().Fail("dedup", StrCat("T", t.id(), " sees ", expected, ", but no such document"));
+        t.actor().scene().Fail("dedup", StrCat("T", t.id(), " sees ", expected, ", which does not exist"));
       }
     }
     return absl::OkStatus();

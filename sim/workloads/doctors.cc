@@ -1,6 +1,6 @@
-// Doctors on call: the classic write skew. Each cell is a doctor, on call or off; of each group one has to be on call at any
-// time. Who goes off looks whether another one is on, and says Verify on what it relies on. Without that, two could go off
-// at once, each relying on the other: snapshot isolation allows it.
+// Doctors on call: the classic write skew. Each cell is a doctor, on call or off; in each group at least one has to be
+// on call at any time. A doctor that goes off checks that another one is on, and calls Verify for it. Without Verify,
+// two could go off at once, each relying on the other: snapshot isolation allows it.
 
 #include <algorithm>
 #include <string>
@@ -49,13 +49,13 @@ class Doctors final : public Workload {
   }
 
  private:
-  // No two values are alike, so that a read tells whose it saw.
+  // No two values are alike, so that a read identifies its writer.
   static std::string OnCall(Recorded& t) { return t.actor().Value(StrCat("on ", t.actor().NewNumber())); }
   static bool IsOnCall(const std::optional<std::string>& value) {
     return value.has_value() && value->starts_with("on ");
   }
 
-  // [first, last) of the group of a doctor. One left over at the end belongs to the group before.
+  // The group of a doctor, [first, last). A remainder at the end belongs to the last group.
   static std::pair<size_t, size_t> GroupOf(size_t doctor, size_t all) {
     const size_t groups = std::max<size_t>(all / kGroup, 1);
     const size_t group = std::min(doctor / kGroup, groups - 1);
@@ -77,7 +77,7 @@ class Doctors final : public Workload {
       }
       return absl::OkStatus();
     }
-    return absl::OkStatus();  // nobody else is there
+    return absl::OkStatus();  // the only doctor
   }
 
   static absl::Status Audit(Recorded& t) {
@@ -87,7 +87,7 @@ class Doctors final : public Workload {
       const size_t last = GroupOf(first, cells.size()).second;
       if (std::none_of(values.begin() + static_cast<ptrdiff_t>(first), values.begin() + static_cast<ptrdiff_t>(last),
                        IsOnCall)) {
-        t.actor().scene().Fail("doctors", StrCat("T", t.id(), " sees nobody on call in the group of ", first));
+        t.actor().scene().Fail("doctors", StrCat("T", t.id(), " sees no doctor on call in the group of ", first));
       }
       first = last;
     }

@@ -1,4 +1,4 @@
-// The workloads there are, one to a file.
+// All workloads, each in its own file.
 
 #ifndef PERCOLATOR_SIM_WORKLOADS_KINDS_H_
 #define PERCOLATOR_SIM_WORKLOADS_KINDS_H_

@@ -1,5 +1,6 @@
-// Long readers: snapshots of now and of the past are held, and read again and again, while others overwrite what they see
-// and garbage is collected. A snapshot reads the same each time, or says that it is too old; it never finds less.
+// Long readers: snapshots of now and of the past are held and read repeatedly, while other transactions overwrite the
+// data and garbage is collected. A snapshot reads the same each time, or fails because it is too old; it never finds
+// less.
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // An observer that changes what it observes: each run counts a number down, until it is zero.
 //
-// Its own change notifies it again. Some numbers are larger than the chain of notifications may be long
-// (WorkerOptions::max_chain): that is taken for a cycle and goes to quarantine, and each replay goes a piece on.
+// Its own change notifies it again. Some numbers are larger than the max chain of notifications
+// (WorkerOptions::max_chain): these count as cycles and go to quarantine, and each replay continues for a while.
 
 #include <algorithm>
 #include <string>
@@ -36,7 +36,7 @@ class Loop final : public Workload {
     });
   }
 
-  // What is not at zero was given up as a cycle, or because the observer failed: never just forgotten.
+  // A number that is not zero was quarantined as a cycle, or because the observer failed. None is just forgotten.
   void CheckObserved(Actor& actor, const std::vector<Quarantined>& quarantined) override {
     actor.Look([&](Recorded& t) -> absl::Status {
       for (const CellName& cell : t.actor().scene().cells) {

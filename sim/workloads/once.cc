@@ -1,7 +1,8 @@
-// Two observers of one column, each of which counts its own commits for a cell, in the transaction that it observes with.
+// Two observers of one column, each of which counts its own commits for a cell in the transaction that it observes
+// with.
 //
-// N2, N7: there are no more of them than there were changes; and the last has seen the last change. Only transactions are
-// counted, whatever the protocol says of them: so this holds the acknowledgements against something else than themselves.
+// N2, N7: there are no more commits than changes, and the last one has seen the last change. Only transactions are
+// counted, independently of the protocol's records, so this checks the acknowledgements against an independent count.
 
 #include <algorithm>
 #include <string>
@@ -65,7 +66,7 @@ class Once final : public Workload {
 
  private:
   static CellName Changed(size_t i) { return {Plan::Tables()[0], StrCat("row", i), "x"}; }
-  // In the row of the cell, or in another table: then the transaction has secondaries.
+  // In the row of the cell, or in another table, so that the transaction has secondaries.
   static CellName Count(const Plan& plan, const CellName& cell, std::string_view observer) {
     return {Plan::Tables()[plan.layout == Plan::Layout::kOneRow ? 0 : 1], cell.row, StrCat(observer, "_count")};
   }
@@ -91,7 +92,7 @@ class Once final : public Workload {
     const auto who = [&] { return StrCat(observer, ", of ", KeyOf(cell), " with ", changes, " changes"); };
     if (count > static_cast<int64_t>(changes)) scene.Fail("once", StrCat(who(), ", has committed ", count, " times"));
     if (changes == 0) return absl::OkStatus();
-    if (values[2] != values[0].value_or("nothing")) scene.Fail("once", StrCat(who(), ", has missed the last"));
+    if (values[2] != values[0].value_or("nothing")) scene.Fail("once", StrCat(who(), ", has missed the last change"));
     return absl::OkStatus();
   }
 };

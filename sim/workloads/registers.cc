@@ -1,5 +1,5 @@
-// Registers: single reads, reads of many cells, scans, blind writes, deletes, verifies, and writes that depend on reads, in
-// any mixture; and a counter. What the history checkers can judge, it does.
+// Registers: single reads, reads of many cells, scans, blind writes, deletes, verifies, and writes that depend on
+// reads, in any mixture; and a counter. It does everything that the history checkers can judge.
 
 #include <algorithm>
 #include <charconv>
@@ -24,7 +24,7 @@ class Registers final : public Workload {
   void Step(Actor& actor) override {
     const uint64_t what = actor.Draw(10);
     if (what < 2) {
-      // Who is not told has perhaps counted.
+      // If the outcome is unknown, it may have counted.
       const bool counted = actor.Transact([](Recorded& t) { return Count(t); });
       counted_at_least_ += counted ? 1 : 0;
     } else if (what < 7) {

@@ -1,5 +1,4 @@
-// Rows that come and go, and scans over parts of them: of ranges, of some columns, over what the transaction has just
-// written itself.
+// Rows that come and go, and scans over parts of them: ranges, some columns, and the transaction's own writes.
 
 #include <algorithm>
 #include <string>

@@ -12,7 +12,7 @@
 namespace percolator::sim {
 namespace {
 
-// Timestamps to look back to.
+// The number of timestamps for reads of the past.
 constexpr size_t kMoments = 64;
 
 bool Covers(const std::string& table, const ScanOptions& options, const CellName& cell) {
@@ -66,7 +66,7 @@ absl::StatusOr<std::map<CellName, std::string>> Recorded::Scan(const std::string
     last = row->key;
     for (const ScannedRow::Column& column : row->columns) {
       CellName cell{table, row->key, column.name};
-      if (!Covers(table, options, cell)) actor_.scene().Fail("scan", StrCat(KeyOf(cell), " was not asked for"));
+      if (!Covers(table, options, cell)) actor_.scene().Fail("scan", StrCat(KeyOf(cell), " is outside of the scan"));
       found.emplace(std::move(cell), column.value);
     }
   }
@@ -75,7 +75,7 @@ absl::StatusOr<std::map<CellName, std::string>> Recorded::Scan(const std::string
   const std::vector<CellName>& all = actor_.scene().cells;
   for (const auto& [cell, value] : found) {
     if (!std::binary_search(all.begin(), all.end(), cell)) {
-      actor_.scene().Fail("scan", StrCat(KeyOf(cell), " was never written, and is there"));
+      actor_.scene().Fail("scan", StrCat(KeyOf(cell), " exists but was never written"));
     }
   }
   for (const CellName& cell : all) {
@@ -152,7 +152,7 @@ void Actor::Saw(Timestamp ts) {
   }
 }
 
-// A dead client tells nobody what it believes has become of its transaction.
+// A dead client cannot report what it believes about its transaction.
 void Actor::Failed(HistoryRecorder::Handle handle, Timestamp start_ts) {
   if (!alive()) return;
   Note(StrCat("T", handle.id(), " has failed"));
@@ -205,12 +205,13 @@ bool Actor::WithRetries(const Body& body) {
   options.max_attempts = 5;
   const absl::Status status = cluster_.Transact(
       [&](ReadWrite& t) -> absl::Status {
-        if (last.has_value()) Failed(*last, start_ts);  // else it would not be run again
+        if (last.has_value()) Failed(*last,
+                                     start_ts);  // it is run again only after a failure
         last = scene_.history.Begin(number_);
         start_ts = Timestamp();
         Note(StrCat("T", last->id(), " begins"));
         Recorded recorded(this, &t, &t, *last);
-        // Reading something draws the start timestamp, which nobody would tell later.
+        // A read draws the start timestamp, which would not be known later.
         absl::Status of_body = recorded.Get(AnyCell()).status();
         if (of_body.ok()) of_body = body(recorded);
         start_ts = t.timestamp();
@@ -222,7 +223,7 @@ bool Actor::WithRetries(const Body& body) {
     Ended(*last, result);
     return true;
   }
-  // Any error but this says that it did not happen: percolator/status.h.
+  // Every error but this one says that the commit did not happen: percolator/status.h.
   if (const std::optional<CommitResult> unknown = GetUnknownCommit(status)) {
     Ended(*last, *unknown);
   } else {
@@ -262,7 +263,7 @@ void Actor::LookBack(const Body& body) {
 absl::Status Actor::Observe(ReadWrite& t, const Body& body) {
   const HistoryRecorder::Handle handle = scene_.history.Begin(number_);
   scene_.runs.push_back(handle.id());
-  scene_.as_of.push_back(handle.id());  // it was started before it could be recorded
+  scene_.as_of.push_back(handle.id());  // it started before it could be recorded
   Note(StrCat("T", handle.id(), " observes at ", t.timestamp().ToString()));
   Recorded recorded(this, &t, &t, handle);
   recorded.NoteStart();

@@ -1,8 +1,8 @@
-// A combine queue in small: many put numbers into cells of a queue and notify one cell weakly, on which a single strong
-// notification would conflict all the time; the observer empties the queue into a total.
+// A small combine queue: many transactions put numbers into cells of a queue and notify one cell weakly, where strong
+// notifications would conflict all the time. The observer empties the queue into a total.
 //
-// N9: what was put in before a notification is taken out by a run after it. In the end the queue is empty, and the total is
-// the sum of all that was ever given.
+// N9: a run after a notification takes everything that was put in before it. In the end the queue is empty, and the
+// total is the sum of all numbers.
 
 #include <algorithm>
 #include <string>
@@ -39,7 +39,7 @@ class Weak final : public Workload {
     if (actor.Percent(90)) {
       actor.Transact([](Recorded& t) { return Give(t); });
     } else {
-      // It leaves no record, so the history has no place for it.
+      // A notification leaves no record, so it is not part of the history.
       const auto notify = [](ReadWrite& t) { t.Notify(Hot()); };
       actor.cluster().Transact(notify, {.timeout = actor.scene().plan.deadline}).IgnoreError();
     }
@@ -90,12 +90,12 @@ class Weak final : public Workload {
       PERCOLATOR_ASSIGN_OR_RETURN(const auto values, t.Get({Queued(i), Given(t.actor().scene().plan, i)}));
       given += NumberIn(values[1]);
       if (values[0].has_value()) {
-        t.actor().scene().Fail("weak", StrCat(KeyOf(Queued(i)), " was left in the queue"));
+        t.actor().scene().Fail("weak", StrCat(KeyOf(Queued(i)), " is still in the queue"));
       }
     }
     PERCOLATOR_ASSIGN_OR_RETURN(const auto total, t.Get(Total()));
     if (NumberIn(total) != given) {
-      t.actor().scene().Fail("weak", StrCat("the total is ", NumberIn(total), ", and ", given, " was given"));
+      t.actor().scene().Fail("weak", StrCat("the total is ", NumberIn(total), ", expected ", given, ""));
     }
     return absl::OkStatus();
   }

@@ -1,11 +1,11 @@
-// Workload: what the clients of a simulated run do, and what must be true at any time and in the end.
+// Workload: what the clients of a simulated run do, and the conditions that must hold at any time and at the end.
 //
-// A run has five phases (sim/run.h): set up, run under faults, heal, drain, check. All that a workload reads and writes is
-// recorded, and judged by the checkers of sim/history; what it knows besides about its data (a sum, a ring) it checks
-// itself and tells with Scene::Fail.
+// A run has five phases (sim/run.h): set up, run under faults, heal, drain, check. All reads and writes of a workload
+// are recorded, and judged by the checkers of sim/history. A workload checks further conditions on its data (a sum, a
+// ring) itself and reports failures with Scene::Fail.
 //
-// A workload may have observers. Then processes with workers take part in the run, and after the drain there is one more
-// phase, in which workers run until nothing is left to be observed (sim/run.h).
+// A workload may have observers. Then processes with workers take part in the run, and after the drain there is one
+// more phase, in which workers run until nothing is left to be observed (sim/run.h).
 
 #ifndef PERCOLATOR_SIM_WORKLOADS_WORKLOAD_H_
 #define PERCOLATOR_SIM_WORKLOADS_WORKLOAD_H_
@@ -36,26 +36,26 @@ class Workload {
  public:
   virtual ~Workload() = default;
 
-  // Every cell it may ever write, in their order.
+  // Every cell that it may ever write, in order.
   virtual std::vector<CellName> Cells(const Plan& plan) const { return plan.Cells(); }
-  // The columns of weak ones are declared notify-only. Their functions may be called as long as the workload lives.
+  // The columns of weak observers are declared notify-only. The functions may be called as long as the workload lives.
   virtual std::vector<WorkloadObserver> Observers(const Plan& /*plan*/) { return {}; }
-  // Writes the data that a run begins with. Nothing fails here.
+  // Writes the first data of a run. Nothing fails here.
   virtual void SetUp(Actor& /*actor*/) {}
-  // A piece of work. Called by many tasks; any call of the cluster may fail.
+  // Does a piece of work. Called by many tasks; any call of the cluster may fail.
   virtual void Step(Actor& actor) = 0;
-  // Whoever changes the column notifies the cell, weakly.
+  // Every transaction that changes the column notifies the cell, weakly.
   struct WeakSource {
     std::string table;
     std::string column;
     CellName notified;
   };
   virtual std::optional<WeakSource> Notifies(const Plan& /*plan*/) const { return std::nullopt; }
-  // Looks when for the first time nothing is left to be observed, but for what is in quarantine. That is replayed then.
+  // Called when for the first time nothing is left to be observed but the quarantine, which is replayed afterwards.
   virtual void CheckObserved(Actor& /*actor*/, const std::vector<Quarantined>& /*quarantined*/) {}
-  // Looks at the end, when all others are gone and nothing fails any more.
+  // Called at the end, when all other processes are gone and nothing fails any more.
   virtual void Check(Actor& /*actor*/) {}
-  // Whether its values are lists that are only appended to: then the graph checker judges too.
+  // Whether its values are lists that are only appended to. Then the graph checker judges the run too.
   virtual bool lists() const { return false; }
 };
 
@@ -66,7 +66,7 @@ struct WorkloadKind {
   std::unique_ptr<Workload> (*make)();
 };
 std::span<const WorkloadKind> AllWorkloads();
-// Null: there is none of that name.
+// Returns null if the name is unknown.
 std::unique_ptr<Workload> NewWorkload(std::string_view name);
 
 }  // namespace percolator::sim
