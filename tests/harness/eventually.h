@@ -1,4 +1,4 @@
-// Waiting for what other threads do. Where the code under test takes a Runtime, prefer virtual_runtime.h.
+// Waits for other threads. Where the code under test takes a Runtime, prefer virtual_runtime.h.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_EVENTUALLY_H_
 #define PERCOLATOR_TESTS_HARNESS_EVENTUALLY_H_
@@ -9,7 +9,7 @@
 
 namespace percolator {
 
-// Waits until the condition is true. Returns false after two minutes, so that a slow machine is no reason to fail.
+// Waits until the condition is true. Returns false after two minutes, so that a slow machine does not fail a test.
 inline bool Eventually(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
   while (!condition()) {

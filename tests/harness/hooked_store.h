@@ -1,4 +1,4 @@
-// HookedStore: a store in whose way a test gets, by what is asked of it. wire.h does so by counting the calls.
+// HookedStore: a store whose calls a test can change, by kind of call. wire.h changes calls by their number.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_HOOKED_STORE_H_
 #define PERCOLATOR_TESTS_HARNESS_HOOKED_STORE_H_
@@ -14,16 +14,16 @@
 
 namespace percolator {
 
-// Forwards every call, except what a test wants to be different.
+// Forwards every call that the test does not replace.
 class HookedStore : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
 
   std::function<absl::StatusOr<JointResult>(const JointMutation&, Oracle*)> together;  // instead of MutateTogether
   std::function<void(const std::vector<RowMutation>&)> before_mutate;                  // of all kinds
-  std::function<void()> after_list;                                                    // the first call of ListTables
+  std::function<void()> after_list;                                                    // by the first ListTables
   std::atomic<bool> down{false};                                                       // Mutate fails
-  std::atomic<int> failing_lists{0};  // how many calls of ListTables fail
+  std::atomic<int> failing_lists{0};  // the number of calls of ListTables that fail
   std::atomic<int> asked_for_safe_point{0};
 
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override {
@@ -37,7 +37,7 @@ class HookedStore : public ForwardingStore {
   bool CanMutateTogether() const override { return true; }
   absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override {
     if (before_mutate) before_mutate(mutation.rows);
-    const auto hook = together;  // which may be replaced by itself
+    const auto hook = together;  // a copy, because it may replace itself
     return hook ? hook(mutation, oracle) : ForwardingStore::MutateTogether(mutation, oracle);
   }
   absl::StatusOr<Timestamp> SafePoint() override {

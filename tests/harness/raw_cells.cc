@@ -58,7 +58,7 @@ absl::Status AddTable(Store* store, const std::string& table, std::vector<RawCel
   }
 }
 
-// What is known of a transaction from all its cells.
+// What the cells of a transaction show about it.
 struct Traces {
   std::set<std::pair<std::string, std::string>> marked;  // the rows, with their tables
   std::set<Timestamp> commits;
@@ -69,7 +69,7 @@ class CellRules {
  public:
   explicit CellRules(const CellName& name) : name_(Text(name)) {}
 
-  // `marked`: the cell is of a transaction whose rollback marker is in its row.
+  // `marked`: the row holds the rollback marker of the cell's transaction.
   void Add(const RawCell& cell, bool marked) {
     if (cell.mark.has_value()) {
       if (cell.pending) pending_.insert(cell.timestamp);
@@ -94,9 +94,9 @@ class CellRules {
       find("T2: a lock or record whose data is missing");
     }
     if (!std::includes(wanted_data_.begin(), wanted_data_.end(), data_.begin(), data_.end())) {
-      find("G5: data to which no lock or record points");
+      find("G5: data without a lock or record that points to it");
     }
-    if (pending_ != observed_locks_) find("N1: pending marks that are not those of its locks");
+    if (pending_ != observed_locks_) find("N1: pending marks that differ from its locks");
     std::sort(spans_.begin(), spans_.end());
     for (size_t i = 0; i < spans_.size(); ++i) {
       if (spans_[i].first >= spans_[i].second) find("T6: a commit before its start");
@@ -136,7 +136,7 @@ absl::StatusOr<std::vector<RawCell>> ReadRawCells(Store* store) {
   for (const TableInfo& table : *tables) {
     if (absl::Status s = AddTable(store, table.name, &cells); !s.ok()) return s;
   }
-  // The scan gives each row family by family. Within a family, cells stay newest first.
+  // The scan returns each row family by family. Within a family, cells stay newest first.
   std::stable_sort(cells.begin(), cells.end(), [](const RawCell& a, const RawCell& b) { return a.name < b.name; });
   return cells;
 }
@@ -194,41 +194,41 @@ std::vector<std::string> LostChanges(const std::vector<RawCell>& cells, const st
     }
   }
   if (changed <= seen || marked >= changed) return {};
-  return {StrCat("N1: ", observed.column, " has changed, ", observer, " has not seen it, and nobody will find it")};
+  return {StrCat("N1: ", observed.column, " has changed, ", observer, " has not seen it, and no mark leads to it)};
 }
 
 std::vector<std::string> RepeatedRuns(const std::vector<RawCell>& cells) {
-  std::map<CellName, std::vector<Timestamp>> changes;  // of a cell, newest first
-  for (const RawCell& cell : cells) {
-    if (cell.is_change()) changes[cell.name].push_back(cell.timestamp);
-  }
-  std::vector<std::string> repeated;
-  const RawCell* later = nullptr;  // the acknowledgement after the one at hand
-  for (const RawCell& cell : cells) {
-    const std::optional<std::string> observed = ColumnOfAck(cell.name.column);
-    if (!observed.has_value() || !cell.record.has_value()) continue;
-    const Timestamp start = SeenBy(cell.record->value.value_or(""));
-    if (later != nullptr && later->name == cell.name && start != Timestamp()) {
-      const Timestamp next_start = SeenBy(later->record->value.value_or(""));
-      const std::vector<Timestamp>& of_cell = changes[{cell.name.table, cell.name.row, *observed}];
-      const bool changed = std::any_of(of_cell.begin(), of_cell.end(),
-                                       [&](Timestamp change) { return change > start && change <= next_start; });
-      if (next_start != Timestamp() && !changed) {
-        repeated.push_back(StrCat("N2: runs of starts ", start.ToString(), " and ", next_start.ToString(),
-                                  " have seen the same in ", Text(cell.name)));
-      }
+    std::map<CellName, std::vector<Timestamp>> changes;  // of a cell, newest first
+    for (const RawCell& cell : cells) {
+      if (cell.is_change()) changes[cell.name].push_back(cell.timestamp);
     }
-    later = &cell;
+    std::vector<std::string> repeated;
+    const RawCell* later = nullptr;  // the acknowledgement after the current one
+    for (const RawCell& cell : cells) {
+      const std::optional<std::string> observed = ColumnOfAck(cell.name.column);
+      if (!observed.has_value() || !cell.record.has_value()) continue;
+      const Timestamp start = SeenBy(cell.record->value.value_or(""));
+      if (later != nullptr && later->name == cell.name && start != Timestamp()) {
+        const Timestamp next_start = SeenBy(later->record->value.value_or(""));
+        const std::vector<Timestamp>& of_cell = changes[{cell.name.table, cell.name.row, *observed}];
+        const bool changed = std::any_of(of_cell.begin(), of_cell.end(),
+                                         [&](Timestamp change) { return change > start && change <= next_start; });
+        if (next_start != Timestamp() && !changed) {
+          repeated.push_back(StrCat("N2: runs of starts ", start.ToString(), " and ", next_start.ToString(),
+                                    " saw the same change in ", Text(cell.name)));
+        }
+      }
+      later = &cell;
+    }
+    return repeated;
   }
-  return repeated;
-}
 
-std::vector<std::string> Audit(Store* store) {
-  const absl::StatusOr<std::vector<RawCell>> cells = ReadRawCells(store);
-  if (!cells.ok()) return {std::string(cells.status().message())};
-  std::vector<std::string> findings = BrokenRules(*cells);
-  for (std::string& repeated : RepeatedRuns(*cells)) findings.push_back(std::move(repeated));
-  return findings;
-}
+  std::vector<std::string> Audit(Store * store) {
+    const absl::StatusOr<std::vector<RawCell>> cells = ReadRawCells(store);
+    if (!cells.ok()) return {std::string(cells.status().message())};
+    std::vector<std::string> findings = BrokenRules(*cells);
+    for (std::string& repeated : RepeatedRuns(*cells)) findings.push_back(std::move(repeated));
+    return findings;
+  }
 
 }  // namespace percolator

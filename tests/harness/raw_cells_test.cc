@@ -1,4 +1,4 @@
-// A test that can't fail proves nothing: the rules of raw cells find each thing that they say they find.
+// A test that cannot fail proves nothing: the rules of raw cells find each violation that they name.
 
 #include "tests/harness/raw_cells.h"
 
@@ -44,7 +44,7 @@ class RawCellsTest : public StepsTest {
   std::vector<std::string> Findings() { return Audit(world_.store.get()); }
 };
 
-TEST_F(RawCellsTest, NothingIsWrongWithWhatTransactionsLeave) {
+TEST_F(RawCellsTest, CellsOfTransactionsBreakNoRule) {
   MustCommit(Begin(1, {Put("Bob", "1"), Put("Joe", std::string(300, 'j')), Del("Ann")}), 2);
   MustCommit(Begin(3, {Put("Bob", "1"), Put("Joe", std::string(300, 'j')), Relied("Ann", 2)}), 4);
   const Writes rolled_back = Begin(5, {Put("Bob", "1"), Put("Joe", std::string(300, 'j'))});
@@ -91,7 +91,7 @@ TEST_F(RawCellsTest, FindsMissingDataOfALock) {
   EXPECT_THAT(Findings(), ElementsAre(StartsWith("T2")));
 }
 
-TEST_F(RawCellsTest, FindsDataOfNobody) {
+TEST_F(RawCellsTest, FindsDataWithoutALockOrRecord) {
   PutRaw("Bob", Family::kData, kColumn, 1, "v");
   EXPECT_THAT(Findings(), ElementsAre(StartsWith("G5")));
 }
@@ -107,7 +107,7 @@ TEST_F(RawCellsTest, FindsACommitBeforeItsStart) {
   EXPECT_THAT(Findings(), ElementsAre(StartsWith("T6")));
 }
 
-TEST_F(RawCellsTest, FindsWhatWasRolledBackAndCommitted) {
+TEST_F(RawCellsTest, FindsATransactionThatWasRolledBackAndCommitted) {
   PutRecord("Bob", 1, {.kind = WriteKind::kRollback, .start_ts = Timestamp(1)});
   PutRecord("Joe", 2, PutFrom(1));
   EXPECT_THAT(Findings(), ElementsAre(StartsWith("T1")));
@@ -131,7 +131,7 @@ TEST_F(RawCellsTest, FindsALockWithoutItsMark) {
   EXPECT_THAT(Findings(), ElementsAre(StartsWith("N1")));
 }
 
-TEST_F(RawCellsTest, FindsAChangeThatNobodyWillFind) {
+TEST_F(RawCellsTest, FindsAChangeWithoutAMark) {
   const CellName cell{kTable, "Bob", kColumn};
   PutRecord("Bob", 2, PutFrom(1));
   EXPECT_THAT(LostChanges(*ReadRawCells(world_.store.get()), "pay", cell), ElementsAre(StartsWith("N1")));
@@ -147,7 +147,7 @@ TEST_F(RawCellsTest, FindsARunThatSawNothingNew) {
   EXPECT_THAT(Findings(), ElementsAre(StartsWith("N2")));
 }
 
-TEST_F(RawCellsTest, FindsWhatIsNoRecord) {
+TEST_F(RawCellsTest, FindsAMalformedRecord) {
   PutRaw("Bob", Family::kWrite, kColumn, 1, "garbage");
   EXPECT_THAT(Findings(), ElementsAre(StartsWith("format")));
 }

@@ -1,4 +1,4 @@
-// TestCoordinator: a local coordinator of which a test ends sessions, and which it makes unreachable.
+// TestCoordinator: a local coordinator whose sessions a test can end, and which a test can make unreachable.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_TEST_COORDINATOR_H_
 #define PERCOLATOR_TESTS_HARNESS_TEST_COORDINATOR_H_
@@ -32,19 +32,20 @@ class TestCoordinator final : public LocalCoordinator {
     return LocalCoordinator::OldestSnapshot();
   }
 
-  // From now on the session counts as dead, though its owner lives and goes on (L1). No effect if it has ended already.
+  // The session counts as dead from now on, though its owner lives and continues (L1). No effect if it has ended
+  // already.
   void EndSession(SessionId id) {
     MutexLock lock(&mutex_);
     sessions_.erase(id);
   }
-  // Questions about sessions from now on have this answer; OK: the coordinator can be reached again.
+  // Questions about sessions get this answer from now on. OK: the coordinator is reachable again.
   void AnswerWith(absl::Status error) {
     MutexLock lock(&mutex_);
     error_ = std::move(error);
   }
 
  private:
-  // What the owner has. The coordinator keeps the session itself.
+  // The session as its owner holds it. The coordinator keeps the session itself.
   class MortalSession final : public Session {
    public:
     MortalSession(TestCoordinator* coordinator, std::unique_ptr<Session> session)

@@ -1,4 +1,4 @@
-// TestOracle: an oracle that counts, and does what a test tells it. SlowOracle: one that answers when it is told to.
+// TestOracle: an oracle that counts, and that a test controls. HeldOracle: an oracle whose answers a test releases.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_TEST_ORACLE_H_
 #define PERCOLATOR_TESTS_HARNESS_TEST_ORACLE_H_
@@ -34,7 +34,7 @@ class TestOracle final : public Oracle {
     return first;
   }
 
-  // The next timestamp is this one, even if it was handed out before.
+  // Makes this the next timestamp, even if it was handed out before.
   void SetNext(uint64_t ts) {
     MutexLock lock(&mutex_);
     next_ = ts;
@@ -48,14 +48,14 @@ class TestOracle final : public Oracle {
     MutexLock lock(&mutex_);
     return Timestamp(next_);
   }
-  // The newest one that was handed out.
+  // The newest timestamp that was handed out.
   Timestamp last() const { return Timestamp(next().value() - 1); }
-  // Every call from now on has this answer; OK: the oracle works again.
+  // Every call gets this answer from now on. OK: the oracle works again.
   void AnswerWith(absl::Status error) {
     MutexLock lock(&mutex_);
     error_ = std::move(error);
   }
-  // The next calls fail with kUnavailable.
+  // The next calls fail with Unavailable.
   void FailNext(int calls) {
     MutexLock lock(&mutex_);
     failures_left_ = calls;
@@ -73,10 +73,10 @@ class TestOracle final : public Oracle {
   int failures_left_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Takes its time: draws a timestamp when asked, and hands it out when told.
-class SlowOracle : public Oracle {
+// Draws a timestamp when asked, and holds the answer until Answer is called.
+class HeldOracle : public Oracle {
  public:
-  explicit SlowOracle(Oracle* oracle) : oracle_(oracle) {}
+  explicit HeldOracle(Oracle* oracle) : oracle_(oracle) {}
 
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
     absl::StatusOr<Timestamp> drawn = oracle_->GetTimestamps(count);
@@ -87,12 +87,12 @@ class SlowOracle : public Oracle {
     return drawn;
   }
 
-  // Waits until somebody has asked.
+  // Waits until a caller has asked.
   void WaitUntilAsked() {
     MutexLock lock(&mutex_);
     while (!asked_) changed_.Wait(&mutex_);
   }
-  // Answers everybody, also those who ask later.
+  // Answers all callers, present and future.
   void Answer() {
     MutexLock lock(&mutex_);
     answers_ = true;

@@ -16,11 +16,11 @@ namespace {
 }  // namespace
 
 struct VirtualRuntime::Task {
-  std::thread thread;  // none for the one that made the runtime
+  std::thread thread;  // unset for the thread that made the runtime
   std::thread::id id;
   CondVar turn;
-  Queue* queue = nullptr;                 // in which it waits
-  std::optional<Timers::iterator> timer;  // at which it wakes
+  Queue* queue = nullptr;                 // the queue in which it waits
+  std::optional<Timers::iterator> timer;  // the timer that wakes it
   bool ended = false;
 };
 
@@ -140,14 +140,14 @@ void VirtualRuntime::LetOthersRun() {
   CheckTurn();
   Task* const self = current_;
   while (!ready_.empty()) {
-    ready_.push_back(self);  // behind all that are ready now; what they wake comes behind this one, so look again
+    ready_.push_back(self);  // the tasks ahead may wake others, hence the loop
     PassOn();
     AwaitTurn(self);
   }
 }
 
 void VirtualRuntime::CheckTurn() const {
-  if (current_->id != std::this_thread::get_id()) Fail("used by a thread whose turn it is not");
+  if (current_->id != std::this_thread::get_id()) Fail("used by a thread that does not have the turn");
 }
 
 void VirtualRuntime::Block(Queue* queue, std::optional<Duration> wake_at) {

@@ -1,13 +1,13 @@
-// VirtualRuntime: a Runtime on which no task waits for real, and every run is the same.
+// VirtualRuntime: a Runtime on which no task really waits, and every run is the same.
 //
-// Tasks are threads, and exactly one of them runs at any moment. A task runs until it sleeps, waits or ends; then the task
-// that became ready first runs. Time stands still while a task is ready. When all wait, time jumps to the moment at which
-// the first sleeper wakes. So a test decides what happens in which order, and a lease of ten seconds passes in no time.
-// Since tasks are threads, the sanitizers see them as they are.
+// Tasks are threads, and exactly one of them runs at any moment. A task runs until it sleeps, waits or ends; then the
+// task that became ready first runs. Time stands still while a task is ready. When all wait, time jumps to the moment
+// at which the first sleeper wakes. So a test decides the order of events, and a lease of ten seconds passes at once.
+// Because tasks are threads, sanitizers work as usual.
 //
-// The thread that makes the runtime is its first task: usually the one that runs the test. The others are begun with Start
-// and must have ended, or be about to end, when the runtime is destroyed. If all tasks wait and none of them sleeps, the
-// program ends with a message, because that is a deadlock.
+// The thread that makes the runtime is its first task, usually the one that runs the test. The others are begun with
+// Start and must have ended, or be about to end, when the runtime is destroyed. If all tasks wait and none of them
+// sleeps, the program ends with a message, because that is a deadlock.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_VIRTUAL_RUNTIME_H_
 #define PERCOLATOR_TESTS_HARNESS_VIRTUAL_RUNTIME_H_
@@ -28,14 +28,15 @@ namespace percolator {
 
 class VirtualRuntime final : public Runtime {
  public:
-  // Random returns a sequence that begins at `seed`. With 0 it is always 0, so a random wait is as short as it can be.
+  // Random returns a sequence that starts from `seed`. With seed 0 it always returns 0, so that random waits are as
+  // short as possible.
   explicit VirtualRuntime(uint64_t seed = 1);
-  // Waits for the other tasks. REQUIRES: the calling thread made the runtime, and no task waits for something to come.
+  // Waits for the other tasks. REQUIRES: the calling thread made the runtime, and every other task can end.
   ~VirtualRuntime() override;
   VirtualRuntime(const VirtualRuntime&) = delete;
   VirtualRuntime& operator=(const VirtualRuntime&) = delete;
 
-  // Returns the time since the runtime was made.
+  // The time since the runtime was made.
   Duration Elapsed() override;
   void Sleep(Duration duration) override;
   uint64_t Random() override;
@@ -44,7 +45,7 @@ class VirtualRuntime final : public Runtime {
 
   // Lets the other tasks run until each of them waits. No time passes.
   void LetOthersRun();
-  // The calls of Sleep, and the sum of what they asked for.
+  // The number of calls of Sleep, and the sum of their durations.
   int sleeps() const;
   Duration slept() const;
 
@@ -54,13 +55,13 @@ class VirtualRuntime final : public Runtime {
   using Timers = std::map<std::pair<Duration, uint64_t>, Task*>;
 
   void Run(Task* task, const std::function<void()>& body);
-  // Ends the program unless the calling thread is the task that runs.
+  // Ends the program unless the calling thread is the running task.
   void CheckTurn() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Gives the turn away until it comes back: when another task makes this one ready, or at `wake_at`.
+  // Passes the turn on and waits to get it back: when another task makes this one ready, or at `wake_at`.
   void Block(Queue* queue, std::optional<Duration> wake_at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PassOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitTurn(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the task's wait; it runs after those that were ready before.
+  // Ends the task's wait; it runs after the tasks that became ready before.
   void MakeReady(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;

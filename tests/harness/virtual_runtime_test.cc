@@ -16,7 +16,7 @@ using std::chrono::hours;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 
-TEST(VirtualRuntimeTest, TimePassesOnlyInSleepAndCostsNone) {
+TEST(VirtualRuntimeTest, SleepAdvancesVirtualTimeAndTakesNoRealTime) {
   const auto begun = std::chrono::steady_clock::now();
   VirtualRuntime runtime;
   EXPECT_EQ(runtime.Elapsed(), Duration(0));
@@ -51,7 +51,7 @@ TEST(VirtualRuntimeTest, SleepersWakeInTheOrderOfTheirTimes) {
   EXPECT_EQ(runtime.Elapsed(), seconds(10));
 }
 
-TEST(VirtualRuntimeTest, AWaiterIsWokenOrWaitsForSoLongAtMost) {
+TEST(VirtualRuntimeTest, AWaiterIsWokenOrTimesOut) {
   VirtualRuntime runtime;
   const std::unique_ptr<WaitQueue> queue = runtime.NewWaitQueue();
   Mutex mutex;
@@ -95,7 +95,7 @@ TEST(VirtualRuntimeTest, TimePassesOnlyWhenAllWait) {
   EXPECT_THAT(events, ElementsAre("a@0", "b@0", "main@0", "b@10", "main@20", "a@30", "main@40"));
 }
 
-TEST(VirtualRuntimeTest, WaitsEndWhenWokenOrInTime) {
+TEST(VirtualRuntimeTest, WaitsEndWhenWokenOrAtTheirTimeout) {
   VirtualRuntime runtime;
   Mutex mutex;
   const std::unique_ptr<WaitQueue> queue = runtime.NewWaitQueue();
@@ -143,7 +143,7 @@ TEST(VirtualRuntimeTest, TasksTakeTurns) {
   EXPECT_THAT(events, ElementsAre(0, 1, 0, 1, 0, 1));
 }
 
-TEST(VirtualRuntimeTest, ChanceIsTheSameInEveryRun) {
+TEST(VirtualRuntimeTest, RandomNumbersAreTheSameInEveryRun) {
   VirtualRuntime one;
   const uint64_t first = one.Random();
   EXPECT_NE(one.Random(), first);
@@ -151,7 +151,7 @@ TEST(VirtualRuntimeTest, ChanceIsTheSameInEveryRun) {
   EXPECT_EQ(other.Random(), first);
 }
 
-TEST(VirtualRuntimeDeathTest, WhoIsStuckIsTold) {
+TEST(VirtualRuntimeDeathTest, ADeadlockEndsTheProgram) {
   EXPECT_DEATH(
       {
         VirtualRuntime runtime;
@@ -163,13 +163,13 @@ TEST(VirtualRuntimeDeathTest, WhoIsStuckIsTold) {
       "stuck");
 }
 
-TEST(VirtualRuntimeDeathTest, AThreadThatIsNoTaskIsTold) {
+TEST(VirtualRuntimeDeathTest, AThreadThatIsNotATaskEndsTheProgram) {
   EXPECT_DEATH(
       {
         VirtualRuntime runtime;
         std::thread([&runtime] { runtime.Sleep(seconds(1)); }).join();
       },
-      "whose turn it is not");
+      "does not have the turn");
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ Answer Wire::Send(const Call& call, const std::function<Answer(uint64_t rows)>& 
   std::optional<Fault> fault;
   const std::vector<Place> places = Enter(call, &fault);
   RunHook(&before_, places);
-  if (dead()) return failed(Dead());  // the hook may have killed it
+  if (dead()) return failed(Dead());  // the hook may have killed the client
   auto answer = [&]() -> Answer {
     if (!fault.has_value()) return run(Fault::kAllRows);
     switch (fault->kind) {
@@ -180,7 +180,7 @@ Answer Wire::Send(const Call& call, const std::function<Answer(uint64_t rows)>& 
   return answer;
 }
 
-// Requests are copied: one that arrives late must not point into a client that is gone.
+// Requests are copied: one that arrives late must not refer to a client that is gone.
 
 absl::StatusOr<std::vector<Row>> Wire::WiredStore::Read(const std::vector<RowRead>& reads) {
   using Answer = absl::StatusOr<std::vector<Row>>;

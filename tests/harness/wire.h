@@ -1,15 +1,15 @@
-// The wire between one client and the world: its Store and its Oracle, and what can go wrong with the n-th call.
+// The wire between one client and the world: its Store and its Oracle, and the faults of the n-th call.
 //
 //     Wire wire(&store, &oracle);
 //     wire.FailAt(3, {.kind = Fault::Kind::kLoseReply});
 //     wire.FailAt({"mutate", 2}, {.kind = Fault::Kind::kDieAfter});
 //
-// counts the calls of both, from 1, and at the third the store does what it is asked but the client does not hear of it;
-// and with its second mutation, the client dies.
-// Death is forever: from then on nothing that the client does reaches anybody, and what it is told is of no account.
+// counts the calls of both, from 1. At the third call the store carries out the request but the client does not get the
+// reply; at its second mutation, the client dies. Death is final: no later request of the client reaches the store or
+// the oracle, and its results do not matter.
 //
-// A batch of row mutations that is lost or cut off by death may have been applied in part (percolator/spi/store.h); `rows`
-// says which rows.
+// A batch of row mutations that is lost or cut off by death may have been applied in part (percolator/spi/store.h);
+// `rows` says which rows.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_WIRE_H_
 #define PERCOLATOR_TESTS_HARNESS_WIRE_H_
@@ -34,18 +34,18 @@ namespace percolator {
 struct Fault {
   enum class Kind {
     kDieBefore,    // the client dies before it sends the request
-    kDieAfter,     // it dies after the request was sent, and it is carried out
-    kLoseRequest,  // the request is lost; the client is told kUnavailable
-    kLoseReply,    // the request is carried out, the reply is lost; the client is told kUnavailable
-    kTwice,        // the request is carried out twice, and the client hears the second answer
-    kEchoLate,     // it is carried out, and a copy of it is on its way until DeliverLate
-    kLate,         // it is on its way until DeliverLate; the client is told kUnavailable
+    kDieAfter,     // the client dies after it sent the request, which is carried out
+    kLoseRequest,  // the request is lost; the client gets Unavailable
+    kLoseReply,    // the request is carried out, the reply is lost; the client gets Unavailable
+    kTwice,        // the request is carried out twice, and the client gets the second answer
+    kEchoLate,     // the request is carried out, and a copy of it arrives at DeliverLate
+    kLate,         // the request arrives at DeliverLate; the client gets Unavailable
     kRefused,      // the answer is `error`, and nothing is done
   };
   static constexpr uint64_t kAllRows = ~uint64_t{0};
 
   Kind kind = Kind::kLoseReply;
-  // kDieAfter, kLoseReply of a batch: only the rows whose bit is set are done.
+  // For kDieAfter and kLoseReply of a batch: only the rows whose bit is set are applied.
   uint64_t rows = kAllRows;
   absl::Status error;
 };
@@ -54,10 +54,10 @@ std::string FaultName(Fault::Kind kind);
 
 class Wire {
  public:
-  // A call as it was made.
+  // A call that was made.
   struct Call {
     std::string what;  // "read", "scan", "mutate", "together", "safe point", "timestamp", "tables"
-    size_t rows = 0;   // of a mutate
+    size_t rows = 0;   // the number of rows of a mutate
   };
 
   Wire(Store* store, Oracle* oracle);
@@ -65,7 +65,7 @@ class Wire {
   Store* store() { return &store_; }
   Oracle* oracle() { return &oracle_; }
 
-  // The n-th call of all, or of those of one kind.
+  // The n-th call of all, or of one kind.
   struct Place {
     Place(size_t nth) : n(nth) {}  // NOLINT(google-explicit-constructor): a number is a place
     Place(std::string kind, size_t nth) : what(std::move(kind)), n(nth) {}
@@ -75,12 +75,12 @@ class Wire {
     size_t n;
   };
 
-  // Counting begins anew: the next call is the first.
+  // Restarts the count: the next call is the first.
   void CountFromHere();
   void FailAt(const Place& place, Fault fault);
-  // All calls from this one on.
+  // This call and all later ones fail.
   void FailFrom(size_t call, Fault fault);
-  // Runs when the call there is about to be sent, and when its answer is about to be heard. Once.
+  // Runs once, when the call is about to be sent, or when its answer is about to be returned.
   void Before(const Place& place, std::function<void()> run);
   void After(const Place& place, std::function<void()> run);
   void ForgetFaults();
@@ -88,13 +88,13 @@ class Wire {
   // From now on the store draws a timestamp for every lock: Store::MutateThenDraw.
   void DrawWithLocks() { draws_ = true; }
 
-  // What is still on its way arrives.
+  // Delivers everything that is still on its way.
   void DeliverLate();
   bool dead() const;
   void Die();
 
   std::vector<Call> calls() const;
-  // How many of them were of this kind.
+  // The number of calls of this kind.
   size_t CountOf(const std::string& what) const;
 
  private:
@@ -130,14 +130,14 @@ class Wire {
     Oracle* const oracle_;
   };
 
-  // One call: `run` carries it out, at the store or the oracle, for the rows that it is given.
+  // Makes one call: `run` carries it out, at the store or the oracle, for the given rows.
   template <typename Answer>
   Answer Send(
       const Call& call, const std::function<Answer(uint64_t rows)>& run,
       const std::function<Answer(const absl::Status&)>& failed = [](const absl::Status& error) {
         return Answer(error);
       });
-  // Counts the call; tells by which two names its place goes, and the fault there.
+  // Counts the call. Returns its two places, and the fault there.
   std::vector<Place> Enter(const Call& call, std::optional<Fault>* fault);
   void RunHook(std::map<Place, std::function<void()>>* hooks, const std::vector<Place>& places);
 
@@ -154,7 +154,7 @@ class Wire {
   WiredOracle oracle_;
 };
 
-// Everything that may happen to a call; to a batch of rows, with every part of it applied.
+// All faults of a call. For a batch of rows, also those in which each part of it is applied.
 std::vector<Fault> FaultsOf(const Wire::Call& call);
 
 }  // namespace percolator

@@ -1,4 +1,4 @@
-// A test that can't fail proves nothing: the wire does to its calls what it says.
+// A test that cannot fail proves nothing: the wire makes the faults that it is asked for.
 
 #include "tests/harness/wire.h"
 
@@ -24,7 +24,7 @@ class WireTest : public ::testing::Test {
  protected:
   WireTest() { EXPECT_THAT(store_->CreateTable({"t", ""}), IsOk()); }
 
-  // Sets one cell of each row, without a condition; the statuses of the answers.
+  // Sets one cell of each row, without a condition. Returns the statuses of the answers.
   std::vector<absl::StatusOr<MutateResult>> Set(const std::vector<std::string>& rows, uint64_t ts) {
     std::vector<RowMutation> mutations;
     for (const std::string& row : rows) {
@@ -42,7 +42,7 @@ class WireTest : public ::testing::Test {
   Wire wire_{store_.get(), &oracle_};
 };
 
-TEST_F(WireTest, WithoutFaultsItPassesOnAndCounts) {
+TEST_F(WireTest, WithoutFaultsCallsAreForwardedAndCounted) {
   EXPECT_THAT(Set({"a", "b"}, 1)[1], IsOk());
   EXPECT_EQ(wire_.oracle()->GetTimestamp().value(), Timestamp(1));
   EXPECT_THAT(wire_.store()->Read({}), IsOk());
@@ -63,7 +63,7 @@ TEST_F(WireTest, ALostRequestIsNotCarriedOut) {
   EXPECT_THAT(Set({"a"}, 2)[0], IsOk());
 }
 
-TEST_F(WireTest, ALostReplyIsOfARequestThatIsCarriedOut) {
+TEST_F(WireTest, ARequestWhoseReplyIsLostIsCarriedOut) {
   wire_.FailAt(1, {.kind = Kind::kLoseReply});
   EXPECT_THAT(Set({"a"}, 1)[0], StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_EQ(Content(), "a{data:c@1=v}");
@@ -77,7 +77,7 @@ TEST_F(WireTest, ABatchMayBeCarriedOutInPart) {
   EXPECT_EQ(Content(), "a{data:c@1=v} c{data:c@1=v}");
 }
 
-TEST_F(WireTest, TheDeadReachNobody) {
+TEST_F(WireTest, CallsOfADeadClientReachNothing) {
   wire_.FailAt(2, {.kind = Kind::kDieAfter});
   EXPECT_THAT(Set({"a"}, 1)[0], IsOk());
   EXPECT_FALSE(wire_.dead());
@@ -88,7 +88,7 @@ TEST_F(WireTest, TheDeadReachNobody) {
   EXPECT_EQ(Content(), "a{data:c@1=v} b{data:c@1=v}");
 }
 
-TEST_F(WireTest, WhoDiesBeforeHasNotSent) {
+TEST_F(WireTest, AClientThatDiesBeforeACallSendsNothing) {
   wire_.FailAt(1, {.kind = Kind::kDieBefore});
   EXPECT_THAT(Set({"a"}, 1)[0], Not(IsOk()));
   EXPECT_EQ(Content(), "");
@@ -111,7 +111,7 @@ TEST_F(WireTest, ALateRequestArrivesAfterTheClientGaveItUp) {
   EXPECT_EQ(Content(), "a{data:c@1=v}");
 }
 
-TEST_F(WireTest, OfTwoAnswersTheSecondIsHeard) {
+TEST_F(WireTest, OfTwoAnswersTheClientGetsTheSecond) {
   wire_.FailAt(1, {.kind = Kind::kTwice});
   EXPECT_EQ(wire_.oracle()->GetTimestamp().value(), Timestamp(2));
 }
@@ -127,7 +127,7 @@ TEST_F(WireTest, HooksRunOnceBeforeAndAfter) {
   EXPECT_EQ(events.size(), 2u);
 }
 
-TEST_F(WireTest, FaultsMayLast) {
+TEST_F(WireTest, FailFromAffectsAllLaterCalls) {
   wire_.FailFrom(2, {.kind = Kind::kRefused, .error = absl::ResourceExhaustedError("full")});
   EXPECT_THAT(Set({"a"}, 1)[0], IsOk());
   EXPECT_THAT(Set({"b"}, 1)[0], StatusIs(absl::StatusCode::kResourceExhausted));

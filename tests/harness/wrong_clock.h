@@ -1,4 +1,4 @@
-// WrongClock: the real clock, and what a test adds to it.
+// WrongClock: the real clock plus offsets that a test sets.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_WRONG_CLOCK_H_
 #define PERCOLATOR_TESTS_HARNESS_WRONG_CLOCK_H_
@@ -16,7 +16,7 @@ class WrongClock final : public Clock {
   uint64_t BootMicros() override { return Clock::Real()->BootMicros() + boot_ahead; }
 
   std::atomic<uint64_t> wall_ahead{0};
-  std::atomic<uint64_t> boot_ahead{0};  // for so long the machine has slept
+  std::atomic<uint64_t> boot_ahead{0};  // the time that the machine has slept
 };
 
 }  // namespace percolator

@@ -431,7 +431,7 @@ TEST_P(ObserverCrashPoints, AStallAndAFaultAtEveryCall) {
 }
 
 // The store goes away at some call, and stays away until the client gives up.
-TEST_P(ObserverCrashPoints, TheStoreGoesAway) {
+TEST_P(ObserverCrashPoints, TheStoreBecomesUnreachable) {
   const std::vector<Wire::Call> calls = Calls();
   for (size_t k = 1; k <= calls.size(); ++k) {
     for (const bool applied : {false, true}) {

@@ -18,7 +18,7 @@ namespace percolator {
 namespace {
 
 // A distant oracle: takes its time, and remembers at which event each request was sent.
-class SlowOracle : public Oracle {
+class DistantOracle : public Oracle {
  public:
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
     EXPECT_EQ(in_flight++, 0) << "two requests at once";
@@ -56,7 +56,7 @@ class SlowOracle : public Oracle {
 };
 
 TEST(BatchingOracleTest, ALoneCallerGetsItsOwnRequest) {
-  SlowOracle distant;
+  DistantOracle distant;
   BatchingOracle oracle(&distant);
   EXPECT_EQ(oracle.GetTimestamp().value(), Timestamp(1));
   EXPECT_EQ(oracle.GetTimestamps(5).value(), Timestamp(2));
@@ -68,7 +68,7 @@ TEST(BatchingOracleTest, ALoneCallerGetsItsOwnRequest) {
 TEST(BatchingOracleTest, ThreadsShareRequestsThatWereSentAfterTheyAsked) {
   constexpr int kThreads = 16;
   constexpr int kCalls = 200;
-  SlowOracle distant;
+  DistantOracle distant;
   distant.answers_from = kThreads + 1;  // when all have begun
   BatchingOracle oracle(&distant);
   std::vector<std::vector<Timestamp>> drawn(kThreads);
@@ -97,7 +97,7 @@ TEST(BatchingOracleTest, ThreadsShareRequestsThatWereSentAfterTheyAsked) {
 }
 
 TEST(BatchingOracleTest, AnErrorReachesAllWhoShareItAndTheNextTryIsANewRequest) {
-  SlowOracle distant;
+  DistantOracle distant;
   BatchingOracle oracle(&distant);
   distant.failing = true;
   std::atomic<int> failed{0};
@@ -123,7 +123,7 @@ void DrawOften(BatchingOracle* oracle, uint32_t count) {
 }
 
 TEST(BatchingOracleTest, WhatIsSharedIsNoMoreThanAServerAnswers) {
-  SlowOracle distant;
+  DistantOracle distant;
   BatchingOracle oracle(&distant);
   DrawOften(&oracle, BatchingOracle::kMaxShared / 3);
   EXPECT_LE(distant.most, BatchingOracle::kMaxShared);
@@ -131,7 +131,7 @@ TEST(BatchingOracleTest, WhatIsSharedIsNoMoreThanAServerAnswers) {
 }
 
 TEST(BatchingOracleTest, LargeRequestsGoAlone) {
-  SlowOracle distant;
+  DistantOracle distant;
   BatchingOracle oracle(&distant);
   EXPECT_THAT(oracle.GetTimestamps(0), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(oracle.GetTimestamps(Oracle::kMaxCount + 1), StatusIs(absl::StatusCode::kInvalidArgument));

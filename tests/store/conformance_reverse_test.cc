@@ -360,7 +360,7 @@ void ReverseScanTest::CompareRandomScans(uint64_t seed, int rounds) {
   }
 }
 
-TEST_P(ReverseScanTest, RandomScansAreTheReverseOfForwardOnes) {
+TEST_P(ReverseScanTest, RandomReverseScansAgreeWithForwardOnes) {
   for (uint64_t seed = 1; seed <= 3 && !HasFailure(); ++seed) CompareRandomScans(seed, 15);
 }
 

@@ -175,7 +175,7 @@ TEST_P(TogetherTest, NoRowsIsATimestampAndNothingElse) {
 TEST_P(TogetherTest, WhoeverComesWhileTheTimestampIsDrawnWaitsAndSeesTheMutation) {
   Apply("a", {Set("c", 1, "old")});
   Apply("b", {Set("c", 1, "old")});
-  SlowOracle slow(&oracle_);
+  HeldOracle slow(&oracle_);
   const JointMutation mutation{oracle_.GetTimestamp().value(),
                                {Change("a", {Set("c", kAtCommit, "new")}), Change("b", {Set("c", kAtCommit, "new")})}};
   TestOracle failing;

@@ -1,4 +1,4 @@
-// Mutations that are tried again: src/txn/apply.h.
+// Mutations that are retried: src/txn/apply.h.
 
 #include "src/txn/apply.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Fails row mutations one by one, each for its own reason.
+// Fails single row mutations, each for its own reason.
 class FussyStore final : public ForwardingStore {
  public:
   struct Failure {
@@ -73,7 +73,7 @@ class ApplyTest : public StepsTest {
   FussyStore store_;
 };
 
-TEST_F(ApplyTest, OnlyWhatFailedIsTriedAgain) {
+TEST_F(ApplyTest, OnlyRowsThatFailedAreTriedAgain) {
   store_.Fail("Joe", {absl::UnavailableError("away"), 2});
   EXPECT_THAT(Apply({"Bob", "Joe"}), IsOk());
   EXPECT_THAT(store_.sent(), ElementsAre(ElementsAre("Bob", "Joe"), ElementsAre("Joe"), ElementsAre("Joe")));
@@ -87,7 +87,7 @@ TEST_F(ApplyTest, ATransientErrorIsReturnedAtTheDeadline) {
   EXPECT_GE(world_.runtime.Elapsed(), Options().call_timeout);
 }
 
-// It used to be the last error that decided for all.
+// Regression: the last error used to decide for all rows.
 TEST_F(ApplyTest, ARowThatFailsForGoodDoesNotEndTheRetriesOfOthers) {
   store_.Fail("Bob", {absl::UnavailableError("away"), 1});
   store_.Fail("Joe", {absl::ResourceExhaustedError("full"), kForGood});

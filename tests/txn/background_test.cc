@@ -1,4 +1,4 @@
-// What a cluster does beside its transactions: src/txn/background.h.
+// The background work of a cluster: src/txn/background.h.
 
 #include "src/txn/background.h"
 
@@ -23,7 +23,7 @@ using Kind = Fault::Kind;
 
 class SecondaryQueueTest : public StepsTest {
  protected:
-  // A transaction whose primary is committed; what commits its secondaries.
+  // A transaction whose primary is committed. Returns the mutations that commit its secondaries.
   std::vector<RowMutation> Committed(uint64_t start, const std::string& row, int secondaries) {
     std::vector<PlannedWrite> planned = {Put(row, "p")};
     for (int i = 0; i < secondaries; ++i) planned.push_back(Put(row + std::to_string(i), "s"));
@@ -34,7 +34,7 @@ class SecondaryQueueTest : public StepsTest {
   }
 };
 
-TEST_F(SecondaryQueueTest, CommitsWhatItIsGiven) {
+TEST_F(SecondaryQueueTest, CommitsTheMutationsOfTheQueue) {
   SecondaryQueue queue(&me_.env(), 100);
   std::vector<RowMutation> mutations = Committed(7, "Bob", 3);
   ASSERT_TRUE(queue.Add(&mutations));
@@ -43,7 +43,7 @@ TEST_F(SecondaryQueueTest, CommitsWhatItIsGiven) {
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
-TEST_F(SecondaryQueueTest, WhatWaitsTogetherGoesTogether) {
+TEST_F(SecondaryQueueTest, MutationsThatWaitTogetherAreSentTogether) {
   SecondaryQueue queue(&me_.env(), 100);
   for (uint64_t start : {7, 17, 27}) {
     std::vector<RowMutation> mutations = Committed(start, "row" + std::to_string(start), 2);
@@ -55,7 +55,7 @@ TEST_F(SecondaryQueueTest, WhatWaitsTogetherGoesTogether) {
   EXPECT_EQ(me_.wire().calls()[0].rows, 6u);
 }
 
-TEST_F(SecondaryQueueTest, WhatDoesNotFitIsRefusedWhole) {
+TEST_F(SecondaryQueueTest, ATransactionThatDoesNotFitIsRefusedWhole) {
   SecondaryQueue queue(&me_.env(), 4);
   std::vector<RowMutation> fits = Committed(7, "Bob", 3);
   std::vector<RowMutation> too_many = Committed(17, "Joe", 2);
@@ -71,20 +71,20 @@ TEST_F(SecondaryQueueTest, DrainOfAnEmptyQueueReturns) {
   queue.Drain();
 }
 
-TEST_F(SecondaryQueueTest, TheEndFinishesWhatWaits) {
+TEST_F(SecondaryQueueTest, TheDestructorCommitsWaitingMutations) {
   {
     SecondaryQueue queue(&me_.env(), 1000);
-    std::vector<RowMutation> mutations = Committed(7, "Bob", 600);  // several batches
+    std::vector<RowMutation> mutations = Committed(7, "Bob", 600);  // more than one batch
     ASSERT_TRUE(queue.Add(&mutations));
   }
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
-// Some seconds for all of it, not for every batch.
-TEST_F(SecondaryQueueTest, TheEndDoesNotWaitForAnUnreachableStore) {
+// The timeout of some seconds is for all batches together, not for each.
+TEST_F(SecondaryQueueTest, TheDestructorDoesNotWaitForAnUnreachableStore) {
   {
     SecondaryQueue queue(&me_.env(), 1000);
-    std::vector<RowMutation> mutations = Committed(7, "Bob", 600);  // several batches
+    std::vector<RowMutation> mutations = Committed(7, "Bob", 600);  // more than one batch
     me_.wire().CountFromHere();
     me_.wire().FailFrom(1, {.kind = Kind::kLoseRequest});
     ASSERT_TRUE(queue.Add(&mutations));
@@ -104,8 +104,8 @@ TEST_F(SecondaryQueueTest, AnUnreachableStoreIsTriedAgain) {
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
-// Readers will do it: the transaction is committed.
-TEST_F(SecondaryQueueTest, WhatCannotBeDoneIsLeftToReaders) {
+// Readers will finish it, because the transaction is committed.
+TEST_F(SecondaryQueueTest, MutationsThatFailAreLeftToReaders) {
   SecondaryQueue queue(&me_.env(), 100);
   std::vector<RowMutation> mutations = Committed(7, "Bob", 1);
   me_.wire().CountFromHere();
@@ -154,8 +154,9 @@ TEST_F(LockKeeperTest, RefreshesThePrimaryWhileTheCommitLasts) {
     EXPECT_GE(RefreshedOf("Bob", 7), Timestamp(7 + 10 * kLease - kLease / 2));
     EXPECT_LE(RefreshedOf("Bob", 7), Timestamp(7 + 10 * kLease));
     EXPECT_EQ(RefreshedOf("Joe", 7), Timestamp(7));
-    EXPECT_EQ(Cells("Bob"), "lock@7 put 3 primary");  // the rest of the lock is as it was
-    // So nobody takes it for dead.
+    EXPECT_EQ(Cells("Bob"),
+              "lock@7 put 3 primary");  // otherwise unchanged
+    // So no resolver takes the transaction for dead.
     EXPECT_FALSE(ResolveLocks(other_.env(), {Met("Joe", 7)}, LiveLocks::kKeep).value());
   }
   world_.runtime.Sleep(Duration(10 * kLease));
@@ -172,8 +173,8 @@ TEST_F(LockKeeperTest, AShortCommitIsLeftAlone) {
   EXPECT_THAT(me_.wire().calls(), IsEmpty());
 }
 
-// T11, T14: extends only what exists.
-TEST_F(LockKeeperTest, RevivesNothing) {
+// T11, T14: extends only existing locks.
+TEST_F(LockKeeperTest, RevivesNoLock) {
   LockKeeper keeper(&me_.env());
   const Writes rolled_back = Begin(7, {Put("Bob", "3")});
   const Writes committed = Begin(8, {Put("Joe", "9")});
@@ -192,7 +193,7 @@ TEST_F(LockKeeperTest, RevivesNothing) {
   EXPECT_EQ(Cells("Ann"), "");
 }
 
-// Another's lock in the same cell is not touched either.
+// It does not touch another transaction's lock in the same cell either.
 TEST_F(LockKeeperTest, LeavesTheLocksOfOthersAlone) {
   LockKeeper keeper(&me_.env());
   const Writes mine = Begin(7, {Put("Bob", "3")});
@@ -230,7 +231,7 @@ TEST_F(ClusterBackgroundTest, CommitReturnsAtTheCommitPoint) {
   EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
 }
 
-TEST_F(ClusterBackgroundTest, WhenTheQueueIsFullCommitDoesItsOwn) {
+TEST_F(ClusterBackgroundTest, WhenTheQueueIsFullCommitWritesItsSecondaries) {
   ClusterOptions options = Options(false);
   options.max_background_commits = 0;
   Process process(&world_, options);
@@ -266,7 +267,8 @@ TEST_F(ClusterBackgroundTest, ALongCommitIsKeptAlive) {
     world_.runtime.Sleep(seconds(2));
     absl::StatusOr<Snapshot> snapshot = other->GetSnapshot();
     ASSERT_THAT(snapshot, IsOk());
-    EXPECT_EQ(Get(*snapshot, "Joe"), std::nullopt);  // waits for the commit, which comes after it
+    EXPECT_EQ(Get(*snapshot, "Joe"),
+              std::nullopt);  // waits for the later commit
     read = true;
   });
   const CommitResult result = t.Commit();

@@ -1,5 +1,5 @@
-// The typed calls of percolator/column.h and percolator/transaction.h: encodings, errors that stick, options of scans,
-// row ranges, and what Transact returns.
+// The typed calls of percolator/column.h and percolator/transaction.h: encodings, errors of writes, options of scans,
+// row ranges, and the result of Transact.
 
 #include "percolator/column.h"
 
@@ -68,13 +68,13 @@ constexpr Column<double> kDouble(kTable, "double");
 constexpr Column<std::string> kName(kTable, "name");
 constexpr Column<v1::Cell> kMessage(kTable, "message");
 constexpr Column<uint64_t, BigEndian> kBigEndian(kTable, "big-endian");
-constexpr Column<int64_t> kNowhere("nowhere", "n");  // of a table that does not exist
+constexpr Column<int64_t> kNowhere("nowhere", "n");  // its table does not exist
 constexpr NotifyColumn kHot("docs", "hot");
 
 static_assert(kBalance.table() == "accounts" && kBalance.name() == "bal");
 static_assert(kBalance.At("Bob").row == "Bob" && kHot.At("a").column == "hot");
 
-// Also the sign of a zero and of a NaN.
+// Compares the sign of a zero and of a NaN too.
 template <typename T>
 bool IsSame(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -94,7 +94,7 @@ class ColumnTest : public ClusterTest {
     return *std::move(snapshot);
   }
 
-  // Writes the values, each to a row of its own, and reads them back by every call.
+  // Writes each value to a row of its own, and reads them back by every call.
   template <typename T, typename C>
   void ExpectRoundTrips(const Column<T, C>& column, const std::vector<T>& values) {
     SCOPED_TRACE(std::string(column.name()));
@@ -152,7 +152,8 @@ class ColumnTest : public ClusterTest {
       ASSERT_THAT(row, IsOk());
       EXPECT_THAT(row->Get(column), is_data_loss);
     }
-    EXPECT_EQ(now.Get(column.At("Bob")).value(), bytes);  // the untyped call still reads it
+    EXPECT_EQ(now.Get(column.At("Bob")).value(),
+              bytes);  // the untyped call can still read it
   }
 };
 
@@ -190,7 +191,7 @@ TEST_F(ColumnTest, FloatsRoundTrip) {
   ExpectRoundTrips(kDouble, ExtremeFloats<double>());
 }
 
-// Not by ExpectRoundTrips: a std::vector<bool> has no elements to refer to.
+// Does not use ExpectRoundTrips: a std::vector<bool> has no elements to refer to.
 TEST_F(ColumnTest, BoolsRoundTrip) {
   for (const bool value : {false, true}) {
     EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) { t.Set(kFlag, "Bob", value); }), IsOk());
@@ -210,7 +211,7 @@ TEST_F(ColumnTest, MessagesRoundTrip) {
   message.set_timestamp(std::numeric_limits<uint64_t>::max());
   EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) {
     t.Set(kMessage, "Bob", message);
-    t.Set(kMessage, "Joe", v1::Cell());  // no bytes, which is a value
+    t.Set(kMessage, "Joe", v1::Cell());  // no bytes, which is a valid value
   }),
               IsOk());
   const Snapshot now = MustSnapshot();
@@ -221,7 +222,7 @@ TEST_F(ColumnTest, MessagesRoundTrip) {
   EXPECT_EQ(now.Get(kMessage, "Ann", message).value().column(), message.column());
 }
 
-// Existing tables hold these texts.
+// Existing tables hold numbers in this form.
 TEST_F(ColumnTest, NumbersAreDecimalText) {
   EXPECT_EQ(kBalance.Encode(-12), "-12");
   EXPECT_EQ(kUint64.Encode(std::numeric_limits<uint64_t>::max()), "18446744073709551615");
@@ -234,7 +235,7 @@ TEST_F(ColumnTest, NumbersAreDecimalText) {
   EXPECT_EQ(kDouble.Encode(std::numeric_limits<double>::quiet_NaN()), "nan");
 }
 
-TEST_F(ColumnTest, TextThatIsNoNumberIsDataLoss) {
+TEST_F(ColumnTest, TextThatIsNotANumberIsDataLoss) {
   for (const std::string& bytes :
        {""s, " "s, " 1"s, "1 "s, "+1"s, "-"s, "--1"s, "1x"s, "x"s, "0x10"s, "1\0"s, "\xff"s}) {
     ExpectDataLoss(kBalance, bytes);
@@ -356,7 +357,7 @@ TEST_F(ColumnTest, SetOrDelete) {
 }
 
 TEST_F(ColumnTest, SetOrVerifyWritesOnlyIfDifferent) {
-  // Runs it on what is there. Returns how many new versions of the value there are.
+  // Runs it on a cell with this value. Returns the number of new versions of the cell.
   const auto versions_after = [&](const std::optional<int64_t>& now, bool writes) {
     const auto count = [&] {
       const std::string cells = CellsOf(world_.store.get(), "Bob");
@@ -383,7 +384,7 @@ TEST_F(ColumnTest, SetOrVerifyWritesOnlyIfDifferent) {
   EXPECT_EQ(versions_after(std::nullopt, false), 0);
 }
 
-// If nothing was written, a concurrent write is a conflict nevertheless.
+// If nothing was written, a concurrent write is still a conflict.
 TEST_F(ColumnTest, SetOrVerifyVerifies) {
   MustSet({Put("Bob", "1")});
   for (const char* row : {"Bob", "Ann"}) {  // Ann has no value
@@ -397,7 +398,7 @@ TEST_F(ColumnTest, SetOrVerifyVerifies) {
   }
 }
 
-// What counts is what would be stored.
+// The encoded values are compared.
 TEST_F(ColumnTest, SetOrVerifyComparesEncodings) {
   Transaction t(*cluster_);
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -412,7 +413,7 @@ TEST_F(ColumnTest, SetOrVerifyComparesEncodings) {
 
 // --- Errors of writes stick.
 
-TEST_F(ColumnTest, TheFirstErrorOfAWriteFailsAllThatFollows) {
+TEST_F(ColumnTest, TheFirstErrorOfAWriteFailsAllLaterCalls) {
   MustSet({Put("Bob", "1"), Put("Joe", "1")});
   Transaction t(*cluster_);
   EXPECT_THAT(t.status(), IsOk());
@@ -427,7 +428,7 @@ TEST_F(ColumnTest, TheFirstErrorOfAWriteFailsAllThatFollows) {
   EXPECT_THAT(error, StatusIs(absl::StatusCode::kNotFound, HasSubstr("nowhere/Bob/n")));
   cluster_.wire().CountFromHere();
 
-  // Later writes, good and bad.
+  // Later writes, valid and invalid.
   t.Set({kTable, "", kColumn}, "the row key is empty");
   t.Set(kBalance, "Bob", 3);
   t.Delete(kBalance, "Joe");
@@ -506,9 +507,9 @@ TEST_F(ColumnTest, TransactDoesNotRepeatAFailedWrite) {
   EXPECT_EQ(cluster_->metrics().conflicts, 0u);
 }
 
-// Also an error that would not come again: the function may have relied on the write.
+// This also holds for a transient error: the function may have relied on the write.
 TEST_F(ColumnTest, APassingErrorOfAWriteSticks) {
-  Process process(&world_, Options());  // knows no tables
+  Process process(&world_, Options());  // has not read the list of tables
   process.wire().FailFrom(1, {.kind = Kind::kLoseRequest});
   int runs = 0;
   const absl::Status status = process->Transact([&](ReadWrite& t) {
@@ -527,7 +528,7 @@ TEST_F(ColumnTest, APassingErrorOfAWriteSticks) {
   EXPECT_EQ(Now("Bob"), "1");
 }
 
-// An error of a read is for the function to judge.
+// The function decides what to do about an error of a read.
 TEST_F(ColumnTest, AnErrorOfAReadDoesNotStick) {
   MustSet({Put("Bob", "x")});
   Transaction t(*cluster_);
@@ -549,7 +550,7 @@ TEST_F(ColumnTest, FailWithoutAnErrorDoesNothing) {
   ExpectOutcome(t.Commit(), Outcome::kCommitted);
 }
 
-// --- Scans: errors, and how long they live.
+// --- Scans: errors and lifetimes.
 
 static_assert(std::input_iterator<RowScan::Iterator>);
 static_assert(std::input_iterator<ColumnScan<int64_t>::Iterator>);
@@ -600,7 +601,7 @@ TEST_F(ColumnTest, AScanOutlivesItsSnapshot) {
   EXPECT_EQ(seen, "a=1 b=2 a=1 b=2 ");
 }
 
-// Garbage collection keeps what it sees.
+// Garbage collection keeps the versions that it sees.
 TEST_F(ColumnTest, AScanKeepsItsSnapshotOpen) {
   MustSet({Put("a", "1")});
   RowScan rows = cluster_->GetSnapshot()->Scan(kTable);
@@ -632,10 +633,10 @@ TEST_F(ColumnTest, AScanOutlivesItsTransaction) {
 
 class ScanOptionsTest : public ColumnTest {
  protected:
-  // A page of the store ends after a few versions, so that scans take many.
+  // A page of the store ends after a few versions, so that scans take many pages.
   ScanOptionsTest() : ColumnTest(Options(), {.max_scan_work = 3}) {}
 
-  // Expects these rows, and with every limit the first ones of them.
+  // Expects these rows, and for every limit the first of them.
   static void ExpectRows(const ReadView& view, ScanOptions options, const std::vector<std::string>& rows) {
     EXPECT_EQ(Scanned(view, options), absl::StrJoin(rows, " "));
     for (size_t limit = 1; limit <= rows.size() + 2; ++limit) {
@@ -680,7 +681,7 @@ TEST_F(ScanOptionsTest, ALimitCountsOwnWritesAndNotOwnDeletes) {
   ExpectRows(t, {}, {"a{name=x}", "b{name=y}", "e{name=own}"});
 }
 
-// A scan with a limit reads small pages, and may have to go through many before it finds a row.
+// A scan with a limit reads small pages, and may read many before it finds a row.
 TEST_F(ScanOptionsTest, DeletedRowsBeforeTheFirst) {
   std::vector<PlannedWrite> puts;
   std::vector<PlannedWrite> deletes;
@@ -722,7 +723,7 @@ TEST_F(ScanOptionsTest, KeysOnlyReadsNoLongValues) {
 }
 
 // The options apply to the scan of a column too, except those that it sets itself.
-TEST_F(ScanOptionsTest, OfAColumn) {
+TEST_F(ScanOptionsTest, ScanColumnTakesTheOptions) {
   MustSet({Put("a", "1"), Put("b", "x").Of("name"), Put("c", "3"), Put("d", "4"), Put("e", "x")});
   Transaction t(*cluster_);
   t.Set(kBalance, "bb", 2);
@@ -790,7 +791,7 @@ class RowRangeScanTest : public ScanOptionsTest {
     }
     return keys;
   }
-  // The rows in a range for which `wanted` is true.
+  // The rows in a range that `wanted` accepts.
   std::vector<std::string> RowsIn(const RowRange& range, const std::function<bool(const std::string&)>& wanted) const {
     std::vector<std::string> found;
     for (const std::string& row : rows_) {
@@ -847,7 +848,7 @@ TEST_F(RowRangeScanTest, TheLongestKey) {
   EXPECT_THAT(Keys(now, {.rows = RowRange::Prefix("\xff").Before(longest)}), ElementsAre("\xff", "\xff\xff"));
 }
 
-// --- What Transact returns.
+// --- The result of Transact.
 
 template <typename Fn>
 using ResultOf = decltype(std::declval<const Cluster&>().Transact(std::declval<Fn>()));
@@ -860,7 +861,7 @@ absl::Status SetBobToOne(ReadWrite& t) {
   return t.status();
 }
 
-TEST_F(ColumnTest, TransactReturnsWhatTheFunctionReturns) {
+TEST_F(ColumnTest, TransactReturnsTheResultOfTheFunction) {
   EXPECT_THAT(cluster_->Transact([](ReadWrite& t) { t.Set(kBalance, "Joe", 1); }), IsOk());
   EXPECT_THAT(cluster_->Transact(SetBobToOne), IsOk());
   EXPECT_EQ(Now("Joe"), "1");
@@ -932,7 +933,7 @@ TEST_F(ColumnTest, AFunctionThatReturnsAValueMayAskToBeRunAgain) {
   EXPECT_EQ(Now("Bob"), "3");
 }
 
-TEST_F(ColumnTest, TheResultOfTheCommit) {
+TEST_F(ColumnTest, TransactReturnsTheResultOfTheCommit) {
   CommitResult result;
   Timestamp start;
   EXPECT_THAT(cluster_->Transact(
@@ -957,7 +958,7 @@ TEST_F(ColumnTest, TheResultOfTheCommit) {
   ExpectOutcome(result, Outcome::kCommitted);
   EXPECT_EQ(result.commit_ts, Timestamp());
 
-  // Of several attempts, the last.
+  // Of several attempts, the result of the last.
   int runs = 0;
   const auto disturbed_once = [&](ReadWrite& t) {
     EXPECT_THAT(t.Get(kBalance, "Bob"), IsOk());
@@ -977,7 +978,7 @@ TEST_F(ColumnTest, TheResultOfTheCommit) {
 
 TEST_F(ColumnTest, WithoutACommitTheResultIsAborted) {
   const auto expect = [&](absl::StatusCode code, const auto& fn, const TransactionOptions& options = {}) {
-    CommitResult result{.outcome = Outcome::kCommitted, .commit_ts = Timestamp(7)};  // of the transaction before
+    CommitResult result{.outcome = Outcome::kCommitted, .commit_ts = Timestamp(7)};  // an earlier one
     const absl::Status status = cluster_->Transact(fn, options, &result);
     EXPECT_THAT(status, StatusIs(code));
     ExpectOutcome(result, Outcome::kAborted);
@@ -991,7 +992,7 @@ TEST_F(ColumnTest, WithoutACommitTheResultIsAborted) {
   expect(absl::StatusCode::kFailedPrecondition, nothing);
 }
 
-// It has no other way to say that it gave up.
+// Such a function cannot report an error itself.
 TEST_F(ColumnTest, AFunctionThatReturnsNothingFailsWithTheFirstErrorOfItsReads) {
   const auto expect = [&](absl::StatusCode code, const std::function<void(ReadWrite&)>& read) {
     EXPECT_THAT(cluster_->Transact([&](ReadWrite& t) {
@@ -1014,7 +1015,7 @@ TEST_F(ColumnTest, AFunctionThatReturnsNothingFailsWithTheFirstErrorOfItsReads) 
   expect(absl::StatusCode::kDataLoss, [](ReadWrite& t) {
     for (const auto& entry : t.Scan(kBalance)) entry.IgnoreError();
   });
-  // A function that returns a status has decided for itself.
+  // A function that returns a status reports errors itself.
   EXPECT_THAT(cluster_->Transact([](ReadWrite& t) {
     t.Get(kBalance, "Ann").IgnoreError();
     return absl::OkStatus();
@@ -1022,7 +1023,7 @@ TEST_F(ColumnTest, AFunctionThatReturnsNothingFailsWithTheFirstErrorOfItsReads) 
               IsOk());
 }
 
-TEST_F(ColumnTest, AFunctionMayBeMutableAndMayAssignToItsHandle) {
+TEST_F(ColumnTest, AFunctionMayBeMutableAndAssignToItsHandle) {
   int runs = 0;
   std::optional<Cluster> handle(*cluster_);
   EXPECT_THAT(handle->Transact([&runs, &handle, n = 0](ReadWrite& t) mutable -> absl::Status {

@@ -1,4 +1,4 @@
-// The second phase and the way back, step by step: src/txn/commit.h and src/txn/outcome.h.
+// The second phase of a commit and the rollback, step by step: src/txn/commit.h and src/txn/outcome.h.
 
 #include "src/txn/commit.h"
 
@@ -54,7 +54,7 @@ TEST_F(CommitTest, ALongValueStaysInTheData) {
 }
 
 // T11
-TEST_F(CommitTest, AgainIsAsOnce) {
+TEST_F(CommitTest, ASecondRequestChangesNothing) {
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
   MustCommit(t, 8);
   MustCommitPrimary(t, 8);
@@ -63,7 +63,7 @@ TEST_F(CommitTest, AgainIsAsOnce) {
   EXPECT_EQ(Cells("Joe"), "write@8 put 9 from 7");
 }
 
-// The one verdict (T1): a second commit, at another timestamp, hears the first.
+// The one verdict (T1): a second commit, at another timestamp, gets the first verdict.
 TEST_F(CommitTest, ASecondCommitTimestampChangesNothing) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   MustCommit(t, 8);
@@ -73,11 +73,11 @@ TEST_F(CommitTest, ASecondCommitTimestampChangesNothing) {
   EXPECT_EQ(Cells("Bob"), "write@8 put 3 from 7");
 }
 
-TEST_F(CommitTest, WhoWasRolledBackAborts) {
+TEST_F(CommitTest, ATransactionThatWasRolledBackAborts) {
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
   MustPrewrite(t);
   PassLease();
-  MustReadNothing("Joe", 200);  // takes it for dead
+  MustReadNothing("Joe", 200);  // treats it as dead
   const CommitResult result = TryCommitPrimary(t, 210);
   ExpectOutcome(result, Outcome::kAborted);
   ExpectConflict(result.status, Conflict::Kind::kRolledBack, "Bob");
@@ -85,8 +85,8 @@ TEST_F(CommitTest, WhoWasRolledBackAborts) {
   EXPECT_EQ(Cells("Joe"), "rollback@7");
 }
 
-// The lock of another, at another timestamp, is not ours to commit (T13).
-TEST_F(CommitTest, ALockOfAnotherIsNotCommitted) {
+// A client does not commit another transaction's lock (T13).
+TEST_F(CommitTest, ALockOfAnotherTransactionIsNotCommitted) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   MustPrewrite(t);
   PassLease();
@@ -97,13 +97,14 @@ TEST_F(CommitTest, ALockOfAnotherIsNotCommitted) {
   EXPECT_FALSE(ArriveCommit(t, "Bob", 210));
 }
 
-TEST_F(CommitTest, WithoutPrewriteNothingCommits) {
+TEST_F(CommitTest, WithoutAPrewriteTheCommitAborts) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   ExpectOutcome(TryCommitPrimary(t, 8), Outcome::kAborted);
-  EXPECT_EQ(Cells("Bob"), "rollback@7");  // so that its prewrite can't come any more
+  EXPECT_EQ(Cells("Bob"),
+            "rollback@7");  // so that its prewrite cannot be applied any more
 }
 
-// --- Answers that are lost (C7, T10).
+// --- Lost answers (C7, T10).
 
 TEST_F(CommitTest, ALostRequestIsSentAgain) {
   const Writes t = Begin(7, {Put("Bob", "3")});
@@ -114,7 +115,7 @@ TEST_F(CommitTest, ALostRequestIsSentAgain) {
   EXPECT_EQ(Cells("Bob"), "write@8 put 3 from 7");
 }
 
-TEST_F(CommitTest, ALostReplyIsFoundOut) {
+TEST_F(CommitTest, AfterALostReplyTheOutcomeIsFoundOut) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   MustPrewrite(t);
   me_.wire().CountFromHere();
@@ -122,7 +123,7 @@ TEST_F(CommitTest, ALostReplyIsFoundOut) {
   MustCommitPrimary(t, 8);
 }
 
-TEST_F(CommitTest, ALostReplyIsFoundOutUnderNewerWrites) {
+TEST_F(CommitTest, AfterALostReplyTheOutcomeIsFoundOutUnderNewerWrites) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   MustPrewrite(t);
   me_.wire().CountFromHere();
@@ -134,7 +135,7 @@ TEST_F(CommitTest, ALostReplyIsFoundOutUnderNewerWrites) {
   MustCommitPrimary(t, 8);
 }
 
-TEST_F(CommitTest, AStoreThatRepeatsByItselfIsNoMatter) {
+TEST_F(CommitTest, AStoreMayRepeatARequest) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   MustPrewrite(t);
   me_.wire().CountFromHere();
@@ -142,7 +143,7 @@ TEST_F(CommitTest, AStoreThatRepeatsByItselfIsNoMatter) {
   MustCommitPrimary(t, 8);
 }
 
-TEST_F(CommitTest, UnreachableIsUnknownAndLaterTold) {
+TEST_F(CommitTest, AnUnreachableStoreMeansUnknownAndResolveFindsTheOutcome) {
   for (const bool applied : {false, true}) {
     SCOPED_TRACE(applied);
     const std::string row = applied ? "Bob" : "Joe";
@@ -160,11 +161,11 @@ TEST_F(CommitTest, UnreachableIsUnknownAndLaterTold) {
     const CommitResult told = Resolve(t);
     ExpectOutcome(told, applied ? Outcome::kCommitted : Outcome::kAborted);
     EXPECT_EQ(told.commit_ts, applied ? Timestamp(start + 1) : Timestamp());
-    ExpectOutcome(Resolve(t), told.outcome);  // forever
+    ExpectOutcome(Resolve(t), told.outcome);  // and stays so
   }
 }
 
-TEST_F(CommitTest, CertainlyNotAppliedIsAborted) {
+TEST_F(CommitTest, ARequestThatWasCertainlyNotAppliedMeansAborted) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   MustPrewrite(t);
   me_.wire().CountFromHere();
@@ -172,8 +173,8 @@ TEST_F(CommitTest, CertainlyNotAppliedIsAborted) {
   ExpectOutcome(TryCommitPrimary(t, 8), Outcome::kAborted);
 }
 
-// After one request of which it is not known what became, nothing is certain any more.
-TEST_F(CommitTest, CertainlyNotAppliedComesTooLate) {
+// After one request with an unknown outcome, nothing is certain any more.
+TEST_F(CommitTest, AfterAnUncertainRequestARefusalProvesNothing) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   MustPrewrite(t);
   me_.wire().CountFromHere();
@@ -183,7 +184,7 @@ TEST_F(CommitTest, CertainlyNotAppliedComesTooLate) {
   EXPECT_EQ(Cells("Bob"), "write@8 put 3 from 7");
 }
 
-TEST_F(CommitTest, AnyOtherErrorLeavesItOpen) {
+TEST_F(CommitTest, AnyOtherErrorLeavesTheOutcomeOpen) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   MustPrewrite(t);
   me_.wire().CountFromHere();
@@ -191,7 +192,7 @@ TEST_F(CommitTest, AnyOtherErrorLeavesItOpen) {
   ExpectOutcome(TryCommitPrimary(t, 8), Outcome::kUnknown);
 }
 
-TEST_F(CommitTest, WhichErrorsAreCertain) {
+TEST_F(CommitTest, SomeErrorsProveThatARequestWasNotApplied) {
   for (const absl::Status& status :
        {absl::NotFoundError(""), absl::AlreadyExistsError(""), absl::InvalidArgumentError(""),
         absl::FailedPreconditionError(""), absl::OutOfRangeError(""), absl::UnimplementedError("")}) {
@@ -224,14 +225,14 @@ TEST_F(CommitTest, ARollbackBeforeThePrewriteStopsIt) {
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
-// T13: another's lock stays.
-TEST_F(CommitTest, ARollbackTouchesNoLockOfAnother) {
+// T13: another transaction's lock stays.
+TEST_F(CommitTest, ARollbackLeavesLocksOfOthers) {
   MustPrewriteBy(other_, BeginBy(other_, 5, {Put("Bob", std::string(300, 'b'))}));
   RollBack(Begin(7, {Put("Bob", std::string(300, 'c')), Put("Joe", "9")}));
   EXPECT_EQ(Cells("Bob"), "lock@5 put long primary | rollback@7 | data@5 (300 bytes)");
 }
 
-TEST_F(CommitTest, ARollbackIsTriedAgainAndGivenUpAtTheDeadline) {
+TEST_F(CommitTest, ARollbackIsTriedAgainUntilTheDeadline) {
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
   MustPrewrite(t);
   me_.wire().CountFromHere();
@@ -246,7 +247,7 @@ TEST_F(CommitTest, ARollbackIsTriedAgainAndGivenUpAtTheDeadline) {
 
 // --- ResolveOutcome: the one true answer (T10).
 
-TEST_F(CommitTest, TheAnswerIsThePrimarys) {
+TEST_F(CommitTest, TheOutcomeIsThatOfThePrimary) {
   const Writes committed = Begin(7, {Put("Bob", "3")});
   MustCommit(committed, 8);
   const CommitResult result = Resolve(committed);
@@ -254,7 +255,7 @@ TEST_F(CommitTest, TheAnswerIsThePrimarys) {
   EXPECT_EQ(result.commit_ts, Timestamp(8));
 }
 
-TEST_F(CommitTest, WhatNobodyDecidedIsRolledBackByAsking) {
+TEST_F(CommitTest, ResolveRollsBackAnUndecidedTransaction) {
   const Writes locked = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
   MustPrewrite(locked);
   ExpectOutcome(Resolve(locked), Outcome::kAborted);
@@ -265,7 +266,7 @@ TEST_F(CommitTest, WhatNobodyDecidedIsRolledBackByAsking) {
   EXPECT_FALSE(ArrivePrewrite(never_came, "Ann"));
 }
 
-TEST_F(CommitTest, TheAnswerIsAskedForUntilTheDeadline) {
+TEST_F(CommitTest, ResolveTriesUntilTheDeadline) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   MustCommit(t, 8);
   me_.wire().CountFromHere();
@@ -276,12 +277,13 @@ TEST_F(CommitTest, TheAnswerIsAskedForUntilTheDeadline) {
   ExpectOutcome(Resolve(t), Outcome::kUnknown);
 }
 
-// Garbage collection may have taken the verdict: then nobody knows, and nobody may guess.
+// Garbage collection may have removed the verdict. Then the outcome is unknown and must not be guessed.
 TEST_F(CommitTest, BelowTheSafePointAMissingVerdictIsUnknown) {
   const Writes t = Begin(7, {Del("Bob")});
   MustCommit(t, 8);
   ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(20)), IsOk());
-  ExpectOutcome(Resolve(t), Outcome::kCommitted);  // as long as the record is there
+  ExpectOutcome(Resolve(t),
+                Outcome::kCommitted);  // while the record exists
   world_.store->Mutate({{kTable, "Bob", {}, {Mutation::Erase(Family::kWrite, kColumn, TimestampRange::All())}}});
   ExpectOutcome(Resolve(t), Outcome::kUnknown);
   EXPECT_EQ(Cells("Bob"), "");

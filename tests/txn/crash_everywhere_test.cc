@@ -1,12 +1,12 @@
-// The systematic part of the crash tests: a transaction over three rows, every call that it makes, and everything that can
-// go wrong with that call. Then others come, and whatever happened, three things hold:
+// The systematic part of the crash tests: a transaction over three rows, every call that it makes, and every fault of
+// that call. Then other clients come, and in every case three things hold:
 //
 //   all or nothing   one snapshot sees all three new values or all three old ones, by Get and by Scan, now and as of
 //                    the time before (T2, T3)
-//   truth            what the client was told is what happened, forever; unknown becomes known by asking (T10)
-//   no traces        a reader and a writer leave no lock behind, and the audit finds nothing (T1 to T6, T14)
+//   truth            the result that the client got is true, forever; an unknown outcome becomes known by Resolve (T10)
+//   no traces        after a reader and a writer no lock is left, and the audit finds nothing (T1 to T6, T14)
 //
-// Requests that are still on their way arrive at different moments: before others come, after a reader, after a writer.
+// Requests that are still on their way arrive at different moments: before the others, after a reader, after a writer.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,17 +45,17 @@ void PrintTo(const Mode& mode, std::ostream* os) {
   *os << (mode.one_step ? "one step" : "two phases") << (mode.long_values ? ", long values" : ", short values");
 }
 
-// When requests that are on their way arrive.
+// The moment when requests on their way arrive.
 enum class Arrival { kBeforeOthers, kAfterReader, kAfterWriter };
 
-// How others learn that the client is not to be waited for, where it did not finish by itself.
+// How other clients find that the client is dead, if it did not finish by itself.
 enum class Judgement { kSession, kLease };
 
 std::string Value(const Mode& mode, const std::string& word) {
   return mode.long_values ? word + std::string(300, '.') : word;
 }
 
-// One trial: a world, the client whose calls go wrong, and the others.
+// One trial: a world, the client whose calls fail, and the others.
 class Trial {
  public:
   Trial(const Mode& mode, Arrival arrival, Judgement judgement)
@@ -71,14 +71,14 @@ class Trial {
 
   Wire& wire() { return client_->wire(); }
 
-  // The commit, with its secondaries; then others.
+  // Runs the commit, with its secondaries, and then the others.
   void Go() {
     result_ = transaction_->Commit();
     world_.runtime.LetOthersRun();
     CheckAfterwards();
   }
 
-  // The client stalls at this call, and others come.
+  // The client stalls at this call, and the others run.
   void StallAt(size_t call, bool before) {
     const auto others_come = [this] {
       Judge();
@@ -114,7 +114,7 @@ class Trial {
                 IsOk());
   }
 
-  // The word that all rows of a view hold; what is not one word is spelled out.
+  // The word that all rows of a view hold; spelled out if they differ.
   std::string Words(const ReadView& view) {
     std::vector<CellName> cells;
     for (const char* row : kRows) cells.push_back({kTable, row, kColumn});
@@ -157,7 +157,7 @@ class Trial {
     }
     CheckTruth(seen);
     if (arrival_ == Arrival::kAfterReader) client_->wire().DeliverLate();
-    // In one step the request of a client that died may commit when it arrives: nobody was told anything else.
+    // In one step, the request of a dead client may commit when it arrives: no client has learned another outcome.
     const bool still_open = mode_.one_step && client_->wire().dead() && seen == "old";
     const std::string again = ReadAll();
     EXPECT_TRUE(again == seen || (still_open && again == "new")) << seen << ", then " << again;
@@ -170,7 +170,7 @@ class Trial {
     EXPECT_THAT(Audit(world_.store.get()), IsEmpty());
   }
 
-  // T10. Of a dead client nobody knows what it was told.
+  // T10. The result that a dead client got is unknown.
   void CheckTruth(const std::string& seen) {
     if (client_->wire().dead()) return;
     CommitResult result = result_;
@@ -203,7 +203,7 @@ class Trial {
 
 class CrashEverywhere : public ::testing::TestWithParam<Mode> {
  protected:
-  // The calls of a commit with which nothing goes wrong, to the last secondary.
+  // The calls of a commit without faults, up to the last secondary.
   std::vector<Wire::Call> Calls() {
     Trial trial(GetParam(), Arrival::kBeforeOthers, Judgement::kSession);
     trial.Go();
@@ -212,7 +212,7 @@ class CrashEverywhere : public ::testing::TestWithParam<Mode> {
     return calls;
   }
 
-  // Runs with these faults, for every moment of arrival and both judgements. Stops at the first that fails.
+  // Runs with these faults, for every moment of arrival and both judgements. Stops at the first failure.
   void TryAll(const std::string& what, const std::function<void(Trial&)>& prepare) {
     for (const Arrival arrival : {Arrival::kBeforeOthers, Arrival::kAfterReader, Arrival::kAfterWriter}) {
       for (const Judgement judgement : {Judgement::kSession, Judgement::kLease}) {
@@ -249,7 +249,7 @@ TEST_P(CrashEverywhere, OneFaultAtEveryCall) {
   EXPECT_GT(runs_, GetParam().one_step ? 50 : 200);
 }
 
-// C10: a stall past the lease, before and after every call, in which others decide.
+// C10: a stall past the lease, before and after every call, during which others decide.
 TEST_P(CrashEverywhere, AStallAtEveryCall) {
   const std::vector<Wire::Call> calls = Calls();
   for (size_t k = 1; k <= calls.size(); ++k) {
@@ -261,7 +261,7 @@ TEST_P(CrashEverywhere, AStallAtEveryCall) {
   }
 }
 
-// A stall and a fault: the request of the stalled call is lost, doubled or late as well.
+// A stall and a fault: the request of the stalled call is also lost, doubled or late.
 TEST_P(CrashEverywhere, AStallAndAFaultAtEveryCall) {
   const std::vector<Wire::Call> calls = Calls();
   for (size_t k = 1; k <= calls.size(); ++k) {
@@ -279,8 +279,8 @@ TEST_P(CrashEverywhere, AStallAndAFaultAtEveryCall) {
   }
 }
 
-// Pairs of faults: of all pairs every so many-th, PERCOLATOR_CRASH_STRIDE=1 for all. What comes after a fault are other
-// calls than without it, so there are a few more places than calls.
+// Every PERCOLATOR_CRASH_STRIDE-th of all pairs of faults; 1 for all. After a fault the calls differ, so there are a
+// few more places than calls.
 TEST_P(CrashEverywhere, TwoFaults) {
   const char* const asked = std::getenv("PERCOLATOR_CRASH_STRIDE");
   constexpr int kUsually = Amount(7, 28);
@@ -306,8 +306,8 @@ TEST_P(CrashEverywhere, TwoFaults) {
   }
 }
 
-// The store goes away at some call, and stays away until the client gives up.
-TEST_P(CrashEverywhere, TheStoreGoesAway) {
+// The store becomes unreachable at some call, and stays so until the client gives up.
+TEST_P(CrashEverywhere, TheStoreBecomesUnreachable) {
   const std::vector<Wire::Call> calls = Calls();
   for (size_t k = 1; k <= calls.size(); ++k) {
     for (const bool applied : {false, true}) {
@@ -321,7 +321,8 @@ TEST_P(CrashEverywhere, TheStoreGoesAway) {
   }
 }
 
-// The store refuses, for good: the disk is full, or it has stopped. Each error at each call; with a sanitizer one of them.
+// The store refuses for good: the disk is full, or it has stopped. Each error at each call; with a sanitizer one of
+// them.
 TEST_P(CrashEverywhere, TheStoreRefuses) {
   const std::vector<Wire::Call> calls = Calls();
   size_t place = 0;

@@ -1,19 +1,20 @@
-// The crash points of docs/invariants.md, by name: where a client or a cleaner dies or stalls, the state that is left, and
-// what must follow.
+// The crash points of docs/invariants.md, by name: the point where a client or a cleaner dies or stalls, the state that
+// it leaves, and the required result.
 //
-//   C0        before or after the beginning
+//   C0        before or after the start
 //   C1        the prewrite's answer is lost
 //   C2, C3    after the primary's lock, after some of the secondaries'
 //   C4, C5    all locked, before and after the commit timestamp is drawn
 //   C7        the commit's answer is lost
 //   C8, C9    after the commit point, after some of the secondaries
 //   C10       the client stalls for longer than its lease, and resumes
-//   C11       a request comes again, or late
+//   C11       a request arrives twice, or late
 //   C12       the client dies while it rolls itself back
 //   K1 to K3  the cleaner dies, races, remembers
 //
-// (C6 is about notifications.) The states that a client can leave are a table, CrashState, and so are those who come then; what
-// depends on the order of events is a test for each. crash_everywhere_test.cc goes through all calls and faults.
+// (C6 is about notifications.) CrashState is a table of the states that a client can leave, combined with the clients
+// that come then. What depends on the order of events has tests of its own. crash_everywhere_test.cc goes through all
+// calls and faults.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,20 +41,20 @@ using ::testing::SizeIs;
 using Kind = Fault::Kind;
 using Outcome = CommitResult::Outcome;
 
-// What happens to the owner of a lock so that others may clean it up.
+// The event that allows others to clean up the locks of an owner.
 enum class Death {
-  kSessionEnds,  // it dies, and that is noticed at once
-  kLeasePasses,  // its session lives on, but its lock grows old
+  kSessionEnds,  // the owner dies, and its session ends at once
+  kLeasePasses,  // the owner's session lives on, but its lock grows old
 };
 
 void PrintTo(Death death, std::ostream* os) {
   *os << (death == Death::kSessionEnds ? "the session ends" : "the lease passes");
 }
 
-// Steps: who dies is `me_`; who comes is `other_`.
+// Steps of the protocol: `me_` dies, `other_` comes later.
 class CrashTest : public StepsTest {
  protected:
-  // Bob is the primary; all three have had a value before.
+  // Bob is the primary; all three rows have an old value.
   explicit CrashTest(Death death) : death_(death) {
     MustCommit(Begin(3, {Put("Bob", "old"), Put("Joe", "old"), Put("Ann", "old")}), 4);
     me_.wire().CountFromHere();
@@ -66,7 +67,7 @@ class CrashTest : public StepsTest {
     me_.Die(death_ == Death::kSessionEnds);
     if (death_ == Death::kLeasePasses) PassLease();
   }
-  // Others may judge it dead, but it goes on.
+  // Others may treat it as dead, but it continues.
   void Stall() {
     if (death_ == Death::kSessionEnds) {
       world_.coordinator.EndSession(me_.session());
@@ -77,7 +78,7 @@ class CrashTest : public StepsTest {
 
   uint64_t Later() { return world_.oracle.GetTimestamp()->value(); }
 
-  // What a reader must see, of all rows and whichever row it looks at first.
+  // Every reader must see this in all rows, whichever row it reads first.
   void MustBeRolledBack() {
     for (const char* row : {"Ann", "Joe", "Bob"}) MustRead(row, Later(), "old");
     EXPECT_THAT(Locks(), IsEmpty());
@@ -88,7 +89,7 @@ class CrashTest : public StepsTest {
     for (const char* row : {"Joe", "Bob"}) MustRead(row, Later(), "new");
     EXPECT_THAT(Locks(), IsEmpty());
   }
-  // A writer comes first, and has its way.
+  // A writer comes first, and succeeds.
   void MustLetAWriterPass() {
     for (const char* row : {"Ann", "Joe", "Bob"}) {
       const uint64_t start = Later();
@@ -105,12 +106,12 @@ class CrashTest : public StepsTest {
 std::string NameOf(Death death) { return death == Death::kSessionEnds ? "SessionEnds" : "LeasePasses"; }
 const auto kDeaths = ::testing::Values(Death::kSessionEnds, Death::kLeasePasses);  // NOLINT(cert-err58-cpp)
 
-// --- C2 to C5, C8, C9: all that can be there when the client dies or stalls, and all who may come then.
+// --- C2 to C5, C8, C9: all states when the client dies or stalls, and all clients that may come then.
 
 struct State {
   std::string name;
   std::vector<const char*> locked;     // the rows whose prewrite has arrived
-  bool drawn = false;                  // the commit timestamp
+  bool drawn = false;                  // whether the commit timestamp is drawn
   std::vector<const char*> committed;  // the rows whose commit has arrived
 };
 
@@ -127,7 +128,7 @@ class CrashState : public CrashTest, public ::testing::WithParamInterface<std::t
   bool is_committed() const { return !state().committed.empty(); }
 
   void MustBeDecided() { is_committed() ? MustBeCommitted() : MustBeRolledBack(); }
-  // All requests of the client arrive, whether they were sent before or not. None is applied.
+  // All requests of the client arrive, sent before or not. None is applied.
   void LateRequestsAreRefused() {
     for (const char* row : {"Bob", "Joe", "Ann"}) {
       EXPECT_FALSE(ArrivePrewrite(t_, row)) << row;
@@ -160,7 +161,8 @@ TEST_P(CrashState, AReaderDecidesIt) {
 TEST_P(CrashState, AWriterPasses) {
   Die();
   MustLetAWriterPass();
-  if (is_committed()) MustRead("Joe", commit_ts_, "new");  // under the newer write it is there
+  if (is_committed()) MustRead("Joe", commit_ts_,
+                               "new");  // it exists below the newer write
 }
 
 TEST_P(CrashState, GarbageCollectionDecidesIt) {
@@ -170,8 +172,8 @@ TEST_P(CrashState, GarbageCollectionDecidesIt) {
   MustRead("Joe", Later(), is_committed() ? "new" : "old");
 }
 
-// C10, C11. What was not sent before leaves an orphan at most, which the primary's marker condemns.
-TEST_P(CrashState, TheClientGoesOnAfterAReader) {
+// C10, C11. An unsent request leaves at most an orphan, which the primary's marker condemns.
+TEST_P(CrashState, TheClientContinuesAfterAReader) {
   Stall();
   MustBeDecided();
   if (!is_committed()) {
@@ -184,7 +186,7 @@ TEST_P(CrashState, TheClientGoesOnAfterAReader) {
   MustBeDecided();
 }
 
-TEST_P(CrashState, TheClientGoesOnAfterAWriter) {
+TEST_P(CrashState, TheClientContinuesAfterAWriter) {
   Stall();
   MustLetAWriterPass();
   LateRequestsAreRefused();
@@ -192,7 +194,7 @@ TEST_P(CrashState, TheClientGoesOnAfterAWriter) {
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
-// --- What needs a story of its own.
+// --- Cases that need a test of their own.
 
 class CrashPoint : public CrashTest, public ::testing::WithParamInterface<Death> {
  protected:
@@ -216,8 +218,8 @@ TEST_P(CrashPoint, C1_TheAnswerOfThePrewriteIsLost) {
   }
 }
 
-// Somebody has decided meanwhile: the repeated prewrite hears the decision.
-TEST_P(CrashPoint, C1_TheAnswerIsLostAndACleanerWasQuicker) {
+// A cleaner has decided meanwhile: the repeated prewrite gets the decision.
+TEST_P(CrashPoint, C1_TheAnswerIsLostAndACleanerWasFaster) {
   const Writes t = Transfer();
   me_.wire().FailAt(1, {.kind = Kind::kLoseReply});
   me_.wire().After(1, [&] {
@@ -231,7 +233,7 @@ TEST_P(CrashPoint, C1_TheAnswerIsLostAndACleanerWasQuicker) {
 
 // --- C2: after the primary's lock, before the secondaries'.
 
-// The secondary's prewrite was on its way all the time: it leaves an orphan, which the primary's marker condemns.
+// The secondary's prewrite was on its way all the time. It leaves an orphan, which the primary's marker condemns.
 TEST_P(CrashPoint, C2_ASecondaryArrivesLate) {
   const Writes t = Transfer();
   ASSERT_TRUE(ArrivePrewrite(t, "Bob"));
@@ -259,7 +261,7 @@ TEST_P(CrashPoint, C4_TheClientResumes) {
   MustBeRolledBack();
 }
 
-// T6, T8: a reader between the drawn timestamp and the commit must not miss it. It is stopped by the lock.
+// T6, T8: a reader between the drawn timestamp and the commit must not miss the commit. The lock stops it.
 TEST_P(CrashPoint, C5_AReaderLaterThanTheTimestampFindsTheLock) {
   const Writes t = Transfer();
   MustPrewrite(t);
@@ -294,8 +296,8 @@ TEST_P(CrashPoint, C7_TheCommitWasNotApplied) {
   MustBeCommitted();
 }
 
-// Applied, and rolled forward by others, and written over: the answer is the same.
-TEST_P(CrashPoint, C7_TheCommitWasAppliedAndOthersWentOn) {
+// Applied, rolled forward by others, and overwritten: the answer is the same.
+TEST_P(CrashPoint, C7_TheCommitWasAppliedAndOthersContinued) {
   const Writes t = Transfer();
   MustPrewrite(t);
   me_.wire().CountFromHere();
@@ -307,8 +309,8 @@ TEST_P(CrashPoint, C7_TheCommitWasAppliedAndOthersWentOn) {
   MustCommitPrimary(t, Later());
 }
 
-// Not applied, and a cleaner came: aborted. The first copy of the request comes after all, and finds no lock.
-TEST_P(CrashPoint, C7_TheCommitWasLateAndACleanerQuicker) {
+// Not applied, and a cleaner came: aborted. The first copy of the request arrives later, and finds no lock.
+TEST_P(CrashPoint, C7_TheCommitWasLateAndACleanerFaster) {
   const Writes t = Transfer();
   MustPrewrite(t);
   me_.wire().CountFromHere();
@@ -322,7 +324,7 @@ TEST_P(CrashPoint, C7_TheCommitWasLateAndACleanerQuicker) {
   MustBeRolledBack();
 }
 
-// The client can't ask any more; whoever asks later is told the truth.
+// The client cannot ask any more; any other client that asks gets the true outcome.
 TEST_P(CrashPoint, C7_TheClientDiesInDoubt) {
   for (const bool applied : {true, false}) {
     const std::string value = applied ? "doubt" : "never";
@@ -344,8 +346,8 @@ TEST_P(CrashPoint, C7_TheClientDiesInDoubt) {
 
 // --- C8: after the commit point. C9: after some of the secondaries.
 
-// Whatever a resolver believes of the owner: rolling back is impossible now.
-TEST_P(CrashPoint, C8_NobodyCanRollItBack) {
+// Whatever a resolver believes about the owner, rolling back is impossible now.
+TEST_P(CrashPoint, C8_ACommittedTransactionCannotBeRolledBack) {
   const Writes t = Transfer();
   MustPrewrite(t);
   MustCommitPrimary(t, Later());
@@ -355,7 +357,7 @@ TEST_P(CrashPoint, C8_NobodyCanRollItBack) {
   MustBeCommitted();
 }
 
-// The client's own commits of the secondaries come late, after readers, after a writer, after a new lock.
+// The client's own commits of the secondaries arrive late: after readers, after a writer, after a new lock.
 TEST_P(CrashPoint, C9_TheClientsOwnCommitsComeLate) {
   const Writes t = Transfer();
   MustPrewrite(t);
@@ -378,14 +380,14 @@ TEST_P(CrashPoint, C10_BeforeThePrewrite) {
   const Writes t = Transfer();
   me_.wire().Before(1, [&] {
     Stall();
-    MustLetAWriterPass();  // nothing was locked, so this is a plain conflict
+    MustLetAWriterPass();  // nothing was locked, so this is an ordinary conflict
   });
   ExpectConflict(TryPrewrite(t), Conflict::Kind::kNewerWrite, "Bob");
   RollBack(t);
   MustRead("Joe", Later(), "later");
 }
 
-TEST_P(CrashPoint, C10_AfterThePrewriteAndAWriterWasThere) {
+TEST_P(CrashPoint, C10_AfterThePrewriteAndAWriterHasCommitted) {
   const Writes t = Transfer();
   MustPrewrite(t);
   Stall();
@@ -395,8 +397,8 @@ TEST_P(CrashPoint, C10_AfterThePrewriteAndAWriterWasThere) {
   for (const char* row : {"Ann", "Joe", "Bob"}) MustRead(row, Later(), "later");
 }
 
-// A writer holds the locks when the client comes back: they are not the client's.
-TEST_P(CrashPoint, C10_AfterThePrewriteAndAWriterIsThere) {
+// A writer holds the locks when the client resumes: they are not the client's.
+TEST_P(CrashPoint, C10_AfterThePrewriteAndAWriterHoldsTheLocks) {
   const Writes t = Transfer();
   MustPrewrite(t);
   Stall();
@@ -421,9 +423,9 @@ TEST_P(CrashPoint, C10_AfterTheCommitPoint) {
   MustRead("Joe", Later(), "later");
 }
 
-// --- C11: requests that come again, or late.
+// --- C11: requests that arrive twice, or late.
 
-// G4: also when the marker and the record are gone.
+// G4: also after the marker and the record were collected.
 TEST_P(CrashPoint, C11_PrewriteAfterGarbageCollection) {
   const Writes t = Transfer();
   MustPrewrite(t);
@@ -435,8 +437,8 @@ TEST_P(CrashPoint, C11_PrewriteAfterGarbageCollection) {
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
-// A resolver's mutation comes late, when somebody else has locked the cell.
-TEST_P(CrashPoint, C11_AnUnlockOfSomebodyElsesLock) {
+// A resolver's mutation arrives late, when another client has locked the cell.
+TEST_P(CrashPoint, C11_ALateUnlockLeavesTheLockOfAnother) {
   const Writes t = Transfer();
   MustPrewrite(t);
   Stall();
@@ -465,7 +467,7 @@ TEST_P(CrashPoint, C11_TheDecisionAtThePrimaryTwice) {
   EXPECT_EQ(Cells("Bob"), before);
 }
 
-// The marker of a missing primary, late: the primary has been locked, or committed, meanwhile.
+// The marker of a missing primary arrives late: the primary has been locked, or committed, meanwhile.
 TEST_P(CrashPoint, C11_TheMarkerOfAMissingPrimaryComesLate) {
   const Writes t = Transfer();
   ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
@@ -480,7 +482,7 @@ TEST_P(CrashPoint, C11_TheMarkerOfAMissingPrimaryComesLate) {
   MustBeCommitted();
 }
 
-// The client's own rollback, late: by then it changes nothing but its own marks.
+// The client's own rollback arrives late: by then it changes only its own marks.
 TEST_P(CrashPoint, C11_TheOwnRollbackTwice) {
   const Writes t = Transfer();
   MustPrewrite(t);
@@ -505,7 +507,7 @@ TEST_P(CrashPoint, C12_OnlyThePrimaryIsRolledBack) {
   RollBack(t);
   EXPECT_TRUE(me_.wire().dead());
   EXPECT_THAT(Locks(), SizeIs(2));
-  // Nobody has to wait for the lease: the verdict is there.
+  // Readers need not wait for the lease: the verdict exists.
   MustRead("Joe", Later(), "old");
   MustBeRolledBack();
 }
@@ -521,7 +523,7 @@ TEST_P(CrashPoint, C12_OnlySecondariesAreRolledBack) {
   MustBeRolledBack();
 }
 
-// --- K1: the cleaner dies after it has decided at the primary, before its own cell.
+// --- K1: the cleaner dies after it decided at the primary, before it cleaned its own cell.
 
 TEST_P(CrashPoint, K1_TheCleanerDiesAfterDeciding) {
   MustPrewrite(Transfer());
@@ -545,10 +547,10 @@ TEST_P(CrashPoint, K1_TheCleanerDiesRollingForward) {
   MustBeCommitted();
 }
 
-// --- K2: races. The row of the primary picks one winner; the loser looks again.
+// --- K2: races. The row of the primary picks one winner; the loser reads it again.
 
-// Cleaner against committer, at each step of the cleaner.
-TEST_P(CrashPoint, K2_TheCommitterIsQuicker) {
+// A cleaner against the committer, at each step of the cleaner.
+TEST_P(CrashPoint, K2_TheCommitterIsFaster) {
   for (size_t call = 1; call <= 4; ++call) {
     SCOPED_TRACE(call);
     const uint64_t start = Later();
@@ -586,7 +588,7 @@ TEST_P(CrashPoint, K2_TwoCleaners) {
   }
 }
 
-// --- K3: only definite verdicts are remembered.
+// --- K3: only definite verdicts are cached.
 
 TEST_P(CrashPoint, K3_APendingVerdictIsAskedForAgain) {
   const Writes t = Transfer();
@@ -596,7 +598,7 @@ TEST_P(CrashPoint, K3_APendingVerdictIsAskedForAgain) {
   MustBeCommitted();
 }
 
-TEST_P(CrashPoint, K3_ADefiniteVerdictServesTheLocksThatAreLeft) {
+TEST_P(CrashPoint, K3_ADefiniteVerdictServesTheOtherLocks) {
   const Writes t = Transfer();
   MustPrewrite(t);
   Stall();
@@ -606,7 +608,7 @@ TEST_P(CrashPoint, K3_ADefiniteVerdictServesTheLocksThatAreLeft) {
   MustBeRolledBack();
 }
 
-// A lock that arrives late, of a transaction whose verdict is remembered.
+// A lock that arrives late, of a transaction whose verdict is cached.
 TEST_P(CrashPoint, K3_ARememberedVerdictServesALateLock) {
   const Writes t = Transfer();
   ASSERT_TRUE(ArrivePrewrite(t, "Bob"));
@@ -671,13 +673,13 @@ TEST_F(ProcessCrash, C0_BeforeTheBeginning) {
   EXPECT_EQ(All(), "old old old");
 }
 
-// Its start is registered for garbage collection; that ends with its session.
+// Its start holds back garbage collection until its session ends.
 TEST_F(ProcessCrash, C0_AfterTheBeginning) {
   Process client(&world_, Options(true));
   Transaction t(*client);
   ASSERT_THAT(t.Get({kTable, "Bob", kColumn}), IsOk());
   Buffer(t, New());
-  world_.runtime.Sleep(seconds(30));  // its process has told what it reads
+  world_.runtime.Sleep(seconds(30));  // its process has reported its snapshot
   Set({Put("Bob", "newer")});
   const Timestamp held_back = others_->CollectGarbage().value();
   EXPECT_LE(held_back, t.timestamp());
@@ -697,7 +699,7 @@ TEST_F(ProcessCrash, OneStep_DiesBeforeTheCommit) {
   EXPECT_EQ(All(), "old old old");
 }
 
-// C8 in one step: there is nothing left to be done.
+// C8 in one step: nothing is left to be done.
 TEST_F(ProcessCrash, OneStep_C8_DiesAfterTheCommit) {
   Process client(&world_, Options(true));
   Transaction t(*client);
@@ -723,7 +725,7 @@ TEST_F(ProcessCrash, OneStep_C7_TheAnswerIsLost) {
   }
 }
 
-// It does not know, dies, and the request is still on its way: whoever asks decides.
+// The client does not know, and dies, and the request is still on its way: the next client that asks decides.
 TEST_F(ProcessCrash, OneStep_C7_DiesInDoubt) {
   for (const bool arrives_first : {true, false}) {
     Process client(&world_, Options(true));
@@ -759,8 +761,8 @@ TEST_F(ProcessCrash, OneStep_C10_StallsBeforeTheCommit) {
   EXPECT_EQ(All(), "old old later");
 }
 
-// Without locks nobody can take it for dead: it commits, however long it stalled.
-TEST_F(ProcessCrash, OneStep_C10_StallsAndNobodyWrote) {
+// Without locks no resolver can treat it as dead: it commits, however long it stalled.
+TEST_F(ProcessCrash, OneStep_C10_StallsAndNoOtherWrote) {
   Process client(&world_, Options(true));
   Transaction t(*client);
   Buffer(t, New());
@@ -787,7 +789,7 @@ TEST_F(ProcessCrash, OneStep_C11_TheRequestTwice) {
   }
 }
 
-// C11 in one step, after an abort: a copy of the request that comes when the obstacle is gone.
+// C11 in one step, after an abort: a copy of the request arrives when the obstacle is gone.
 TEST_F(ProcessCrash, OneStep_C11_TheRequestAfterAnAbort) {
   Process holder(&world_, Options(false));
   Transaction held(*holder);
@@ -810,7 +812,7 @@ TEST_F(ProcessCrash, OneStep_C11_TheRequestAfterAnAbort) {
   EXPECT_EQ(All(), "old old old");
 }
 
-// The refresh of a lock comes late: after the commit, after a rollback (T14).
+// The refresh of a lock arrives late: after the commit, after a rollback (T14).
 TEST_F(ProcessCrash, C11_ALateRefresh) {
   for (const bool commits : {true, false}) {
     SCOPED_TRACE(commits);

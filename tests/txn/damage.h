@@ -1,5 +1,5 @@
-// Damaged bytes, for the tests of formats: whatever a disk or another program makes of a record, reading it says so or
-// gives something that could have been written.
+// Damaged bytes, for the tests of formats: whatever a disk or another program does to a record, reading it returns an
+// error or a record that could have been written.
 
 #ifndef PERCOLATOR_TESTS_TXN_DAMAGE_H_
 #define PERCOLATOR_TESTS_TXN_DAMAGE_H_
@@ -17,7 +17,7 @@
 
 namespace percolator {
 
-// Every beginning of `bytes`, and every string that differs from it in one byte, is inserted in one place or is longer.
+// Every prefix of `bytes`, and every string that differs from it by one byte: changed, inserted or appended.
 inline std::vector<std::string> DamagedForms(const std::string& bytes) {
   std::vector<std::string> forms;
   for (size_t n = 0; n < bytes.size(); ++n) forms.push_back(bytes.substr(0, n));
@@ -34,8 +34,8 @@ inline std::vector<std::string> DamagedForms(const std::string& bytes) {
   return forms;
 }
 
-// Decodes every damaged form of `bytes`. Each is an error with one of the two codes of the formats, or is read as
-// something that is written with exactly these bytes: nothing in a record is passed over.
+// Decodes every damaged form of `bytes`. Each is an error with one of the two codes of the formats, or decodes to a
+// record that encodes to exactly these bytes: no part of a record is ignored.
 template <typename Decode, typename Encode>
 void CheckDamagedForms(const std::string& bytes, const Decode& decode, const Encode& encode) {
   size_t refused = 0;

@@ -31,7 +31,7 @@ class GcTest : public StepsTest {
   }
 };
 
-// --- What stays (G1) and what goes.
+// --- The versions that stay (G1) and the others.
 
 TEST_F(GcTest, TheNewestBelowTheSafePointStays) {
   MustWrite("Bob", "1", 1, 2);
@@ -45,14 +45,14 @@ TEST_F(GcTest, TheNewestBelowTheSafePointStays) {
   MustRead("Bob", 10, "4");
 }
 
-TEST_F(GcTest, AtTheSafePointIsBelow) {
+TEST_F(GcTest, AVersionAtTheSafePointCountsAsBelow) {
   MustWrite("Bob", "1", 1, 2);
   MustWrite("Bob", "2", 7, 8);
   MustCollect(8);
   EXPECT_EQ(Cells("Bob"), "write@8 put 2 from 7");
 }
 
-TEST_F(GcTest, ADeleteGoesWithWhatItDeleted) {
+TEST_F(GcTest, ADeleteIsCollectedWithTheVersionItHides) {
   MustWrite("Bob", "1", 1, 2);
   MustCommit(Begin(3, {Del("Bob")}), 4);
   MustCollect(8);
@@ -60,7 +60,7 @@ TEST_F(GcTest, ADeleteGoesWithWhatItDeleted) {
   MustReadNothing("Bob", 9);
 }
 
-TEST_F(GcTest, ANewerDeleteKeepsWhatItDeleted) {
+TEST_F(GcTest, ADeleteAboveTheSafePointKeepsTheVersionItHides) {
   MustWrite("Bob", "1", 1, 2);
   MustCommit(Begin(9, {Del("Bob")}), 10);
   MustCollect(8);
@@ -68,7 +68,7 @@ TEST_F(GcTest, ANewerDeleteKeepsWhatItDeleted) {
 }
 
 // G5: data goes with its record, and stays with it.
-TEST_F(GcTest, LongValuesGoWithTheirRecords) {
+TEST_F(GcTest, LongValuesAreCollectedWithTheirRecords) {
   MustCommit(Begin(1, {Put("Bob", std::string(300, '1'))}), 2);
   MustCommit(Begin(3, {Put("Bob", std::string(400, '2'))}), 4);
   MustCollect(8);
@@ -76,7 +76,7 @@ TEST_F(GcTest, LongValuesGoWithTheirRecords) {
   MustRead("Bob", 8, std::string(400, '2'));
 }
 
-TEST_F(GcTest, MarkersGo) {
+TEST_F(GcTest, MarkersAreCollected) {
   const Writes t = Begin(3, {Put("Bob", "3"), Put("Joe", "9")});
   MustPrewrite(t);
   RollBack(t);
@@ -86,7 +86,7 @@ TEST_F(GcTest, MarkersGo) {
   EXPECT_EQ(Cells("Joe"), "");
 }
 
-TEST_F(GcTest, VerifyRecordsGoAndWhatTheyVerifiedStays) {
+TEST_F(GcTest, VerifyRecordsAreCollectedAndTheVerifiedVersionStays) {
   MustWrite("Bob", "1", 1, 2);
   MustCommit(Begin(3, {Relied("Bob", 2)}), 4);
   MustCollect(8);
@@ -94,7 +94,7 @@ TEST_F(GcTest, VerifyRecordsGoAndWhatTheyVerifiedStays) {
   MustRead("Bob", 8, "1");
 }
 
-// A verify record that stays points to what stays.
+// A remaining verify record points to a remaining value.
 TEST_F(GcTest, ANewerVerifyRecordStillFindsItsValue) {
   MustWrite("Bob", "0", 1, 2);
   MustWrite("Bob", "1", 3, 4);
@@ -136,7 +136,7 @@ TEST_F(GcTest, ASecondRunFindsNothing) {
   EXPECT_EQ(me_.env().counters.versions_collected, 1u);
 }
 
-// --- Locks (G2): resolved first, owners alive or not.
+// --- Locks (G2): resolved first, whether their owners live or not.
 
 TEST_F(GcTest, OldLocksAreResolvedAndNewOnesAreNot) {
   MustPrewriteBy(other_, BeginBy(other_, 3, {Put("Bob", "3")}));
@@ -145,7 +145,7 @@ TEST_F(GcTest, OldLocksAreResolvedAndNewOnesAreNot) {
   EXPECT_THAT(Locks(), ElementsAre("accounts/Joe/bal@9"));
 }
 
-// First the stranded secondary is rolled forward, then its verdict may go.
+// The stranded secondary is rolled forward before its verdict is removed.
 TEST_F(GcTest, AStrandedSecondaryIsRolledForwardBeforeItsVerdictGoes) {
   const Writes t = Begin(1, {Put("Bob", "1"), Put("Joe", "9")});
   MustPrewrite(t);
@@ -166,7 +166,7 @@ TEST_F(GcTest, AStrandedSecondaryInAnotherTableToo) {
   EXPECT_EQ(Cells("Joe", "zoo"), "write@2 put 9 from 1");
 }
 
-// G4: a late prewrite would find its marker collected; so it is refused.
+// G4: a late prewrite would not find its collected marker, so it is refused.
 TEST_F(GcTest, ALatePrewriteIsRefused) {
   const Writes t = Begin(3, {Put("Bob", "3")});
   RollBack(t);
@@ -176,7 +176,7 @@ TEST_F(GcTest, ALatePrewriteIsRefused) {
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
-// --- The order of things: published, resolved, dropped.
+// --- The order: publish the safe point, resolve locks, remove versions.
 
 TEST_F(GcTest, TheSafePointIsPublishedFirst) {
   MustWrite("Bob", "1", 1, 2);
@@ -190,8 +190,8 @@ TEST_F(GcTest, TheSafePointIsPublishedFirst) {
   EXPECT_EQ(calls.back().what, "mutate");
 }
 
-// Wherever it dies, what can be seen is the same, and the next run finishes.
-TEST_F(GcTest, DyingAnywhereDoesNoHarm) {
+// Wherever the collector dies, readers see the same, and the next run finishes.
+TEST_F(GcTest, TheCollectorMayDieAnywhere) {
   for (size_t call = 1;; ++call) {
     SCOPED_TRACE(call);
     world_.store->DropTable(kTable).IgnoreError();
@@ -229,24 +229,24 @@ TEST_F(GcTest, AnUnreachableStoreIsTriedAgain) {
     ASSERT_THAT(CollectGarbage(probe.env(), Timestamp(1), Never), IsOk());
     calls = probe.wire().calls().size() + 5;
   }
-  // The publication itself is not repeated: whoever collects calls again.
+  // The publication itself is not retried: the caller calls again.
   for (size_t call = 3; call < calls; ++call) me_.wire().FailAt(2 * call, {.kind = Kind::kLoseReply});
   MustCollect(8);
   EXPECT_EQ(Cells("Bob"), "write@4 put 2 from 3");
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
-TEST_F(GcTest, StopsWhenToldTo) {
+TEST_F(GcTest, StopsWhenAsked) {
   MustWrite("Bob", "1", 1, 2);
   MustWrite("Bob", "2", 3, 4);
   EXPECT_THAT(CollectGarbage(me_.env(), Timestamp(8), [] { return true; }), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_EQ(Cells("Bob"), "write@4 put 2 from 3 | write@2 put 1 from 1");
 }
 
-TEST_F(GcTest, ATableThatIsDroppedMeanwhileIsNoError) {
+TEST_F(GcTest, ATableDroppedDuringACollectionIsNotAnError) {
   ASSERT_THAT(world_.store->CreateTable({"zoo", EncodeSchema({})}), IsOk());
   me_.wire().CountFromHere();
-  me_.wire().After(2, [&] { ASSERT_THAT(world_.store->DropTable("zoo"), IsOk()); });  // listed, and gone
+  me_.wire().After(2, [&] { ASSERT_THAT(world_.store->DropTable("zoo"), IsOk()); });  // listed, then dropped
   MustCollect(8);
 }
 
@@ -257,8 +257,8 @@ TEST_F(GcTest, DamagedRecordsStopIt) {
 }
 
 // A counter that is written a thousand times a second has millions of versions an hour: more than fit into one mutation
-// of a row (StoreLimits::row_mutations). Here they are spread over columns, because the store in memory is slow at erasing
-// from a column that has many.
+// of a row (StoreLimits::row_mutations). Here they are spread over columns, because the store in memory is slow at
+// erasing from a column with many versions.
 class HotRowTest : public ::testing::Test {
  protected:
   static constexpr size_t kLimit = 10'000;
@@ -292,7 +292,7 @@ TEST_F(HotRowTest, IsCollectedInSeveralMutations) {
   for (const Cell& cell : left.cells) EXPECT_EQ(DecodeWriteRecord(cell.value)->value, std::to_string(kVersions));
 }
 
-// StoreLimits::row_mutation_bytes bounds a mutation as well, which names its column in every erase.
+// StoreLimits::row_mutation_bytes also limits a mutation, which names its column in every erase.
 TEST_F(HotRowTest, WithLongNamesIsCollectedInSeveralMutations) {
   World world({.max_row_mutation_bytes = 5 << 20});
   Client client(&world, ClusterOptions());
@@ -309,8 +309,8 @@ TEST_F(HotRowTest, WithLongNamesIsCollectedInSeveralMutations) {
   EXPECT_EQ(client.env().counters.versions_collected, 999U);
 }
 
-// Wherever it dies, no old value comes back.
-TEST_F(HotRowTest, ThatWasDeletedStaysSoWhereverTheCollectorDies) {
+// Wherever the collector dies, no old value comes back.
+TEST_F(HotRowTest, DeletedValuesStayDeletedWhereverTheCollectorDies) {
   for (size_t call = 1;; ++call) {
     SCOPED_TRACE(call);
     World world({.max_row_mutations = kLimit});
@@ -432,7 +432,7 @@ TEST_F(ClusterGcTest, AnOpenSnapshotKeepsWhatItSees) {
   EXPECT_EQ(cluster_->metrics().versions_collected, 1u);
 }
 
-// A snapshot of another process, too, as soon as that has said so.
+// The same for a snapshot of another process, once it has reported it.
 TEST_F(ClusterGcTest, ASnapshotOfAnotherProcessKeepsWhatItSees) {
   const Timestamp first = MustSet({Put("Bob", "1")});
   MustSet({Put("Bob", "2")});
@@ -444,8 +444,8 @@ TEST_F(ClusterGcTest, ASnapshotOfAnotherProcessKeepsWhatItSees) {
   EXPECT_EQ(Get(*snapshot, "Bob"), "1");
 }
 
-// A transaction that reads for longer than the retention is slow, not wrong: it is open, so what it needs is kept, and it
-// may commit.
+// A transaction that reads for longer than the retention is slow, not wrong. While it is open, the versions that it
+// needs are kept, and it may commit.
 TEST_F(ClusterGcTest, AnOpenTransactionIsNotAbortedByTheCollection) {
   for (const bool one_step : {true, false}) {
     ClusterOptions options = ShortRetention();
@@ -472,7 +472,7 @@ TEST_F(ClusterGcTest, CollectsInTheBackground) {
   EXPECT_EQ(collector->metrics().versions_collected, 1u);
 }
 
-// Of several processes one does it.
+// One of several processes collects.
 TEST_F(ClusterGcTest, OneOfSeveralProcessesCollects) {
   ClusterOptions options = ShortRetention();
   options.gc_period = std::chrono::seconds(5);
@@ -504,9 +504,9 @@ TEST_F(ClusterGcTest, AHotRowIsErasedInSteps) {
   EXPECT_EQ(CellsOf(world_.store.get(), "hot"), "");
 }
 
-// T1, found by the simulator (seed 229). A resolver that met a lock is slow; meanwhile the transaction is rolled forward,
-// overwritten, and its verdict collected. The resolver must not take "nothing there" for "rolled back" and say so for good:
-// whoever asks for the outcome later would believe it.
+// T1, found by the simulator (seed 229). A resolver that met a lock is slow. Meanwhile the transaction is rolled
+// forward, overwritten, and its verdict collected. The resolver must not take the missing verdict for a rollback and
+// write a marker: a client that asks for the outcome later would believe it.
 TEST_F(ClusterGcTest, ASlowResolverDoesNotMarkACollectedCommit) {
   Process writer(&world_, TwoPhases());
   writer.wire().FailAt(kCommitsSecondaries, {.kind = Kind::kDieBefore});
@@ -519,30 +519,31 @@ TEST_F(ClusterGcTest, ASlowResolverDoesNotMarkACollectedCommit) {
   }
   MustSet({Put("a", "2")});
   world_.runtime.Sleep(std::chrono::seconds(30));
-  // What the slow resolver knew of: the lock of b. Garbage collection comes first.
+  // The slow resolver knows the lock of b. Garbage collection comes first.
   ASSERT_THAT(cluster_->CollectGarbage(), IsOk());
   EXPECT_EQ(Now("b"), "1");
   result.outcome = CommitResult::Outcome::kUnknown;
-  Process later(&world_, ShortRetention());  // others may remember the verdict
+  Process later(&world_,
+                ShortRetention());  // others may have cached the verdict
   EXPECT_THAT(later->Resolve(result), StatusIs(absl::StatusCode::kOutOfRange)) << "and not: aborted";
 }
 
-// G2. While garbage collection resolves the locks of one table, another table is dropped: its kNotFound must not be taken
-// for this one's, whose locks would stay, and lose their verdicts.
+// G2. While garbage collection resolves the locks of one table, another table is dropped. Its NotFound must not be
+// attributed to this table, whose locks would stay and lose their verdicts.
 TEST_F(ClusterGcTest, AnotherTableIsDroppedWhileLocksAreResolved) {
   for (const char* table : {"a", "b", "d"}) ASSERT_THAT(cluster_->CreateTable(table), IsOk());
   // A lock in d whose primary, in a, was never locked.
   const Timestamp start = world_.oracle.GetTimestamp().value();
   const Lock orphan{.primary = CellName{"a", "r", kColumn}, .refreshed = start, .value = "orphan"};
   ASSERT_THAT(world_.store->Mutate({BuildPrewriteRow({"d", "1", {{kColumn, orphan, ""}}}, start)})[0], IsOk());
-  // And one after it of a transaction that is committed, whose secondary nobody has committed yet.
+  // And after it a lock of a committed transaction whose secondary is not yet committed.
   Process writer(&world_, TwoPhases());
   writer.wire().FailAt(kCommitsSecondaries, {.kind = Kind::kDieBefore});
   Transaction committed(*writer);
   Buffer(committed, {Put("2", "1").In("d"), Put("2", "1").In("b")});
   ASSERT_TRUE(committed.Commit().committed());
   world_.runtime.Sleep(std::chrono::seconds(30));
-  // When garbage collection is about to leave a marker in a, that table is gone.
+  // When garbage collection is about to write a marker into a, that table is gone.
   world_.store->before_mutate = [&](const std::vector<RowMutation>& mutations) {
     if (mutations[0].table == "a") world_.store->DropTable("a").IgnoreError();
   };

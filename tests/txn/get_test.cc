@@ -34,7 +34,7 @@ TEST_F(GetTest, TheNewestAtOrBeforeTheTimestamp) {
   MustRead("Bob", 1'000'000, "3");
 }
 
-TEST_F(GetTest, WhatWasNeverWrittenIsNotThere) { MustReadNothing("Nobody", 9); }
+TEST_F(GetTest, ACellThatWasNeverWrittenIsAbsent) { MustReadNothing("Nobody", 9); }
 
 TEST_F(GetTest, AnEmptyValueIsAValue) {
   MustWrite("Bob", "", 5, 6);
@@ -51,8 +51,8 @@ TEST_F(GetTest, ADeleteHidesWhatIsBelow) {
   MustRead("Bob", 10, "3");
 }
 
-// A marker neither hides nor is a version.
-TEST_F(GetTest, MarkersArePassedOver) {
+// A marker is not a version and hides none.
+TEST_F(GetTest, MarkersAreIgnored) {
   MustWrite("Bob", "10", 5, 6);
   const Writes t = Begin(7, {Put("Bob", "3")});
   MustPrewrite(t);
@@ -60,7 +60,7 @@ TEST_F(GetTest, MarkersArePassedOver) {
   MustRead("Bob", 9, "10");
 }
 
-TEST_F(GetTest, AVerifyRecordIsPassedOver) {
+TEST_F(GetTest, AVerifyRecordIsIgnored) {
   MustWrite("Bob", "10", 5, 6);
   MustCommit(Begin(7, {Relied("Bob", 6)}), 8);
   MustCommit(Begin(9, {Relied("Bob", 6)}), 10);
@@ -108,7 +108,7 @@ TEST_F(GetTest, LongValuesOfManyCellsAreLoadedInOneMore) {
   EXPECT_EQ(other_.wire().CountOf("read"), 2u);
 }
 
-// --- Locks in the way (T8).
+// --- Locks met by reads (T8).
 
 TEST_F(GetTest, ALockOfALaterTransactionHidesNothing) {
   MustWrite("Bob", "10", 5, 6);
@@ -131,8 +131,8 @@ TEST_F(GetTest, ALiveLockIsWaitedFor) {
   MustRead("Bob", 7, "10");
 }
 
-// The same where the commit comes too late for the reader's timestamp: its wait was for nothing, but it could not know.
-TEST_F(GetTest, ALockThatCommitsLaterThanTheReaderLooksIsOfNoConcern) {
+// The same if the commit is later than the reader's timestamp: the wait was not needed, but the reader could not know.
+TEST_F(GetTest, ALockThatCommitsAfterTheSnapshotHidesNothing) {
   MustWrite("Bob", "10", 5, 6);
   const Writes t = Begin(7, {Put("Bob", "3")});
   MustPrewrite(t);
@@ -144,7 +144,7 @@ TEST_F(GetTest, ALockThatCommitsLaterThanTheReaderLooksIsOfNoConcern) {
 }
 
 // T14: the first reader after the lease.
-TEST_F(GetTest, AStuckLockIsCleanedWhenItsLeasePasses) {
+TEST_F(GetTest, AStuckLockIsRemovedWhenItsLeasePasses) {
   MustWrite("Bob", "10", 5, 6);
   MustPrewrite(Begin(7, {Put("Bob", "3"), Put("Joe", "9")}));
   MustRead("Bob", 9, "10");
@@ -153,7 +153,7 @@ TEST_F(GetTest, AStuckLockIsCleanedWhenItsLeasePasses) {
   EXPECT_EQ(Cells("Bob"), "rollback@7 | write@6 put 10 from 5");
 }
 
-TEST_F(GetTest, TheLockOfADeadClientIsCleanedAtOnce) {
+TEST_F(GetTest, TheLockOfADeadClientIsRemovedAtOnce) {
   MustPrewrite(Begin(7, {Put("Bob", "3")}));
   me_.Die();
   MustReadNothing("Bob", 9);
@@ -170,7 +170,7 @@ TEST_F(GetTest, ACommittedTransactionIsRolledForwardByItsReader) {
   EXPECT_EQ(other_.env().counters.foreign_locks_found, 1u);
 }
 
-TEST_F(GetTest, AReadThatWaitsInVainSaysForWhomAndHowLong) {
+TEST_F(GetTest, AReadThatTimesOutNamesTheLockAndTheTime) {
   MustPrewrite(Begin(7, {Put("Bob", "3")}));
   Client patient(&world_, [] {
     ClusterOptions options = Options();
@@ -186,7 +186,7 @@ TEST_F(GetTest, AReadThatWaitsInVainSaysForWhomAndHowLong) {
 }
 
 // Only locked cells are read again.
-TEST_F(GetTest, OneLockedCellDoesNotHoldUpTheRequestsOfOthers) {
+TEST_F(GetTest, OnlyLockedCellsAreReadAgain) {
   MustCommit(Begin(5, {Put("Ann", "1"), Put("Bob", "2"), Put("Joe", "3")}), 6);
   MustPrewrite(Begin(7, {Put("Bob", "4")}));
   me_.Die();
@@ -198,9 +198,9 @@ TEST_F(GetTest, OneLockedCellDoesNotHoldUpTheRequestsOfOthers) {
   EXPECT_EQ((*versions)[2]->value, "3");
 }
 
-// --- Cells that are only wanted: for prefetching.
+// --- Cells that are only predicted: for prefetching.
 
-TEST_F(GetTest, AWantedCellIsLeftOutRatherThanWaitedFor) {
+TEST_F(GetTest, ALockedPredictedCellIsSkipped) {
   MustWrite("Bob", "10", 5, 6);
   MustPrewrite(Begin(7, {Put("Joe", "9")}));
   const auto versions = GetAll({{Cell("Bob"), true}, {Cell("Joe"), false}}, 9);
@@ -210,7 +210,7 @@ TEST_F(GetTest, AWantedCellIsLeftOutRatherThanWaitedFor) {
   EXPECT_EQ(world_.runtime.sleeps(), 0);
 }
 
-TEST_F(GetTest, TheLongValueOfAWantedCellIsNotLoaded) {
+TEST_F(GetTest, TheLongValueOfAPredictedCellIsNotLoaded) {
   MustCommit(Begin(5, {Put("Bob", "10"), Put("Joe", std::string(300, 'j'))}), 6);
   const auto versions = GetAll({{Cell("Bob"), true}, {Cell("Joe"), false}}, 9);
   ASSERT_THAT(versions, IsOk());
@@ -221,7 +221,7 @@ TEST_F(GetTest, TheLongValueOfAWantedCellIsNotLoaded) {
 
 // --- The safe point (G3).
 
-TEST_F(GetTest, BelowTheSafePointNothingIsAnswered) {
+TEST_F(GetTest, AReadBelowTheSafePointFails) {
   MustWrite("Bob", "10", 5, 6);
   ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(8)), IsOk());
   const auto read = Read(other_, Cell("Bob"), 7);
@@ -230,18 +230,18 @@ TEST_F(GetTest, BelowTheSafePointNothingIsAnswered) {
   MustRead("Bob", 8, "10");
 }
 
-TEST_F(GetTest, TheSafePointIsLookedAtAfterTheReading) {
+TEST_F(GetTest, TheSafePointIsCheckedAfterTheRead) {
   MustWrite("Bob", "10", 5, 6);
   other_.wire().CountFromHere();
   other_.wire().After(1, [&] { ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(8)), IsOk()); });
   EXPECT_THAT(Read(other_, Cell("Bob"), 7), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
-// G5: a long value that is gone because it was collected is an old snapshot, not a loss.
-TEST_F(GetTest, ALongValueThatIsCollectedMeanwhileIsTooOld) {
+// G5: if a long value was collected, the snapshot is too old; it is not data loss.
+TEST_F(GetTest, ALongValueCollectedDuringAReadMeansTooOld) {
   MustCommit(Begin(5, {Put("Bob", std::string(300, 'b'))}), 6);
   other_.wire().CountFromHere();
-  other_.wire().After(2, [&] {  // record read, safe point seen
+  other_.wire().After(2, [&] {  // the record was read, and the safe point too
     ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(8)), IsOk());
     world_.store->Mutate({{kTable,
                            "Bob",
@@ -252,7 +252,7 @@ TEST_F(GetTest, ALongValueThatIsCollectedMeanwhileIsTooOld) {
   EXPECT_THAT(Read(other_, Cell("Bob"), 7), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
-TEST_F(GetTest, ALongValueThatIsMissingIsALoss) {
+TEST_F(GetTest, AMissingLongValueIsDataLoss) {
   MustCommit(Begin(5, {Put("Bob", std::string(300, 'b'))}), 6);
   world_.store->Mutate({{kTable, "Bob", {}, {Mutation::Erase(Family::kData, kColumn, TimestampRange::All())}}});
   const auto read = Read(other_, Cell("Bob"), 7);
@@ -271,7 +271,7 @@ TEST_F(GetTest, AnUnreachableStoreIsTriedAgain) {
   EXPECT_EQ(world_.runtime.sleeps(), 2);
 }
 
-TEST_F(GetTest, AnUnreachableStoreIsGivenUpAtTheDeadline) {
+TEST_F(GetTest, AReadFromAnUnreachableStoreFailsAtTheDeadline) {
   other_.wire().FailFrom(1, {.kind = Kind::kLoseRequest});
   EXPECT_THAT(Read(other_, Cell("Bob"), 7), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_GE(world_.runtime.Elapsed(), Options().call_timeout);
@@ -287,7 +287,7 @@ TEST_F(GetTest, DamageIsReportedAndNotGuessed) {
   EXPECT_THAT(Read(other_, Cell("Ann"), 7), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST_F(GetTest, DamageIsReportedWithItsPlaceAndWhatToDo) {
+TEST_F(GetTest, ADamageReportNamesTheCellAndTheRemedy) {
   world_.store->Mutate({{kTable, "Bob\n", {}, {Mutation::Set(Family::kWrite, kColumn, Timestamp(6), "garbage")}}});
   const absl::Status status = Read(other_, Cell("Bob\n"), 7).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss));

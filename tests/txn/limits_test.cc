@@ -1,4 +1,4 @@
-// Limits have names, and errors that say what was too large and what is allowed.
+// Limits have names, and errors that name the size and the limit.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class LimitsTest : public ClusterTest {
   }
   LimitsTest() : ClusterTest(Small()) {}
 
-  // Expects that these writes fail, and with them reads and the commit.
+  // Expects that these writes fail, and then reads and the commit too.
   absl::Status Refused(absl::FunctionRef<void(Transaction& t)> write) {
     Transaction t(*cluster_);
     write(t);
@@ -87,7 +87,7 @@ TEST_F(LimitsTest, Cells) {
   ExpectRefused(verify_one_more, "cells", 5, 4);
   Transaction full(*cluster_);
   fill(full);
-  full.Set({kTable, "r1", "c"}, "again");  // one that is there already
+  full.Set({kTable, "r1", "c"}, "again");  // a cell that is already counted
   EXPECT_THAT(full.status(), IsOk());
 }
 
@@ -100,7 +100,7 @@ TEST_F(LimitsTest, TotalBytes) {
   const absl::Status status = Refused([&](Transaction& t) { fill(t), one_more(t); });
   EXPECT_THAT(std::string(status.message()), HasSubstr("transaction has "));
   EXPECT_THAT(std::string(status.message()), HasSubstr("1000"));
-  // What is replaced or deleted counts no more.
+  // Replaced and deleted values do not count.
   Transaction t(*cluster_);
   fill(t);
   t.Set({kTable, "r1", "c"}, "small");
@@ -109,7 +109,7 @@ TEST_F(LimitsTest, TotalBytes) {
   EXPECT_THAT(t.status(), IsOk());
 }
 
-// The name of a column counts four times: it occurs so often in the requests of a commit.
+// The name of a column counts four times, because the requests of a commit repeat it that often.
 TEST_F(LimitsTest, NamesCountToo) {
   ClusterOptions options = Options();
   options.limits.max_total_bytes = 100;
@@ -122,7 +122,7 @@ TEST_F(LimitsTest, NamesCountToo) {
   EXPECT_THAT(other.status(), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-// A refused write fails the transaction, also the writes that were good.
+// A refused write fails the transaction, including its accepted writes.
 TEST_F(LimitsTest, ARefusedWriteFailsTheTransaction) {
   Refused([](Transaction& t) {
     t.Set({kTable, "r", "c"}, "good");
@@ -138,7 +138,7 @@ TEST_F(LimitsTest, ReservedNamesAreRefused) {
   Refused([](Transaction& t) { t.Delete({kTable, "r", std::string("\0", 1)}); }).IgnoreError();
 }
 
-// What the markers are in can be asked for, and says nothing.
+// The column of the markers can be read, and has no value.
 TEST_F(LimitsTest, AReservedColumnHasNoValue) {
   MustSet({Put("r", "1").Of("c")});
   Transaction loser(*cluster_);
@@ -149,8 +149,8 @@ TEST_F(LimitsTest, AReservedColumnHasNoValue) {
   EXPECT_EQ(Now("r", std::string("\0rollback", 9)), std::nullopt);
 }
 
-// Names that the store would not take are errors of the call, not crashes.
-TEST_F(LimitsTest, ReadingWithNamesThatCannotBe) {
+// Names that the store would refuse are errors of the call, not crashes.
+TEST_F(LimitsTest, ReadsWithInvalidNamesFail) {
   absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
   EXPECT_THAT(snapshot->Get({kTable, "", "c"}), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -159,7 +159,8 @@ TEST_F(LimitsTest, ReadingWithNamesThatCannotBe) {
   EXPECT_THAT(snapshot->Get({"no such table!", "r", "c"}), StatusIs(absl::StatusCode::kNotFound));
 }
 
-// Whatever the limits allow, the store takes, in one row or in many: the largest transactions with default options.
+// The store accepts everything that the limits allow, in one row or in many: the largest transactions with default
+// options.
 class DefaultLimitsTest : public ClusterTest, public ::testing::WithParamInterface<bool> {
  protected:
   DefaultLimitsTest() : ClusterTest(Options(GetParam())) {}
@@ -194,7 +195,7 @@ TEST_P(DefaultLimitsTest, TheLargestValues) {
   EXPECT_EQ(Now("a", "c")->size(), limits.max_value_bytes);
 }
 
-// Names as long as allowed, with zeros, which take two bytes in records.
+// Names of the max length, of zero bytes, which take two bytes in records.
 TEST_P(DefaultLimitsTest, TheLongestNames) {
   const TransactionLimits limits;
   const std::string row = "r" + std::string(limits.max_row_key_bytes - 1, '\0');
@@ -207,7 +208,7 @@ TEST_P(DefaultLimitsTest, TheLongestNames) {
   ExpectOutcome(t.Commit(), CommitResult::Outcome::kCommitted);
 }
 
-// A lock repeats the name of its primary, so that a row of short names may make a large request.
+// A lock repeats the name of its primary, so a row of short names may make a large request.
 TEST_P(DefaultLimitsTest, ManyShortNamesBesideTheLongestPrimary) {
   const TransactionLimits limits;
   const std::string row = "r" + std::string(limits.max_row_key_bytes - 1, '\0');

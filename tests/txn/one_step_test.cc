@@ -21,7 +21,7 @@ class OneStepTest : public StepsTest {
   CommitResult TryCommit(const Writes& writes) { return CommitInOneStep(me_.env(), writes, me_.deadline()); }
 };
 
-TEST_F(OneStepTest, LeavesWhatTwoPhasesLeave) {
+TEST_F(OneStepTest, LeavesTheSameCellsAsTwoPhases) {
   const auto planned = [](const std::string& suffix) {
     return std::vector<PlannedWrite>{Put("Bob" + suffix, "3"), Put("Bob" + suffix, std::string(300, 'x')).Of("long"),
                                      Del("Joe" + suffix), Relied("Ann" + suffix, 5)};
@@ -47,7 +47,8 @@ TEST_F(OneStepTest, AConflictLeavesNothing) {
   EXPECT_EQ(Cells("Joe"), "write@9 put 2 from 8");
 }
 
-// A live lock of somebody who commits in two phases. The marker stops a late copy of the request: the lock will go.
+// A live lock of a client that commits in two phases. The marker stops a late copy of the request, after the lock is
+// gone.
 TEST_F(OneStepTest, ALiveLockIsAConflict) {
   MustPrewriteBy(other_, BeginBy(other_, 5, {Put("Joe", "1")}));
   me_.wire().FailAt(1, {.kind = Kind::kEchoLate});
@@ -60,7 +61,7 @@ TEST_F(OneStepTest, ALiveLockIsAConflict) {
   EXPECT_EQ(Cells("Joe"), "rollback@5");
 }
 
-TEST_F(OneStepTest, TheLockOfTheDeadIsResolved) {
+TEST_F(OneStepTest, TheLockOfADeadClientIsResolved) {
   MustPrewriteBy(other_, BeginBy(other_, 5, {Put("Ann", "1"), Put("Joe", "1")}));
   other_.Die();
   const CommitResult result = TryCommit(Begin(7, {Put("Bob", "3"), Put("Joe", "9")}));
@@ -68,8 +69,8 @@ TEST_F(OneStepTest, TheLockOfTheDeadIsResolved) {
   EXPECT_EQ(Cells("Ann"), "rollback@5");
 }
 
-// A locked cell and a transaction that is rolled forward: read, then conflict or not by its commit timestamp.
-TEST_F(OneStepTest, TheLockOfTheCommittedIsRolledForward) {
+// A locked cell whose transaction is rolled forward: its commit timestamp decides whether it conflicts.
+TEST_F(OneStepTest, TheLockOfACommittedClientIsRolledForward) {
   const Writes t = BeginBy(other_, 3, {Put("Ann", "1"), Put("Joe", "1")});
   MustPrewriteBy(other_, t);
   ASSERT_TRUE(ArriveCommit(t, "Ann", 4));
@@ -90,7 +91,8 @@ TEST_F(OneStepTest, ItsOwnMarkerStopsIt) {
   EXPECT_EQ(Cells("Bob"), "rollback@7");
 }
 
-// G7: a copy of the request may have been applied before the safe point passed. CheckAge asks before it is sent.
+// G7: a copy of the request may have been applied before the safe point passed. CheckAge asks before the request is
+// sent.
 TEST_F(OneStepTest, ARefusalBecauseOfTheSafePointLeavesTheOutcomeUnknown) {
   ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(7)), IsOk());
   ExpectOutcome(TryCommit(Begin(7, {Put("Bob", "3")})), Outcome::kUnknown);
@@ -98,7 +100,7 @@ TEST_F(OneStepTest, ARefusalBecauseOfTheSafePointLeavesTheOutcomeUnknown) {
 }
 
 // A full disk is not a conflict: running the transaction again would not help.
-TEST_F(OneStepTest, AFullDiskIsAnAbortThatSaysSo) {
+TEST_F(OneStepTest, AFullDiskIsReportedAsAnAbort) {
   me_.wire().FailAt(1, {.kind = Kind::kRefused, .error = absl::ResourceExhaustedError("full")});
   const CommitResult result = TryCommit(Begin(7, {Put("Bob", "3")}));
   ExpectOutcome(result, Outcome::kAborted);
@@ -106,9 +108,9 @@ TEST_F(OneStepTest, AFullDiskIsAnAbortThatSaysSo) {
   EXPECT_EQ(Cells("Bob"), "rollback@7");
 }
 
-// --- Answers that are lost (C7 in one step, T10).
+// --- Lost answers (C7 in one step, T10).
 
-TEST_F(OneStepTest, ALostReplyIsFoundOut) {
+TEST_F(OneStepTest, AfterALostReplyTheOutcomeIsFoundOut) {
   world_.oracle.SetNext(8);
   me_.wire().FailAt(1, {.kind = Kind::kLoseReply});
   const CommitResult result = TryCommit(Begin(7, {Put("Bob", "3"), Put("Joe", "9")}));
@@ -123,7 +125,7 @@ TEST_F(OneStepTest, ALostReplyIsFoundOutUnderANewerWrite) {
   ExpectOutcome(TryCommit(Begin(7, {Put("Bob", "3"), Put("Joe", "9")})), Outcome::kCommitted);
 }
 
-// Nobody knows whether the request will still come: a marker decides that it will not.
+// It is unknown whether the request will still arrive. A marker ensures that it is refused.
 TEST_F(OneStepTest, ALostRequestIsStopped) {
   for (const Kind kind : {Kind::kLoseRequest, Kind::kLate}) {
     SCOPED_TRACE(FaultName(kind));
@@ -137,7 +139,7 @@ TEST_F(OneStepTest, ALostRequestIsStopped) {
   }
 }
 
-TEST_F(OneStepTest, UnreachableIsUnknownAndLaterTold) {
+TEST_F(OneStepTest, AnUnreachableStoreMeansUnknownAndResolveFindsTheOutcome) {
   me_.wire().FailAt(1, {.kind = Kind::kLoseReply});
   me_.wire().FailFrom(2, {.kind = Kind::kLoseRequest});
   const Writes t = Begin(7, {Put("Bob", "3")});
@@ -146,7 +148,7 @@ TEST_F(OneStepTest, UnreachableIsUnknownAndLaterTold) {
   MustRead("Bob", 2'000'000, "3");
 }
 
-// --- Requests that come twice (C11 in one step, T11).
+// --- Requests that arrive twice (C11 in one step, T11).
 
 TEST_F(OneStepTest, AnEchoChangesNothing) {
   me_.wire().FailAt(1, {.kind = Kind::kEchoLate});
@@ -158,8 +160,8 @@ TEST_F(OneStepTest, AnEchoChangesNothing) {
   EXPECT_EQ(Cells("Bob"), "write@10 put 4 from 9 | write@8 put 3 from 7");
 }
 
-// A store, or what is between, that repeats a request by itself gives the answer of the second copy: "not applied".
-TEST_F(OneStepTest, TheAnswerOfASecondCopyIsUnderstood) {
+// A store or network that repeats a request by itself returns the answer of the second copy: "not applied".
+TEST_F(OneStepTest, TheAnswerOfASecondCopyIsRecognised) {
   me_.wire().FailAt(1, {.kind = Kind::kTwice});
   world_.oracle.SetNext(8);
   const CommitResult result = TryCommit(Begin(7, {Put("Bob", "3"), Put("Joe", "9")}));
@@ -167,8 +169,8 @@ TEST_F(OneStepTest, TheAnswerOfASecondCopyIsUnderstood) {
   EXPECT_EQ(result.commit_ts, Timestamp(8));
 }
 
-// The same, and somebody has written over it before the client looks what stood in its way.
-TEST_F(OneStepTest, TheAnswerOfASecondCopyIsUnderstoodUnderANewerWrite) {
+// The same, and another client has overwritten it before the client looks for the obstacle.
+TEST_F(OneStepTest, TheAnswerOfASecondCopyIsRecognisedUnderANewerWrite) {
   me_.wire().FailAt(1, {.kind = Kind::kTwice});
   me_.wire().After(1, [&] { MustWrite("Bob", "4", 9, 10); });
   world_.oracle.SetNext(8);
@@ -186,8 +188,9 @@ TEST_F(OneStepTest, WithoutTimestampNothingIsWritten) {
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
-// What is reported as aborted never happens, also if a copy of the request comes when the oracle is back (T10, T11).
-TEST_F(OneStepTest, AnAbortForWantOfATimestampIsFinal) {
+// A commit that was reported as aborted never happens, even if a copy of the request arrives when the oracle is back
+// (T10, T11).
+TEST_F(OneStepTest, AnAbortWithoutATimestampIsFinal) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   me_.wire().FailAt(1, {.kind = Kind::kEchoLate});
   world_.oracle.AnswerWith(absl::UnavailableError("no oracle answers"));
@@ -204,7 +207,8 @@ TEST_F(OneStepTest, AnAbortForWantOfATimestampIsFinal) {
   }
 }
 
-// T10, found by the simulator (seed 504). The store gets no timestamp and says so; a duplicate of the request comes later.
+// T10, found by the simulator (seed 504). The store gets no timestamp and reports that; a duplicate of the request
+// arrives later.
 TEST_F(OneStepTest, ALateCopyOfACommitThatGotNoTimestampIsRefused) {
   me_.wire().FailAt(1, {.kind = Kind::kEchoLate});
   world_.oracle.FailNext(1);

@@ -23,7 +23,8 @@ class PrefetchTest : public ClusterTest {
     }
   }
 
-  // A transaction that reads these columns of a row, one after the other. Returns how often it asked the store.
+  // A transaction that reads these columns of a row, one after the other. Returns the number of its requests to the
+  // store.
   uint64_t ReadsOf(const std::string& profile, const std::string& row, const std::vector<std::string>& columns) {
     const uint64_t before = cluster_->metrics().store_reads;
     Transaction t(*cluster_, {.prefetch_profile = profile});
@@ -34,7 +35,7 @@ class PrefetchTest : public ClusterTest {
 
 const std::vector<std::string> kThree = {"contents", "rank", "links"};
 
-TEST_F(PrefetchTest, WithoutAProfileEveryColumnIsAskedFor) {
+TEST_F(PrefetchTest, WithoutAProfileEveryColumnTakesARequest) {
   for (const std::string row : {"a", "b", "c"}) EXPECT_EQ(ReadsOf("", row, kThree), 3u);
   EXPECT_EQ(cluster_->metrics().cells_prefetched, 0u);
 }
@@ -62,7 +63,7 @@ TEST_F(PrefetchTest, SeveralRowsOfOneTransaction) {
   EXPECT_EQ(cluster_->metrics().store_reads - before, 2u);
 }
 
-// What is predicted and not read is counted, and not predicted for long.
+// Cells that are predicted and not read are counted, and soon not predicted any more.
 TEST_F(PrefetchTest, AWrongPredictionIsUnlearned) {
   EXPECT_EQ(ReadsOf("parse", "a", kThree), 3u);
   EXPECT_EQ(ReadsOf("parse", "b", {"contents"}), 1u);
@@ -74,8 +75,8 @@ TEST_F(PrefetchTest, AWrongPredictionIsUnlearned) {
   EXPECT_EQ(cluster_->metrics().cells_prefetched, prefetched);
 }
 
-// A prefetch is part of the snapshot as any other read.
-TEST_F(PrefetchTest, WhatIsPrefetchedIsOfTheSameSnapshot) {
+// A prefetched cell belongs to the snapshot like any other read.
+TEST_F(PrefetchTest, APrefetchedCellIsOfTheSameSnapshot) {
   EXPECT_EQ(ReadsOf("parse", "a", kThree), 3u);
   Transaction t(*cluster_, {.prefetch_profile = "parse"});
   EXPECT_EQ(Get(t, "b", "contents"), "1");
@@ -89,10 +90,11 @@ TEST_F(PrefetchTest, OwnWritesComeFirst) {
   Buffer(t, {Put("b", "own").Of("rank")});
   EXPECT_EQ(Get(t, "b", "contents"), "1");
   EXPECT_EQ(Get(t, "b", "rank"), "own");
-  EXPECT_EQ(cluster_->metrics().cells_prefetched, 1u);  // links alone
+  EXPECT_EQ(cluster_->metrics().cells_prefetched,
+            1u);  // only links
 }
 
-// A long value is not worth fetching before it is asked for.
+// A long value is fetched only when it is read.
 TEST_F(PrefetchTest, LongValuesAreLoadedWhenTheyAreRead) {
   EXPECT_EQ(ReadsOf("parse", "a", {"contents", "long"}), 3u);
   Transaction t(*cluster_, {.prefetch_profile = "parse"});
@@ -100,8 +102,8 @@ TEST_F(PrefetchTest, LongValuesAreLoadedWhenTheyAreRead) {
   EXPECT_EQ(Get(t, "b", "long"), std::string(1000, 'x'));
 }
 
-// Nobody waits for a lock on a cell that was only predicted.
-TEST_F(PrefetchTest, ALockedCellIsLeftOut) {
+// A read does not wait for a lock on a cell that was only predicted.
+TEST_F(PrefetchTest, ALockedCellIsNotPrefetched) {
   EXPECT_EQ(ReadsOf("parse", "a", kThree), 3u);
   Process holder(&world_, Options(false));
   Transaction held(*holder);

@@ -50,7 +50,7 @@ TEST_F(PrewriteTest, ANewerWriteIsAConflict) {
   ExpectConflict(TryPrewrite(Begin(7, {Put("Bob", "3"), Put("Joe", "9")})), Conflict::Kind::kNewerWrite, "Joe", 8, 9);
 }
 
-TEST_F(PrewriteTest, AnOlderWriteIsNot) {
+TEST_F(PrewriteTest, AnOlderWriteIsNotAConflict) {
   MustWrite("Bob", "10", 5, 6);
   MustPrewrite(Begin(7, {Put("Bob", "3")}));
   EXPECT_EQ(Cells("Bob"), "lock@7 put 3 primary | write@6 put 10 from 5");
@@ -81,7 +81,7 @@ TEST_F(PrewriteTest, ALiveLockIsAConflictAtOnce) {
   EXPECT_EQ(Cells("Bob"), "lock@7 put 1 primary");
 }
 
-// A blind writer never reads, so it is the prewrite that clears the way.
+// A blind writer never reads, so its prewrite resolves the locks.
 TEST_F(PrewriteTest, TheLockOfADeadClientIsRolledBack) {
   MustPrewriteBy(other_, BeginBy(other_, 5, {Put("Joe", "1"), Put("Bob", "1")}));
   other_.Die();
@@ -97,7 +97,7 @@ TEST_F(PrewriteTest, ALockWhoseLeasePassedIsRolledBackThoughItsSessionLives) {
   EXPECT_EQ(Cells("Bob"), "lock@200 put 3 primary | rollback@5");
 }
 
-// The lock of a transaction that committed before we started is rolled forward, and stands in nobody's way.
+// The lock of a transaction that committed before our start is rolled forward, and is not a conflict.
 TEST_F(PrewriteTest, TheLockOfACommittedTransactionIsRolledForward) {
   const Writes t = Begin(5, {Put("Joe", "9"), Put("Bob", "3")});
   MustPrewrite(t);
@@ -106,7 +106,7 @@ TEST_F(PrewriteTest, TheLockOfACommittedTransactionIsRolledForward) {
   EXPECT_EQ(Cells("Bob"), "lock@7 put 4 primary | write@6 put 3 from 5");
 }
 
-// And after it is rolled forward it may be a conflict.
+// After it was rolled forward it may be a conflict.
 TEST_F(PrewriteTest, TheLockOfATransactionThatCommittedAfterOurStartIsAConflict) {
   const Writes t = Begin(5, {Put("Joe", "9"), Put("Bob", "3")});
   MustPrewrite(t);
@@ -115,8 +115,8 @@ TEST_F(PrewriteTest, TheLockOfATransactionThatCommittedAfterOurStartIsAConflict)
                  8);
 }
 
-// T11: networks duplicate.
-TEST_F(PrewriteTest, AgainIsAsOnce) {
+// T11: networks may duplicate a request.
+TEST_F(PrewriteTest, ASecondRequestChangesNothing) {
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", std::string(300, 'j'))});
   MustPrewrite(t);
   const std::string bob = Cells("Bob");
@@ -132,11 +132,11 @@ TEST_F(PrewriteTest, AfterItsOwnCommitNothingIsLockedAgain) {
   MustCommit(t, 8);
   EXPECT_THAT(TryPrewrite(t), IsOk());
   EXPECT_THAT(Locks(), IsEmpty());
-  MustCommitPrimary(t, 8);  // what its client would do next: the answer is the decision of old
+  MustCommitPrimary(t, 8);  // the client's next step: the answer is the old decision
   EXPECT_EQ(Cells("Bob"), "write@8 put 3 from 7");
 }
 
-// T11: the marker stops what comes late.
+// T11: the marker stops a late prewrite.
 TEST_F(PrewriteTest, AfterItsRollbackItIsRefused) {
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
   MustPrewrite(t);
@@ -147,8 +147,8 @@ TEST_F(PrewriteTest, AfterItsRollbackItIsRefused) {
   EXPECT_EQ(Cells("Joe"), "rollback@7");
 }
 
-// The marker of another transaction is no write.
-TEST_F(PrewriteTest, MarkersOfOthersAreNoConflict) {
+// The marker of another transaction is not a write.
+TEST_F(PrewriteTest, MarkersOfOthersAreNotAConflict) {
   const Writes rolled_back = Begin(8, {Put("Bob", "1")});
   MustPrewrite(rolled_back);
   RollBack(rolled_back);
@@ -163,14 +163,14 @@ TEST_F(PrewriteTest, ALostRequestIsSentAgain) {
   EXPECT_EQ(world_.runtime.sleeps(), 1);
 }
 
-TEST_F(PrewriteTest, ALostReplyIsFoundOut) {
+TEST_F(PrewriteTest, AfterALostReplyTheOutcomeIsFoundOut) {
   me_.wire().FailAt(1, {.kind = Kind::kLoseReply, .rows = 0b10});
   MustPrewrite(Begin(7, {Put("Bob", "3"), Put("Joe", "9")}));
   EXPECT_THAT(Locks(), SizeIs(2));
 }
 
 // T6: a timestamp that the store has drawn with the locks may be the commit timestamp.
-TEST_F(PrewriteTest, TheLatestTimestampThatCameWithTheLocksIsHandedOn) {
+TEST_F(PrewriteTest, TheLatestTimestampThatCameWithTheLocksIsReturned) {
   me_.wire().DrawWithLocks();
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
   const auto drawn = Prewrite(me_.env(), t, me_.deadline());
@@ -182,7 +182,7 @@ TEST_F(PrewriteTest, TheLatestTimestampThatCameWithTheLocksIsHandedOn) {
 }
 
 // T6: Joe is locked in the second round, so a timestamp of the first was drawn too early.
-TEST_F(PrewriteTest, OfSeveralRoundsTheTimestampIsThatOfTheLast) {
+TEST_F(PrewriteTest, TheTimestampIsThatOfTheLastRound) {
   MustPrewriteBy(other_, BeginBy(other_, 5, {Put("Joe", "1")}));
   other_.Die();
   me_.wire().DrawWithLocks();
@@ -193,8 +193,8 @@ TEST_F(PrewriteTest, OfSeveralRoundsTheTimestampIsThatOfTheLast) {
   EXPECT_GT(**drawn, after_first);
 }
 
-// T6: that Joe was locked is known from a read, and when it was is not.
-TEST_F(PrewriteTest, WithALockWhoseReplyWasLostNoTimestampIsHandedOn) {
+// T6: a read shows that Joe was locked, but not when.
+TEST_F(PrewriteTest, WithALockWhoseReplyWasLostNoTimestampIsReturned) {
   me_.wire().DrawWithLocks();
   me_.wire().FailAt(1, {.kind = Kind::kLoseReply, .rows = 0b10});
   EXPECT_THAT(Prewrite(me_.env(), Begin(7, {Put("Bob", "3"), Put("Joe", "9")}), me_.deadline()),
@@ -202,7 +202,7 @@ TEST_F(PrewriteTest, WithALockWhoseReplyWasLostNoTimestampIsHandedOn) {
   EXPECT_THAT(Locks(), SizeIs(2));
 }
 
-// Only what failed is sent again.
+// Only rows that failed are sent again.
 TEST_F(PrewriteTest, RowsThatAreLockedAreNotSentAgain) {
   MustPrewriteBy(other_, BeginBy(other_, 5, {Put("Joe", "1")}));
   other_.Die();
@@ -234,7 +234,7 @@ TEST_F(PrewriteTest, AtTheSafePointItIsRefused) {
   MustPrewrite(Begin(8, {Put("Bob", "3")}));
 }
 
-TEST_F(PrewriteTest, WhatIsNoLockIsNotTakenForOne) {
+TEST_F(PrewriteTest, AMalformedLockIsReported) {
   world_.store->Mutate({{kTable, "Bob", {}, {Mutation::Set(Family::kLock, kColumn, Timestamp(5), "garbage")}}});
   EXPECT_THAT(TryPrewrite(Begin(7, {Put("Bob", "3")})), StatusIs(absl::StatusCode::kDataLoss));
   world_.store->Mutate({{kTable, "Ann", {}, {Mutation::Set(Family::kLock, kColumn, Timestamp(5), "\x02")}}});
@@ -247,14 +247,14 @@ TEST_F(PrewriteTest, AMissingTableIsNotFound) {
   EXPECT_THAT(TryPrewrite(Begin(7, {Put("Bob", "3").In("nowhere")})), StatusIs(absl::StatusCode::kNotFound));
 }
 
-// --- FindObstacle, what a refused row is asked.
+// --- FindObstacle, for a refused row.
 
-TEST_F(PrewriteTest, NoObstacleMeansTryAgain) {
+TEST_F(PrewriteTest, WithoutAnObstacleTheRowIsTriedAgain) {
   const Writes t = Begin(7, {Put("Bob", "3")});
   EXPECT_EQ(FindObstacle(me_.env(), t.rows[0], t.start_ts).value(), Obstacle::kNone);
 }
 
-TEST_F(PrewriteTest, ItsOwnLockAndRecordAreTold) {
+TEST_F(PrewriteTest, FindObstacleRecognisesItsOwnLockAndRecord) {
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Bob", "x").Of("name")});
   MustPrewrite(t);
   EXPECT_EQ(FindObstacle(me_.env(), t.rows[0], t.start_ts).value(), Obstacle::kOwnLock);

@@ -27,11 +27,11 @@ class ResolveTest : public StepsTest {
   absl::StatusOr<bool> Resolve(const std::vector<FoundLock>& locks, LiveLocks live_locks = LiveLocks::kKeep) {
     return ResolveLocks(other_.env(), locks, live_locks);
   }
-  // Its secondary "Joe" is locked; whether the primary is depends on the test.
+  // Its secondary "Joe" is locked; each test decides about the primary.
   Writes Transfer(uint64_t start_ts) { return Begin(start_ts, {Put("Bob", "3"), Put("Joe", "9")}); }
 };
 
-// --- The four things that the primary's row can say.
+// --- The four states of the primary's row.
 
 TEST_F(ResolveTest, ARecordAtThePrimaryMeansRollForward) {
   const Writes t = Transfer(7);
@@ -63,7 +63,8 @@ TEST_F(ResolveTest, ADeadLockAtThePrimaryIsRolledBackThereFirst) {
   me_.Die();
   EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::RolledBack());
   EXPECT_EQ(Cells("Bob"), "rollback@7");
-  EXPECT_EQ(Cells("Joe"), "lock@7 put 9 of Bob");  // K1: somebody who dies here has done no harm
+  EXPECT_EQ(Cells("Joe"),
+            "lock@7 put 9 of Bob");  // K1: a resolver may die here
   EXPECT_TRUE(Resolve({Met("Joe", 7)}).value());
   EXPECT_EQ(Cells("Joe"), "rollback@7");
 }
@@ -101,8 +102,8 @@ TEST_F(ResolveTest, AMissingPrimaryUnderANewerWriteIsMarked) {
 
 // --- Races at the primary (K2). The hooks run between two calls of the resolver.
 
-// The resolver has seen no primary; then its prewrite and commit arrive.
-TEST_F(ResolveTest, APrimaryThatComesWhileItIsMarkedWins) {
+// The resolver has seen no primary; then the owner's prewrite and commit arrive.
+TEST_F(ResolveTest, APrimaryThatCommitsWhileItIsMarkedWins) {
   const Writes t = Transfer(7);
   ASSERT_TRUE(ArrivePrewrite(t, "Joe"));
   world_.coordinator.EndSession(me_.session());
@@ -129,7 +130,7 @@ TEST_F(ResolveTest, AnOwnerThatCommitsWhileItIsRolledBackWins) {
   const Writes t = Transfer(7);
   MustPrewrite(t);
   world_.coordinator.EndSession(me_.session());
-  for (const size_t call : {1u, 2u}) {  // after the look at the primary, after the look at its row
+  for (const size_t call : {1u, 2u}) {  // after the read of the primary, after the read of its row
     SCOPED_TRACE(call);
     const Writes again = call == 1 ? t : Transfer(17);
     if (call == 2) {
@@ -156,7 +157,7 @@ TEST_F(ResolveTest, TwoResolversAgree) {
   EXPECT_EQ(Cells("Joe"), "rollback@7");
 }
 
-// --- What is done to the lock (T13).
+// --- The effect on the lock (T13).
 
 TEST_F(ResolveTest, OnlyTheExactLockIsTouched) {
   const Writes t = Transfer(7);
@@ -164,7 +165,7 @@ TEST_F(ResolveTest, OnlyTheExactLockIsTouched) {
   const FoundLock met = Met("Joe", 7);
   RollBack(t);
   MustPrewrite(Begin(9, {Put("Joe", "new")}));
-  EXPECT_TRUE(Resolve({met}).value());  // it is out of the way
+  EXPECT_TRUE(Resolve({met}).value());  // it does not block the reader any more
   EXPECT_EQ(Cells("Joe"), "lock@9 put new primary | rollback@7");
 }
 
@@ -180,7 +181,7 @@ TEST_F(ResolveTest, AllCellsOfTheRowAreSettledTogether) {
   EXPECT_EQ(other_.env().counters.rolled_forward, 3u);
 }
 
-TEST_F(ResolveTest, ARollbackTakesTheData) {
+TEST_F(ResolveTest, ARollbackRemovesTheData) {
   const Writes t = Begin(7, {Put("Bob", std::string(300, 'b')), Put("Joe", std::string(300, 'j'))});
   MustPrewrite(t);
   me_.Die();
@@ -189,8 +190,8 @@ TEST_F(ResolveTest, ARollbackTakesTheData) {
   EXPECT_EQ(Cells("Joe"), "rollback@7");
 }
 
-// Whoever finishes a transaction leaves the same bytes.
-TEST_F(ResolveTest, RollingForwardLeavesWhatTheOwnerWouldHave) {
+// Every client that finishes a transaction leaves the same bytes.
+TEST_F(ResolveTest, RollingForwardLeavesTheSameCellsAsTheOwner) {
   const auto writes = [this](uint64_t start) {
     return Begin(start, {Put("Bob", "3"), Put("Joe", ""), Put("Joe", std::string(300, 'x')).Of("long"),
                          Del("Joe").Of("old"), Relied("Joe", 5).Of("seen")});
@@ -208,7 +209,7 @@ TEST_F(ResolveTest, RollingForwardLeavesWhatTheOwnerWouldHave) {
   EXPECT_EQ(bytes(), by_owner);
 }
 
-TEST_F(ResolveTest, ManyLocksOfOneTransactionCostOneLookAtThePrimary) {
+TEST_F(ResolveTest, ManyLocksOfOneTransactionTakeOneReadOfThePrimary) {
   std::vector<PlannedWrite> planned = {Put("Bob", "3")};
   std::vector<FoundLock> met;
   for (int i = 0; i < 20; ++i) planned.push_back(Put("row" + std::to_string(i), "x"));
@@ -219,11 +220,12 @@ TEST_F(ResolveTest, ManyLocksOfOneTransactionCostOneLookAtThePrimary) {
   other_.wire().CountFromHere();
   EXPECT_TRUE(Resolve(met).value());
   EXPECT_THAT(Locks(), IsEmpty());
-  EXPECT_EQ(other_.wire().CountOf("read"), 21u);  // the primary, and each row for its locks
+  EXPECT_EQ(other_.wire().CountOf("read"),
+            21u);  // one for the primary, one for the locks of each row
   EXPECT_EQ(other_.wire().CountOf("mutate"), 1u);
 }
 
-TEST_F(ResolveTest, LocksOfSeveralTransactionsAreSettledEachByItsOwnVerdict) {
+TEST_F(ResolveTest, EachLockIsSettledByTheVerdictOfItsOwnTransaction) {
   const Writes committed = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
   const Writes dead = BeginBy(other_, 17, {Put("Ann", "1"), Put("Eve", "2")});
   MustPrewrite(committed);
@@ -236,7 +238,7 @@ TEST_F(ResolveTest, LocksOfSeveralTransactionsAreSettledEachByItsOwnVerdict) {
   EXPECT_EQ(Cells("Eve"), "rollback@17");
 }
 
-TEST_F(ResolveTest, OneThatLivesDoesNotStopTheOthers) {
+TEST_F(ResolveTest, ALiveLockDoesNotStopTheOthers) {
   MustPrewrite(Begin(7, {Put("Joe", "9")}));
   const Writes committed = BeginBy(other_, 8, {Put("Ann", "1"), Put("Eve", "2")});
   MustPrewriteBy(other_, committed);
@@ -246,8 +248,8 @@ TEST_F(ResolveTest, OneThatLivesDoesNotStopTheOthers) {
   EXPECT_EQ(Cells("Eve"), "write@9 put 2 from 8");
 }
 
-// However many rows are locked and however often something gets lost, each try gets further.
-TEST_F(ResolveTest, WhatWasReadBeforeAFailureIsSettled) {
+// However many rows are locked and however often a request is lost, each attempt makes progress.
+TEST_F(ResolveTest, LocksReadBeforeAFailureAreSettled) {
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Ann", "1"), Put("Eve", "2"), Put("Joe", "9")});
   MustPrewrite(t);
   MustCommitPrimary(t, 8);
@@ -262,7 +264,7 @@ TEST_F(ResolveTest, WhatWasReadBeforeAFailureIsSettled) {
   EXPECT_THAT(Locks(), IsEmpty());
 }
 
-// --- Who is alive (T14).
+// --- Liveness (T14).
 
 TEST_F(ResolveTest, ASessionThatEndedIsDeadAtOnce) {
   MustPrewrite(Transfer(7));
@@ -270,15 +272,15 @@ TEST_F(ResolveTest, ASessionThatEndedIsDeadAtOnce) {
   EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::RolledBack());
 }
 
-TEST_F(ResolveTest, ALeaseIsLongEnoughAndNotLonger) {
+TEST_F(ResolveTest, ALockIsDeadAsSoonAsItsLeaseHasPassed) {
   MustPrewrite(Transfer(7));
   world_.oracle.SetNext(7 + kLease);
   EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Pending());
   EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::RolledBack());
 }
 
-// Only the primary's refresh counts: the secondary's is never renewed.
-TEST_F(ResolveTest, ARefreshedPrimaryIsAliveHoweverOldTheSecondary) {
+// Only a refresh of the primary counts: the secondary's lock is never renewed.
+TEST_F(ResolveTest, ARefreshedPrimaryIsAliveWhateverTheAgeOfTheSecondary) {
   Writes t = Transfer(7);
   MustPrewrite(t);
   PassLease();
@@ -291,7 +293,7 @@ TEST_F(ResolveTest, ARefreshedPrimaryIsAliveHoweverOldTheSecondary) {
 }
 
 // T14: if the coordinator cannot be reached, the age of the lock decides.
-TEST_F(ResolveTest, WithoutCoordinatorTheAgeDecides) {
+TEST_F(ResolveTest, WithoutACoordinatorTheAgeDecides) {
   MustPrewrite(Transfer(7));
   world_.coordinator.AnswerWith(absl::UnavailableError("no coordinator"));
   EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Pending());
@@ -306,16 +308,16 @@ TEST_F(ResolveTest, WithoutOracleALiveSessionIsNotJudged) {
   EXPECT_THAT(Locks(), SizeIs(2));
 }
 
-TEST_F(ResolveTest, WithoutPatienceTheLivingAreRolledBackToo) {
+TEST_F(ResolveTest, LiveTransactionsAreRolledBackOnDemand) {
   MustPrewrite(Transfer(7));
   EXPECT_TRUE(Resolve({Met("Joe", 7)}, LiveLocks::kRollBack).value());
   EXPECT_THAT(Locks(), IsEmpty());
   EXPECT_EQ(other_.env().counters.rolled_back, 1u);
 }
 
-// --- Remembering (K3).
+// --- The cache of verdicts (K3).
 
-TEST_F(ResolveTest, ADefiniteVerdictIsRemembered) {
+TEST_F(ResolveTest, ADefiniteVerdictIsCached) {
   const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9"), Put("Ann", "1")});
   MustPrewrite(t);
   MustCommitPrimary(t, 8);
@@ -325,7 +327,7 @@ TEST_F(ResolveTest, ADefiniteVerdictIsRemembered) {
   EXPECT_THAT(other_.wire().calls(), IsEmpty());
 }
 
-TEST_F(ResolveTest, AVerdictThatIsNotDefiniteIsNot) {
+TEST_F(ResolveTest, AnIndefiniteVerdictIsNotCached) {
   const Writes t = Transfer(7);
   MustPrewrite(t);
   EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Pending());
@@ -334,15 +336,15 @@ TEST_F(ResolveTest, AVerdictThatIsNotDefiniteIsNot) {
   EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Committed(Timestamp(8)));
 }
 
-// The owner asks the store, not its memory: see DecideOwn.
-TEST_F(ResolveTest, TheOwnerIsToldWhatIsThere) {
+// The owner asks the store, not the cache: see DecideOwn.
+TEST_F(ResolveTest, TheOwnerGetsTheVerdictInTheStore) {
   const Writes t = Transfer(7);
   MustCommit(t, 8);
   me_.env().verdicts.Remember(Timestamp(7), Verdict::RolledBack());
   EXPECT_EQ(DecideOwn(me_.env(), Cell("Bob"), Timestamp(7)).value(), Verdict::Committed(Timestamp(8)));
 }
 
-// --- What is wrong with the store, or with what is in it.
+// --- Failures of the store, and damaged records.
 
 TEST_F(ResolveTest, AnUnreachablePrimaryIsNotJudged) {
   MustPrewrite(Transfer(7));
@@ -363,8 +365,8 @@ TEST_F(ResolveTest, ALostAnswerOfTheRollbackIsAnError) {
   EXPECT_EQ(DecideBy(other_, met).value(), Verdict::RolledBack());
 }
 
-// A lock of the same start, which points elsewhere, decides nothing.
-TEST_F(ResolveTest, APrimaryThatNamesAnotherIsNoPrimary) {
+// A lock of the same start that points to another primary decides nothing.
+TEST_F(ResolveTest, APrimaryThatNamesAnotherPrimaryDecidesNothing) {
   MustPrewrite(Transfer(7));
   FoundLock met = Met("Joe", 7);
   met.lock.primary = Cell("Joe");  // in truth a secondary
@@ -379,13 +381,14 @@ TEST_F(ResolveTest, DamagedRecordsAreNotGuessed) {
   EXPECT_THAT(Locks(), SizeIs(2));
 }
 
-// Garbage collection takes what is old of the primary once all its locks are gone. Who met one of them before, and comes
-// back late, must leave nothing behind that the transaction's owner would take for a verdict (T1, T10).
+// Garbage collection removes old records of the primary once all its locks are gone. A resolver that met one of the
+// locks before, and comes back late, must not leave a marker that the transaction's owner would take for a verdict (T1,
+// T10).
 TEST_F(ResolveTest, ALateResolverDoesNotTurnACollectedCommitIntoARollback) {
   const Writes t = Begin(7, {Del("Bob"), Put("Joe", "9")});
   MustPrewrite(t);
   MustCommitPrimary(t, 8);
-  const FoundLock met = Met("Joe", 7);  // and stalls
+  const FoundLock met = Met("Joe", 7);  // then the resolver stalls
   MustRead("Joe", 9, "9");
   ASSERT_THAT(world_.store->RaiseSafePoint(Timestamp(20)), IsOk());
   world_.store->Mutate({{kTable, "Bob", {}, {Mutation::Erase(Family::kWrite, kColumn, TimestampRange::All())}}});

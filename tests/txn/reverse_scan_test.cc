@@ -26,7 +26,7 @@ constexpr Column<int64_t> kCount(kTable, "count");
 
 class ReverseScanTest : public ClusterTest {
  protected:
-  // A page of the store ends after a few versions, so that scans take many.
+  // A page of the store ends after a few versions, so that scans take many pages.
   ReverseScanTest() : ClusterTest(Options(), {.max_scan_work = 7}) {}
 
   std::string ReverseNow(ScanOptions options = {}) {
@@ -131,7 +131,7 @@ TEST_F(ReverseScanTest, ATypedColumn) {
   EXPECT_THAT(counts, ElementsAre(4, 3, 2));
 }
 
-TEST_F(ReverseScanTest, AnOlderSnapshotSeesWhatWasThere) {
+TEST_F(ReverseScanTest, AnOlderSnapshotSeesOlderRows) {
   MustSet({Put("a", "1"), Put("b", "1"), Put("c", "1")});
   const absl::StatusOr<Snapshot> before = cluster_->GetSnapshot();
   ASSERT_THAT(before, IsOk());
@@ -152,7 +152,7 @@ TEST_F(ReverseScanTest, AnOlderSnapshotSeesWhatWasThere) {
   EXPECT_EQ(ReverseNow(), "d{bal=2} c{bal=1} b{bal=2} aa{bal=2}");
 }
 
-// --- Locks in the way.
+// --- Locks met by scans.
 
 TEST_F(ReverseScanTest, LockedRowsAreResolvedNotSkipped) {
   MustSetNumbered(20);
@@ -167,7 +167,7 @@ TEST_F(ReverseScanTest, LockedRowsAreResolvedNotSkipped) {
   EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
 }
 
-TEST_F(ReverseScanTest, LockedRowsThatDidNotCommitAreAsBefore) {
+TEST_F(ReverseScanTest, LockedRowsThatDidNotCommitKeepTheirOldValues) {
   MustSetNumbered(20);
   const std::string before = ReverseNow();
   std::vector<PlannedWrite> planned;
@@ -178,7 +178,7 @@ TEST_F(ReverseScanTest, LockedRowsThatDidNotCommitAreAsBefore) {
   EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
 }
 
-TEST_F(ReverseScanTest, ALimitCountsRowsThatAreThere) {
+TEST_F(ReverseScanTest, ALimitDoesNotCountDeletedRows) {
   MustSetNumbered(20);
   LeaveLocks({Put("row9998", "new"), Put("row9999", "new")}, false);
   MustSet({Del(NumberedRow(19)), Del(NumberedRow(17))});
@@ -204,14 +204,14 @@ TEST_F(ReverseScanTest, ATransactionSeesItsOwnWrites) {
   EXPECT_EQ(ReverseNow(), "e{bal=5} c{bal=3} a{bal=1}");
 }
 
-TEST_F(ReverseScanTest, ALimitCountsWhatIsLeftAfterOwnDeletes) {
+TEST_F(ReverseScanTest, ALimitDoesNotCountOwnDeletes) {
   MustSetNumbered(50);
   Transaction t(*cluster_);
   for (int i = 20; i < 50; ++i) Buffer(t, {Del(NumberedRow(i))});
   EXPECT_EQ(Scanned(t, {.limit = 2, .reverse = true}), "row1019{bal=19} row1018{bal=18}");
 }
 
-// Written while the scan is under way: seen from the row that is reached next.
+// Writes during the scan are visible from the row that is reached next.
 TEST_F(ReverseScanTest, WritesDuringTheScan) {
   MustSet({Put("a", "1"), Put("c", "3")});
   Transaction t(*cluster_);
@@ -229,7 +229,7 @@ TEST_F(ReverseScanTest, WritesDuringTheScan) {
   EXPECT_EQ(seen, "b=2 a=4 ");
 }
 
-TEST_F(ReverseScanTest, RandomScansAreTheReverseOfForwardOnes) {
+TEST_F(ReverseScanTest, RandomReverseScansAgreeWithForwardOnes) {
   std::mt19937_64 random(5);
   const auto below = [&random](uint64_t n) { return random() % n; };
   const auto row = [&] {
@@ -294,7 +294,7 @@ TEST_F(ReverseScanTest, APassingErrorIsTriedAgain) {
   EXPECT_EQ(RowTexts(*snapshot, {.reverse = true}).size(), 30u);
 }
 
-TEST_F(ReverseScanTest, AStoreThatCannotSaysSo) {
+TEST_F(ReverseScanTest, AStoreWithoutReverseScansReportsAnError) {
   MustSetNumbered(3);
   const absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());

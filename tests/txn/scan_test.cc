@@ -20,7 +20,7 @@ using Kind = Fault::Kind;
 
 class ScanTest : public ClusterTest {
  protected:
-  // A page of the store ends after a few versions, so that scans take many.
+  // A page of the store ends after a few versions, so that scans take many pages.
   ScanTest() : ClusterTest(Options(), {.max_scan_work = 7}) {}
 
   std::string ScanNow(const ScanOptions& options = {}) {
@@ -34,7 +34,7 @@ class ScanTest : public ClusterTest {
     MustSet(planned);
   }
   static std::string RowName(int i) { return StrCat("row", 1000 + i); }
-  // Returns the status of the last element. No other may be an error.
+  // Returns the status of the last element. No other element may be an error.
   static absl::Status Last(const RowScan& rows, RowScan::Iterator row) {
     absl::Status last;
     for (; row != rows.end(); ++row) {
@@ -43,7 +43,7 @@ class ScanTest : public ClusterTest {
     }
     return last;
   }
-  // Somebody who commits in two phases leaves these locks and dies, committed or not.
+  // A client that commits in two phases leaves these locks and dies, committed or not.
   void Strand(const std::vector<PlannedWrite>& planned, bool committed) {
     Process dying(&world_, Options(false));
     Transaction t(*dying);
@@ -72,7 +72,7 @@ TEST_F(ScanTest, ARangeAndColumns) {
   EXPECT_EQ(ScanNow({.rows = {"x", std::nullopt}}), "");
 }
 
-TEST_F(ScanTest, ASnapshotIsNotDisturbed) {
+TEST_F(ScanTest, LaterWritesDoNotChangeASnapshot) {
   MustSet({Put("a", "1"), Put("b", "1"), Put("c", "1")});
   absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
@@ -89,7 +89,7 @@ TEST_F(ScanTest, ASnapshotIsNotDisturbed) {
   EXPECT_EQ(ScanNow(), "a{bal=1} b{bal=2} bb{bal=2}");
 }
 
-TEST_F(ScanTest, DeletedCellsAndRowsAreNotThere) {
+TEST_F(ScanTest, DeletedCellsAndRowsAreAbsent) {
   MustSet({Put("a", "1"), Put("a", "x").Of("name"), Put("b", "2")});
   MustSet({Del("a"), Del("b")});
   EXPECT_EQ(ScanNow(), "a{name=x}");
@@ -124,7 +124,7 @@ TEST_F(ScanTest, LongAndShortValues) {
   EXPECT_EQ(i, 100);
 }
 
-// A scan streams: what is not asked for is not read.
+// A scan streams: it reads a page only when its rows are reached.
 TEST_F(ScanTest, ManyPagesAreReadAsTheyAreReached) {
   MustSetMany(1000);
   absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
@@ -144,7 +144,7 @@ TEST_F(ScanTest, ManyPagesAreReadAsTheyAreReached) {
   EXPECT_GT(cluster_.wire().CountOf("scan"), 200u);
 }
 
-// --- Locks in the way.
+// --- Locks met by scans.
 
 TEST_F(ScanTest, StrandedRowsAreResolvedNotSkipped) {
   MustSetMany(20);
@@ -158,7 +158,7 @@ TEST_F(ScanTest, StrandedRowsAreResolvedNotSkipped) {
   EXPECT_THAT(AllLocks(world_.store.get()), ::testing::IsEmpty());
 }
 
-TEST_F(ScanTest, StrandedRowsThatDidNotCommitAreAsBefore) {
+TEST_F(ScanTest, StrandedRowsThatDidNotCommitKeepTheirOldValues) {
   MustSetMany(20);
   const std::string before = ScanNow();
   std::vector<PlannedWrite> planned;
@@ -199,7 +199,7 @@ TEST_F(ScanTest, ATransactionSeesItsOwnWrites) {
   EXPECT_EQ(ScanNow(), "a{bal=1} c{bal=3} e{bal=5}");
 }
 
-TEST_F(ScanTest, OwnWritesOfAnotherTableAreNotThere) {
+TEST_F(ScanTest, OwnWritesOfAnotherTableAreAbsent) {
   ASSERT_THAT(cluster_->CreateTable("zoo"), IsOk());
   Transaction t(*cluster_);
   Buffer(t, {Put("a", "1"), Put("a", "z").In("zoo")});
@@ -207,7 +207,7 @@ TEST_F(ScanTest, OwnWritesOfAnotherTableAreNotThere) {
   EXPECT_EQ(Scanned(t, {}, "zoo"), "a{bal=z}");
 }
 
-TEST_F(ScanTest, VerifiesAreNoWrites) {
+TEST_F(ScanTest, VerifiesAreNotWrites) {
   MustSet({Put("a", "1")});
   Transaction t(*cluster_);
   Buffer(t, {Relied("a", 0), Relied("b", 0)});
@@ -231,7 +231,7 @@ TEST_F(ScanTest, OwnWritesAmongManyPages) {
   EXPECT_EQ(own, 10);
 }
 
-// Written while the scan is under way: seen from the row that is reached next.
+// Writes during the scan are visible from the row that is reached next.
 TEST_F(ScanTest, WritesDuringTheScan) {
   MustSet({Put("a", "1"), Put("c", "3")});
   Transaction t(*cluster_);
@@ -266,7 +266,7 @@ TEST_F(ScanTest, APassingErrorIsTriedAgain) {
   ASSERT_THAT(snapshot, IsOk());
   cluster_.wire().CountFromHere();
   for (const size_t call : {1, 2, 5, 8}) cluster_.wire().FailAt(call, {.kind = Kind::kLoseReply});
-  // A scan has its page and then the safe point: what can't be asked is tried as well.
+  // A scan reads its page and then the safe point; a failure of either is retried.
   int count = 0;
   for (const absl::StatusOr<ScannedRow>& row : snapshot->Scan(kTable)) {
     EXPECT_THAT(row, IsOk());
@@ -275,7 +275,7 @@ TEST_F(ScanTest, APassingErrorIsTriedAgain) {
   EXPECT_EQ(count, 30);
 }
 
-TEST_F(ScanTest, AnErrorThatStaysEndsIt) {
+TEST_F(ScanTest, AnErrorThatStaysEndsTheScan) {
   MustSetMany(30);
   absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
@@ -288,7 +288,7 @@ TEST_F(ScanTest, AnErrorThatStaysEndsIt) {
 }
 
 // G3
-TEST_F(ScanTest, ASnapshotThatBecomesTooOldSaysSo) {
+TEST_F(ScanTest, ASnapshotThatBecomesTooOldEndsTheScan) {
   MustSetMany(30);
   absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());

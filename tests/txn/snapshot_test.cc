@@ -25,7 +25,7 @@ class SnapshotTest : public ClusterTest {
   }
 };
 
-TEST_F(SnapshotTest, NowIsEverythingCommittedBefore) {
+TEST_F(SnapshotTest, ASnapshotOfNowSeesEveryEarlierCommit) {
   MustSet({Put("Bob", "1"), Put("Joe", "1")});
   absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
@@ -47,7 +47,7 @@ TEST_F(SnapshotTest, AsOfATime) {
   EXPECT_EQ(cluster_->GetSnapshotAt(first)->timestamp(), first);
 }
 
-// A timestamp is also a time of day: an hour ago is a timestamp.
+// A timestamp is also a time: an hour ago is a timestamp.
 TEST_F(SnapshotTest, AsOfAnHourAgo) {
   world_.runtime.Sleep(std::chrono::hours(1));
   MustSet({Put("Bob", "old")});
@@ -57,7 +57,7 @@ TEST_F(SnapshotTest, AsOfAnHourAgo) {
   EXPECT_EQ(ReadAsOf(Timestamp(now.value() - 1'800'000'000), "Bob"), "old");
 }
 
-TEST_F(SnapshotTest, TheFutureIsNotKnownAndTheBeginningIsNoTime) {
+TEST_F(SnapshotTest, ATimestampInTheFutureOrZeroIsRefused) {
   const Timestamp now = cluster_->GetSnapshot()->timestamp();
   const absl::Status status = cluster_->GetSnapshotAt(Timestamp(now.value() + 1'000'000)).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
@@ -67,8 +67,8 @@ TEST_F(SnapshotTest, TheFutureIsNotKnownAndTheBeginningIsNoTime) {
   EXPECT_THAT(cluster_->GetSnapshotAt(now), IsOk());
 }
 
-// Nobody can commit into the past of a snapshot that has been read (T8).
-TEST_F(SnapshotTest, WhatWasNotThereWillNeverHaveBeenThere) {
+// A transaction cannot commit below a snapshot that has been read (T8).
+TEST_F(SnapshotTest, ALateCommitIsAboveEverySnapshotThatWasRead) {
   Process slow(&world_, Options(false));
   Transaction t(*slow);
   Buffer(t, {Put("Bob", "1")});
@@ -81,7 +81,7 @@ TEST_F(SnapshotTest, WhatWasNotThereWillNeverHaveBeenThere) {
   EXPECT_EQ(ReadAsOf(looked_at, "Bob"), std::nullopt);
 }
 
-TEST_F(SnapshotTest, BelowTheSafePointIsTooOld) {
+TEST_F(SnapshotTest, ASnapshotBelowTheSafePointIsTooOld) {
   const Timestamp first = MustSet({Put("Bob", "1")});
   const Timestamp second = MustSet({Put("Bob", "2")});
   ASSERT_THAT(world_.store->RaiseSafePoint(second), IsOk());
@@ -91,7 +91,7 @@ TEST_F(SnapshotTest, BelowTheSafePointIsTooOld) {
   EXPECT_EQ(ReadAsOf(second, "Bob"), "2");
 }
 
-TEST_F(SnapshotTest, ASnapshotThatWasPassedByAnswersNothingMore) {
+TEST_F(SnapshotTest, ASnapshotThatTheSafePointHasPassedFails) {
   MustSet({Put("Bob", "1")});
   absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
   ASSERT_THAT(snapshot, IsOk());
@@ -100,7 +100,7 @@ TEST_F(SnapshotTest, ASnapshotThatWasPassedByAnswersNothingMore) {
   EXPECT_THAT(snapshot->Get({kTable, "Bob", kColumn}), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
-// A snapshot may live long: it keeps nothing of what it read.
+// A snapshot may live long, so it does not cache its reads.
 TEST_F(SnapshotTest, ReadsAreNotCached) {
   MustSet({Put("Bob", "1")});
   absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshot();
@@ -111,8 +111,8 @@ TEST_F(SnapshotTest, ReadsAreNotCached) {
   EXPECT_EQ(cluster_->metrics().store_reads, before + 1);
 }
 
-// G3. A Get once asked a distant store for its safe point, in a request of its own, although the answer to the read had told
-// it: half of what a Get took.
+// G3. Regression: a Get asked a remote store for its safe point in a separate request, although the answer to the read
+// contained it. That took half of the time of a Get.
 TEST_F(SnapshotTest, AGetIsOneRequest) {
   MustSet({Put("Bob", "3")});
   absl::StatusOr<Snapshot> now = cluster_->GetSnapshot();
@@ -144,13 +144,13 @@ TEST_F(SnapshotTest, MayBeMoved) {
   EXPECT_EQ(Get(snapshot, "Bob"), "1");
 }
 
-TEST_F(SnapshotTest, WithoutOracleThereIsNoNow) {
+TEST_F(SnapshotTest, WithoutAnOracleThereIsNoSnapshotOfNow) {
   world_.oracle.AnswerWith(absl::FailedPreconditionError("the oracle has stopped"));
   EXPECT_THAT(cluster_->GetSnapshot(), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(cluster_->GetSnapshotAt(Timestamp(1)), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(SnapshotTest, AnOracleThatIsAwayForAMomentIsWaitedFor) {
+TEST_F(SnapshotTest, AnOracleThatFailsBrieflyIsTriedAgain) {
   const Timestamp first = MustSet({Put("Bob", "1")});
   cluster_.wire().CountFromHere();
   cluster_.wire().FailAt(1, {.kind = Kind::kLoseRequest});

@@ -1,4 +1,4 @@
-// Tables, their schemas, and what dropping one does to transactions: src/txn/tables.h, src/cluster/cluster.cc.
+// Tables, their schemas, and the effect of dropping a table on transactions: src/txn/tables.h, src/cluster/cluster.cc.
 
 #include "src/txn/tables.h"
 
@@ -31,13 +31,13 @@ TEST_F(TablesTest, AnyColumnOfATableMayBeWritten) {
   EXPECT_THAT(tables_.CheckWritable(kTable, "\xff"), IsOk());
 }
 
-TEST_F(TablesTest, ReservedNamesMayNot) {
+TEST_F(TablesTest, ReservedNamesMayNotBeWritten) {
   const absl::Status status = tables_.CheckWritable(kTable, std::string("\0rollback", 9));
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(std::string(status.message()), HasSubstr("reserved"));
 }
 
-TEST_F(TablesTest, NotifyOnlyColumnsMayNot) {
+TEST_F(TablesTest, NotifyOnlyColumnsMayNotBeWritten) {
   ASSERT_THAT(world_.store->CreateTable({"docs", EncodeSchema({.notify_only_columns = {"dirty", "hot"}})}), IsOk());
   EXPECT_THAT(tables_.CheckWritable("docs", "contents"), IsOk());
   const absl::Status status = tables_.CheckWritable("docs", "hot");
@@ -46,13 +46,13 @@ TEST_F(TablesTest, NotifyOnlyColumnsMayNot) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("hot"));
 }
 
-TEST_F(TablesTest, AMissingTableIsNotFoundAndSaysWhatToDo) {
+TEST_F(TablesTest, AMissingTableIsReportedWithTheRemedy) {
   const absl::Status status = tables_.CheckWritable("nowhere", "bal");
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(std::string(status.message()), HasSubstr("CreateTable"));
 }
 
-TEST_F(TablesTest, WhatIsKnownIsNotAskedForAgain) {
+TEST_F(TablesTest, TheSchemaOfAKnownTableIsNotReadAgain) {
   ASSERT_THAT(tables_.CheckWritable(kTable, "bal"), IsOk());
   cluster_.wire().CountFromHere();
   ASSERT_THAT(tables_.CheckWritable(kTable, "name"), IsOk());
@@ -62,16 +62,15 @@ TEST_F(TablesTest, WhatIsKnownIsNotAskedForAgain) {
   EXPECT_EQ(cluster_.wire().CountOf("tables"), 1u);
 }
 
-// Another process may have made it meanwhile.
-// The first write to a table reads the list of tables. A write can't be repeated, because its error fails the transaction: so
-// that read is tried again, as others are.
+// Another process may have made the table meanwhile, so the first write to a table reads the list of tables. A write
+// cannot be repeated, because its error fails the transaction. So that read is retried, as others are.
 TEST_F(TablesTest, AWriteOutlastsAPassingFailureToListTheTables) {
   world_.store->failing_lists = 3;
   EXPECT_THAT(cluster_->Transact([](ReadWrite& t) { t.Set({kTable, "Bob", kColumn}, "3"); }), IsOk());
   EXPECT_EQ(world_.store->failing_lists, 0);
 }
 
-TEST_F(TablesTest, AListThatWasReadBeforeATableWasMadeAnewIsNotKept) {
+TEST_F(TablesTest, AListReadBeforeATableWasRecreatedIsNotCached) {
   world_.store->after_list = [&] {
     ASSERT_THAT(world_.store->DropTable(kTable), IsOk());
     ASSERT_THAT(world_.store->CreateTable({kTable, EncodeSchema({.notify_only_columns = {"n"}})}), IsOk());
@@ -80,8 +79,8 @@ TEST_F(TablesTest, AListThatWasReadBeforeATableWasMadeAnewIsNotKept) {
   EXPECT_THAT(tables_.CheckWritable(kTable, "n"), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-// The list was thrown away each time, and the table counted as missing.
-TEST_F(TablesTest, OtherTablesThatChangeAllTheTimeDoNotHideATable) {
+// Regression: the list was discarded each time, and the table counted as missing.
+TEST_F(TablesTest, ConstantChangesOfOtherTablesDoNotHideATable) {
   std::function<void()> change = [&] {
     tables_.Forget();
     world_.store->after_list = change;
@@ -91,7 +90,7 @@ TEST_F(TablesTest, OtherTablesThatChangeAllTheTimeDoNotHideATable) {
   EXPECT_THAT(tables_.CheckWritable("missing", "bal"), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(TablesTest, ATableThatWasMadeMeanwhileIsFound) {
+TEST_F(TablesTest, ATableMadeByAnotherProcessIsFound) {
   ASSERT_THAT(tables_.CheckWritable(kTable, "bal"), IsOk());
   EXPECT_THAT(tables_.CheckWritable("later", "bal"), StatusIs(absl::StatusCode::kNotFound));
   ASSERT_THAT(world_.store->CreateTable({"later", EncodeSchema({})}), IsOk());
@@ -103,7 +102,7 @@ TEST_F(TablesTest, ASchemaOfANewerFormatIsRefused) {
   EXPECT_THAT(tables_.CheckWritable("future", "bal"), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(TablesTest, AnErrorOfTheStoreIsPassedOn) {
+TEST_F(TablesTest, AnErrorOfTheStoreIsReturned) {
   cluster_.wire().FailFrom(1, {.kind = Kind::kLoseRequest});
   EXPECT_THAT(tables_.CheckWritable(kTable, "bal"), StatusIs(absl::StatusCode::kUnavailable));
 }
@@ -120,7 +119,7 @@ TEST_F(TablesTest, TablesAreMadeListedAndDropped) {
   EXPECT_THAT(cluster_->ListTables().value(), ElementsAre(kTable));
 }
 
-TEST_F(TablesTest, ADroppedTableIsUnknownAtOnceAndANewOneHasItsOwnSchema) {
+TEST_F(TablesTest, ADroppedTableIsUnknownAtOnceAndItsSuccessorHasItsOwnSchema) {
   ASSERT_THAT(cluster_->CreateTable("zoo"), IsOk());
   MustSet({Put("a", "1").In("zoo")});
   ASSERT_THAT(cluster_->DropTable("zoo"), IsOk());
@@ -141,7 +140,7 @@ TEST_F(TablesTest, NotifyOnlyColumnsCannotBeWrittenDeletedOrVerified) {
   EXPECT_THAT(cluster_->Transact([](ReadWrite& t) { t.Verify({"docs", "a", "hot"}); }), is_refused);
 }
 
-// A transaction that has a write in a table dropped under it commits nothing anywhere.
+// A transaction with a write in a dropped table commits nothing anywhere.
 TEST_F(TablesTest, ACommitToADroppedTableAborts) {
   for (const bool one_step : {true, false}) {
     Process process(&world_, Options(one_step));
@@ -156,7 +155,7 @@ TEST_F(TablesTest, ACommitToADroppedTableAborts) {
   }
 }
 
-// --- DropTable and the locks that it would leave without a verdict.
+// --- DropTable and the locks that would lose their verdicts.
 
 class DropTableTest : public ClusterTest {
  protected:
@@ -185,15 +184,15 @@ TEST_F(DropTableTest, ACommittedSecondaryElsewhereIsRolledForwardFirst) {
   EXPECT_EQ(Now("Bob"), "3");
 }
 
-TEST_F(DropTableTest, AnUndecidedOneIsRolledBackAliveOrNot) {
+TEST_F(DropTableTest, AnUndecidedTransactionIsRolledBackWhetherItLivesOrNot) {
   Strand(false, false);
   ASSERT_THAT(cluster_->DropTable("aaa"), IsOk());
   EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
   EXPECT_EQ(Now("Bob"), std::nullopt);
 }
 
-// The other way round: the primary is elsewhere, a stranded secondary is dropped.
-TEST_F(DropTableTest, ADroppedSecondaryIsOfNoConcern) {
+// The reverse: the primary is elsewhere, and a stranded secondary is dropped.
+TEST_F(DropTableTest, ADroppedSecondaryDoesNotMatter) {
   Strand(true);
   ASSERT_THAT(cluster_->DropTable(kTable), IsOk());
   EXPECT_THAT(AllLocks(world_.store.get()), ElementsAre(::testing::StartsWith("aaa/q")));
@@ -208,10 +207,11 @@ TEST_F(DropTableTest, OwnSecondariesUnderWayAreFinishedFirst) {
   EXPECT_EQ(Now("Bob"), "3");
 }
 
-// A lock that is met after its primary's table is gone belongs to a transaction that did not commit.
+// A lock that is met after its primary's table was dropped belongs to a transaction that did not commit.
 TEST_F(DropTableTest, ALockWhosePrimaryIsDroppedIsRolledBack) {
   Strand(false);
-  ASSERT_THAT(world_.store->DropTable("aaa"), IsOk());  // as another process would, which did not see the lock
+  ASSERT_THAT(world_.store->DropTable("aaa"),
+              IsOk());  // like another process that did not see the lock
   EXPECT_EQ(Now("Bob"), std::nullopt);
   EXPECT_THAT(AllLocks(world_.store.get()), IsEmpty());
 }

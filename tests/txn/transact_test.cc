@@ -19,7 +19,7 @@ using Kind = Fault::Kind;
 
 class TransactTest : public ClusterTest {
  protected:
-  // A transaction of somebody else that writes the row.
+  // Another transaction writes the row.
   void Disturb(const std::string& row) { MustSet({Put(row, "disturbed")}); }
 };
 
@@ -45,7 +45,7 @@ TEST_F(TransactTest, WithoutWritesThereIsNoCommitTimestamp) {
   EXPECT_EQ(result.commit_ts, Timestamp());
 }
 
-// T12: what was read is read again; no old write is kept.
+// T12: the function reads again; no old write is kept.
 TEST_F(TransactTest, OnAConflictTheFunctionIsRunAgain) {
   MustSet({Put("Bob", "1"), Put("Joe", "1")});
   int runs = 0;
@@ -67,7 +67,7 @@ TEST_F(TransactTest, OnAConflictTheFunctionIsRunAgain) {
   EXPECT_EQ(cluster_->metrics().conflicts, 1u);
 }
 
-TEST_F(TransactTest, BetweenAttemptsItWaitsLongerAndLonger) {
+TEST_F(TransactTest, TheWaitBetweenAttemptsGrows) {
   std::vector<Duration> times;
   EXPECT_THAT(cluster_->Transact(
                   [&](ReadWrite& t) {
@@ -102,7 +102,7 @@ TEST_F(TransactTest, TheLastConflictIsReportedWhenTheAttemptsAreUsedUp) {
   EXPECT_EQ(Now("Bob"), "disturbed");
 }
 
-TEST_F(TransactTest, OneAttemptIsOne) {
+TEST_F(TransactTest, WithOneAttemptTheFunctionRunsOnce) {
   int runs = 0;
   EXPECT_THAT(cluster_->Transact(
                   [&](ReadWrite& t) {
@@ -135,7 +135,7 @@ TEST_F(TransactTest, TheTimeoutIsForAllAttempts) {
   EXPECT_LT(world_.runtime.Elapsed() - begun, seconds(3));
 }
 
-TEST_F(TransactTest, TheLongestTimeoutIsNoDeadline) {
+TEST_F(TransactTest, TheLongestTimeoutMeansNoDeadline) {
   world_.runtime.Sleep(seconds(1));
   int runs = 0;
   EXPECT_THAT(cluster_->Transact(
@@ -167,8 +167,8 @@ TEST_F(TransactTest, EndlessDurationsDoNotOverflow) {
   EXPECT_EQ(runs, 3);
 }
 
-// It does not end because of one timestamp that was not to be had.
-TEST_F(TransactTest, GoesOnAfterAMissingTimestamp) {
+// One missing timestamp does not end Transact.
+TEST_F(TransactTest, ContinuesAfterAMissingTimestamp) {
   int runs = 0;
   const absl::Status done = cluster_->Transact([&](ReadWrite& t) {
     if (absl::Status s = t.Get({kTable, "Bob", kColumn}).status(); !s.ok()) return s;
@@ -180,7 +180,7 @@ TEST_F(TransactTest, GoesOnAfterAMissingTimestamp) {
   EXPECT_EQ(runs, 2);
 }
 
-TEST_F(TransactTest, AnErrorOfTheFunctionEndsItAndNothingIsCommitted) {
+TEST_F(TransactTest, AnErrorOfTheFunctionEndsTransactAndNothingIsCommitted) {
   int runs = 0;
   const absl::Status status = cluster_->Transact([&](ReadWrite& t) {
     ++runs;
@@ -205,8 +205,8 @@ TEST_F(TransactTest, TheFunctionMayAskToBeRunAgain) {
   EXPECT_EQ(runs, 4);
 }
 
-// The function passes on an error of a read. An error of a write is returned without its help.
-TEST_F(TransactTest, AnErrorOfACallIsTheResult) {
+// The function returns an error of a read. An error of a write is returned without its help.
+TEST_F(TransactTest, AnErrorOfACallIsReturned) {
   EXPECT_THAT(cluster_->Transact([](ReadWrite& t) {
     return t.Get({"nowhere", "Bob", kColumn}).status();
   }),
@@ -219,8 +219,7 @@ TEST_F(TransactTest, AnErrorOfACallIsTheResult) {
 
 // --- Outcomes.
 
-// It may have committed: to run it again could do it twice.
-// What Transact says of it is enough to ask again.
+// It may have committed, so running it again could apply it twice. The error contains enough to call Resolve.
 TEST_F(TransactTest, AnUnknownOutcomeIsNotTriedAgainAndCanBeResolved) {
   for (const bool one_step : {true, false}) {
     SCOPED_TRACE(one_step);
@@ -250,7 +249,7 @@ TEST_F(TransactTest, AnUnknownOutcomeIsNotTriedAgainAndCanBeResolved) {
   }
 }
 
-// A lost answer that can be found out is no unknown outcome.
+// A lost answer whose outcome is found out is not an unknown outcome.
 TEST_F(TransactTest, ALostAnswerIsFoundOut) {
   for (const bool one_step : {true, false}) {
     SCOPED_TRACE(one_step);
@@ -266,7 +265,7 @@ TEST_F(TransactTest, ALostAnswerIsFoundOut) {
   }
 }
 
-// Somebody took it for dead: it is run again.
+// A resolver treated it as dead, so it is run again.
 TEST_F(TransactTest, ALostSessionCostsAnAttempt) {
   Process process(&world_, Options(false));
   int runs = 0;
@@ -284,8 +283,8 @@ TEST_F(TransactTest, ALostSessionCostsAnAttempt) {
   EXPECT_EQ(Now("Bob"), "x");
 }
 
-// The counter of every textbook: many tasks add, and nothing is lost.
-TEST_F(TransactTest, ManyTasksCountTogether) {
+// Many tasks add to one counter, and no addition is lost.
+TEST_F(TransactTest, ManyTasksIncrementOneCounter) {
   for (const bool one_step : {true, false}) {
     SCOPED_TRACE(one_step);
     const std::string row = one_step ? "one" : "two";
@@ -296,7 +295,7 @@ TEST_F(TransactTest, ManyTasksCountTogether) {
         for (int i = 0; i < 10; ++i) {
           const absl::Status status = process->Transact([&](ReadWrite& t) {
             const std::optional<std::string> value = Get(t, row);
-            world_.runtime.Sleep(std::chrono::microseconds(50));  // others come in between
+            world_.runtime.Sleep(std::chrono::microseconds(50));  // so that others run in between
             t.Set({kTable, row, kColumn}, std::to_string(std::stoi(value.value_or("0")) + 1));
           });
           EXPECT_THAT(status, IsOk());

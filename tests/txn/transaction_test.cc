@@ -38,7 +38,7 @@ class TransactionTest : public ClusterTest, public ::testing::WithParamInterface
 INSTANTIATE_TEST_SUITE_P(Commits, TransactionTest, ::testing::Values(true, false),
                          [](const auto& test) { return test.param ? "OneStep" : "TwoPhases"; });
 
-TEST_P(TransactionTest, WhatIsCommittedIsSeenByLaterOnes) {
+TEST_P(TransactionTest, LaterTransactionsSeeACommit) {
   const Timestamp committed = MustSet({Put("Bob", "3"), Put("Joe", "9")});
   Transaction t(*cluster_);
   EXPECT_EQ(Get(t, "Bob"), "3");
@@ -46,7 +46,7 @@ TEST_P(TransactionTest, WhatIsCommittedIsSeenByLaterOnes) {
   EXPECT_GT(t.timestamp(), committed);
 }
 
-TEST_P(TransactionTest, TheResultSaysWhatAndWhere) {
+TEST_P(TransactionTest, TheResultHasTheOutcomeTheTimestampsAndThePrimary) {
   Transaction t(*cluster_);
   EXPECT_EQ(t.timestamp(), Timestamp());
   Buffer(t, {Put("Joe", "9"), Put("Bob", "3")});
@@ -59,7 +59,7 @@ TEST_P(TransactionTest, TheResultSaysWhatAndWhere) {
   EXPECT_EQ(result.primary, (CellName{kTable, "Bob", kColumn}));  // the first by name
 }
 
-TEST_P(TransactionTest, WithoutCommitNothingHappened) {
+TEST_P(TransactionTest, WithoutCommitNothingIsWritten) {
   {
     Transaction t(*cluster_);
     Buffer(t, {Put("Bob", "3")});
@@ -68,7 +68,7 @@ TEST_P(TransactionTest, WithoutCommitNothingHappened) {
   EXPECT_EQ(cluster_.wire().CountOf("mutate") + cluster_.wire().CountOf("together"), 0u);
 }
 
-TEST_P(TransactionTest, ATimestampThatComesWithTheLocksIsNotAskedFor) {
+TEST_P(TransactionTest, ATimestampThatCameWithTheLocksIsNotDrawnAgain) {
   cluster_.wire().DrawWithLocks();
   cluster_.wire().CountFromHere();
   const CommitResult result = Commit({Put("Bob", "3"), Put("Joe", "9")});
@@ -78,7 +78,7 @@ TEST_P(TransactionTest, ATimestampThatComesWithTheLocksIsNotAskedFor) {
 }
 
 // H24
-TEST_P(TransactionTest, ReadingAloneCommitsWithoutATimestamp) {
+TEST_P(TransactionTest, AReadOnlyTransactionCommitsWithoutATimestamp) {
   MustSet({Put("Bob", "3")});
   Transaction t(*cluster_);
   EXPECT_EQ(Get(t, "Bob"), "3");
@@ -106,7 +106,7 @@ TEST_P(TransactionTest, TheFirstToCommitWins) {
   EXPECT_EQ(cluster_->metrics().conflicts, 1u);
 }
 
-// The start timestamp of a transaction that only writes is drawn at Commit, so it can't conflict with what was before.
+// The start timestamp of a transaction that only writes is drawn at Commit, so it cannot conflict with earlier commits.
 TEST_P(TransactionTest, ABlindWriteStartsAtCommit) {
   Transaction blind(*cluster_);
   Buffer(blind, {Put("Bob", "1")});
@@ -115,7 +115,7 @@ TEST_P(TransactionTest, ABlindWriteStartsAtCommit) {
   EXPECT_EQ(Now("Bob"), "1");
 }
 
-TEST_P(TransactionTest, ATransactionIsOver) {
+TEST_P(TransactionTest, AfterTheCommitATransactionRefusesCalls) {
   Transaction t(*cluster_);
   Buffer(t, {Put("Bob", "1")});
   const CommitResult first = t.Commit();
@@ -124,7 +124,7 @@ TEST_P(TransactionTest, ATransactionIsOver) {
   t.Set({kTable, "Bob", kColumn}, "2");
   EXPECT_THAT(t.status(), StatusIs(absl::StatusCode::kFailedPrecondition));
   cluster_.wire().CountFromHere();
-  const CommitResult again = t.Commit();  // the same answer, and nothing is done
+  const CommitResult again = t.Commit();  // the same answer, without any effect
   ExpectOutcome(again, Outcome::kCommitted);
   EXPECT_EQ(again.commit_ts, first.commit_ts);
   EXPECT_THAT(cluster_.wire().calls(), IsEmpty());
@@ -161,8 +161,8 @@ TEST_P(TransactionTest, NoKindOfWriteIsAllowedAfterTheCommit) {
   }
 }
 
-// What is read of a transaction after its commit is true or an error.
-TEST_P(TransactionTest, ReadingAfterTheCommitIsNotWrong) {
+// A read after the commit returns the true value or an error.
+TEST_P(TransactionTest, AReadAfterTheCommitIsTrueOrAnError) {
   Transaction t(*cluster_);
   Buffer(t, {Put("Bob", "a value that is longer than what a string holds within itself")});
   ExpectOutcome(t.Commit(), Outcome::kCommitted);
@@ -174,7 +174,7 @@ TEST_P(TransactionTest, ReadingAfterTheCommitIsNotWrong) {
   }
 }
 
-// Its own writes are not there any more, so a scan must not end as if there were none.
+// Its own writes are gone, so a scan must not end as if there were none.
 TEST_P(TransactionTest, AScanThatGoesOnAfterTheCommitIsAnError) {
   Transaction t(*cluster_);
   Buffer(t, {Put("Ann", "1"), Put("Bob", "2")});
@@ -210,7 +210,7 @@ TEST_P(TransactionTest, ReadsSeeOwnWrites) {
   EXPECT_EQ(Now("Bob"), "2");
 }
 
-TEST_P(TransactionTest, OneRecordPerCellHoweverOftenItWasWritten) {
+TEST_P(TransactionTest, RepeatedWritesOfACellLeaveOneRecord) {
   Transaction t(*cluster_);
   for (int i = 0; i < 10; ++i) Buffer(t, {Put("Bob", std::to_string(i)), Del("Joe")});
   const CommitResult result = t.Commit();
@@ -273,7 +273,7 @@ TEST_P(TransactionTest, ManyCells) {
   for (size_t i = 0; i < writes.size(); ++i) ASSERT_EQ((*values)[i], writes[i].value);
 }
 
-// --- Snapshots do not move.
+// --- Snapshots do not change.
 
 TEST_P(TransactionTest, ReadsAreRepeatable) {
   MustSet({Put("Bob", "1"), Put("Joe", "1")});
@@ -287,7 +287,7 @@ TEST_P(TransactionTest, ReadsAreRepeatable) {
 
 // --- The read cache.
 
-TEST_P(TransactionTest, WhatWasReadIsNotReadAgain) {
+TEST_P(TransactionTest, ACellThatWasReadIsNotReadAgain) {
   MustSet({Put("Bob", "1"), Put("Joe", std::string(300, 'j'))});
   Transaction t(*cluster_);
   EXPECT_EQ(Get(t, "Bob"), "1");
@@ -303,7 +303,7 @@ TEST_P(TransactionTest, WhatWasReadIsNotReadAgain) {
   EXPECT_EQ(cluster_->metrics().store_reads, reads);
 }
 
-TEST_P(TransactionTest, OnlyWhatIsMissingIsRead) {
+TEST_P(TransactionTest, OnlyMissingCellsAreRead) {
   MustSet({Put("Bob", "1"), Put("Joe", "2")});
   world_.runtime.LetOthersRun();
   Transaction t(*cluster_);
@@ -317,8 +317,8 @@ TEST_P(TransactionTest, OnlyWhatIsMissingIsRead) {
   EXPECT_EQ(cluster_->metrics().store_reads, before + 1);
 }
 
-// It has a bound; beyond it cells are read again, and are the same.
-TEST_P(TransactionTest, MoreThanTheCacheHolds) {
+// The cache has a limit. Cells beyond it are read again, with the same result.
+TEST_P(TransactionTest, ReadsBeyondTheCacheAreTheSame) {
   const std::string large(6 << 20, 'x');
   MustSet({Put("a", large)});
   MustSet({Put("b", large)});
@@ -344,7 +344,7 @@ TEST_P(TransactionTest, TheSameCellTwiceInOneGet) {
   EXPECT_THAT(t.GetCells(std::vector<CellName>()).value(), IsEmpty());
 }
 
-// --- Verify: write skew is impossible where it is said (H12, H18).
+// --- Verify: write skew is impossible where Verify is called (H12, H18).
 
 TEST_P(TransactionTest, WriteSkewHappensWithoutVerify) {
   MustSet({Put("Bob", "1"), Put("Joe", "1")});
@@ -391,8 +391,8 @@ TEST_P(TransactionTest, AVerifiedCellKeepsItsValue) {
   EXPECT_EQ(Now("Bob"), std::nullopt);
 }
 
-// A cell that the transaction has not read itself is read for the verification.
-TEST_P(TransactionTest, AVerifyOfWhatWasNotRead) {
+// A cell that the transaction has not read is read for the verification.
+TEST_P(TransactionTest, ACellThatWasNotReadCanBeVerified) {
   MustSet({Put("Bob", "1")});
   Transaction t(*cluster_);
   EXPECT_EQ(Get(t, "Joe"), std::nullopt);  // starts
@@ -401,7 +401,7 @@ TEST_P(TransactionTest, AVerifyOfWhatWasNotRead) {
   ExpectConflict(t.Commit().status, Conflict::Kind::kNewerWrite, "Bob");
 }
 
-TEST_P(TransactionTest, AWriteVerifiesAsWell) {
+TEST_P(TransactionTest, AWriteAlsoVerifies) {
   MustSet({Put("Bob", "1")});
   Transaction t(*cluster_);
   Buffer(t, {Relied("Bob", 0), Put("Bob", "2"), Relied("Bob", 0)});
@@ -410,7 +410,7 @@ TEST_P(TransactionTest, AWriteVerifiesAsWell) {
   EXPECT_EQ(Now("Bob"), "2");
 }
 
-TEST_P(TransactionTest, AVerifyThatWaitsInVainAborts) {
+TEST_P(TransactionTest, AVerifyThatTimesOutAborts) {
   Process stuck(&world_, Options(false));
   Transaction holder(*stuck);
   Buffer(holder, {Put("Bob", "1")});
@@ -427,7 +427,7 @@ TEST_P(TransactionTest, AVerifyThatWaitsInVainAborts) {
 
 // --- Deadlines.
 
-TEST_P(TransactionTest, AReadThatWaitsInVainSaysSoAtItsDeadline) {
+TEST_P(TransactionTest, AReadThatMeetsALockFailsAtItsDeadline) {
   Process stuck(&world_, Options(false));
   Transaction holder(*stuck);
   Buffer(holder, {Put("Bob", "1")});
@@ -438,13 +438,13 @@ TEST_P(TransactionTest, AReadThatWaitsInVainSaysSoAtItsDeadline) {
   EXPECT_THAT(t.Get({kTable, "Bob", kColumn}), StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_GE(world_.runtime.Elapsed() - begun, seconds(2));
   EXPECT_LT(world_.runtime.Elapsed() - begun, seconds(3));
-  // With more time it is past the lease, and the reader helps itself.
+  // With a longer timeout the lease passes, and the reader resolves the lock.
   Transaction patient(*cluster_, {.timeout = seconds(60)});
   EXPECT_EQ(Get(patient, "Bob"), std::nullopt);
   stuck.Die();
 }
 
-TEST_P(TransactionTest, ACallTakesAtMostItsTimeout) {
+TEST_P(TransactionTest, ACallEndsAtItsTimeout) {
   ClusterOptions options = Options(GetParam());
   options.call_timeout = seconds(3);
   Process process(&world_, options);
@@ -456,7 +456,7 @@ TEST_P(TransactionTest, ACallTakesAtMostItsTimeout) {
   EXPECT_LT(world_.runtime.Elapsed() - begun, seconds(4));
 }
 
-TEST_P(TransactionTest, WithoutOracleNothingStarts) {
+TEST_P(TransactionTest, WithoutAnOracleNoTransactionStarts) {
   world_.oracle.AnswerWith(absl::UnavailableError("no oracle"));
   Transaction t(*cluster_, {.timeout = seconds(2)});
   EXPECT_THAT(t.Get({kTable, "Bob", kColumn}), StatusIs(absl::StatusCode::kUnavailable));
@@ -467,7 +467,7 @@ TEST_P(TransactionTest, WithoutOracleNothingStarts) {
   EXPECT_EQ(Now("Bob"), std::nullopt);
 }
 
-TEST_P(TransactionTest, AnOracleThatIsAwayForAMomentIsWaitedFor) {
+TEST_P(TransactionTest, AnOracleThatFailsBrieflyIsTriedAgain) {
   Transaction t(*cluster_);
   Buffer(t, {Put("Bob", "1")});
   cluster_.wire().CountFromHere();
@@ -477,7 +477,7 @@ TEST_P(TransactionTest, AnOracleThatIsAwayForAMomentIsWaitedFor) {
 }
 
 // The longest timeout means no deadline.
-TEST_P(TransactionTest, TheLongestTimeoutIsNoDeadline) {
+TEST_P(TransactionTest, TheLongestTimeoutMeansNoDeadline) {
   MustSet({Put("Bob", "1")});
   world_.runtime.Sleep(seconds(1));
   Transaction t(*cluster_, {.timeout = Duration::max()});
@@ -488,7 +488,7 @@ TEST_P(TransactionTest, TheLongestTimeoutIsNoDeadline) {
 
 // --- Three outcomes (T10).
 
-TEST_P(TransactionTest, AnUnreachablePrimaryIsUnknownAndResolveTells) {
+TEST_P(TransactionTest, AnUnreachablePrimaryMeansUnknownAndResolveFindsTheOutcome) {
   for (const bool applied : {true, false}) {
     SCOPED_TRACE(applied);
     Process process(&world_, Options(GetParam()));
@@ -504,7 +504,7 @@ TEST_P(TransactionTest, AnUnreachablePrimaryIsUnknownAndResolveTells) {
     EXPECT_EQ(process->metrics().unknown_outcomes, 1u);
     EXPECT_THAT(process->Resolve(result), StatusIs(absl::StatusCode::kUnavailable));
     process.wire().ForgetFaults();
-    const absl::StatusOr<CommitResult> told = cluster_->Resolve(result);  // anybody may ask
+    const absl::StatusOr<CommitResult> told = cluster_->Resolve(result);  // any client may ask
     ASSERT_THAT(told, IsOk());
     ExpectOutcome(*told, applied ? Outcome::kCommitted : Outcome::kAborted);
     EXPECT_EQ(Now(row).has_value(), applied);
@@ -516,7 +516,7 @@ TEST_P(TransactionTest, AnUnreachablePrimaryIsUnknownAndResolveTells) {
   }
 }
 
-TEST_P(TransactionTest, ResolveOfWhatIsKnownIsTheSame) {
+TEST_P(TransactionTest, ResolveOfAKnownOutcomeReturnsIt) {
   const CommitResult committed = Commit({Put("Bob", "1")});
   cluster_.wire().CountFromHere();
   EXPECT_EQ(cluster_->Resolve(committed)->commit_ts, committed.commit_ts);

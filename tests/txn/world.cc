@@ -21,7 +21,7 @@ std::string Value(const std::string& value) {
   return value.size() <= 20 ? absl::CHexEscape(value) : StrCat("(", value.size(), " bytes)");
 }
 
-// The part of a lock and of a record that both have.
+// The common part of a lock and of a record.
 std::string Write(WriteKind kind, const std::optional<std::string>& value, Timestamp verified) {
   std::string text(WriteKindName(kind));
   if (kind == WriteKind::kPut) text += value.has_value() ? StrCat(" ", Value(*value)) : std::string(" long");

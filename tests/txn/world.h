@@ -1,14 +1,14 @@
-// The world of these tests: a store in memory, an oracle and a coordinator that do what they are told, time that is not
-// real; and the vocabulary in which tests of the protocol's steps are written, after figure 4 of the paper:
+// The world of these tests: a store in memory, an oracle and a coordinator under the control of the test, and virtual
+// time; and the vocabulary for tests of the protocol's steps, after figure 4 of the paper:
 //
 //     const Writes t = Begin(7, {Put("Bob", "3"), Put("Joe", "9")});
 //     MustPrewrite(t);
 //     EXPECT_EQ(Cells("Joe"), "lock@7 put 9 of Bob");
 //     MustCommitPrimary(t, 8);
-//     MustRead("Joe", 9, "9");                           // somebody else rolls Joe forward
+//     MustRead("Joe", 9, "9");                           // another client rolls Joe forward
 //     EXPECT_EQ(Cells("Joe"), "write@8 put 9 from 7");
 //
-// Everything happens in the column "bal" of the table "accounts" unless it is said otherwise.
+// The default column is "bal" of the table "accounts".
 
 #ifndef PERCOLATOR_TESTS_TXN_WORLD_H_
 #define PERCOLATOR_TESTS_TXN_WORLD_H_
@@ -42,10 +42,11 @@ inline constexpr char kColumn[] = "bal";
 
 // The calls of a commit in two phases without obstacles, as a Wire counts them.
 inline const Wire::Place kPrewrites("mutate", 1);
-inline const Wire::Place kDrawsCommitTimestamp("timestamp", 2);  // the first was the start
+inline const Wire::Place kDrawsCommitTimestamp("timestamp",
+                                               2);  // the first is the start timestamp
 inline const Wire::Place kCommitsPrimary("mutate", 2);
 inline const Wire::Place kCommitsSecondaries("mutate", 3);
-// And in one.
+// The call of a commit in one step.
 inline const Wire::Place kCommitsTogether("together", 1);
 
 struct World {
@@ -54,11 +55,11 @@ struct World {
   VirtualRuntime runtime;
   const std::unique_ptr<HookedStore> store;
   TestOracle oracle;
-  TestOracle session_ids;  // so that timestamps are those of the test alone
+  TestOracle session_ids;  // separate, so that all timestamps are drawn by the test
   TestCoordinator coordinator{&session_ids, &runtime};
 };
 
-// A process that calls the steps of the protocol itself.
+// A process that calls the steps of the protocol directly.
 class Client {
  public:
   Client(World* world, const ClusterOptions& options);
@@ -68,7 +69,7 @@ class Client {
   SessionId session() const { return session_->id(); }
   Deadline deadline() { return {env_.runtime, env_.options.call_timeout}; }
 
-  // Nothing that it does from now on reaches anybody. Its session is noticed to be gone, or it is not.
+  // From now on its requests reach nothing. `session_ends`: its session ends at once.
   void Die(bool session_ends = true);
 
  private:
@@ -99,7 +100,7 @@ class Process {
   std::optional<Cluster> cluster_;
 };
 
-// --- What a transaction writes.
+// --- The writes of a transaction.
 
 struct PlannedWrite {
   std::string row;
@@ -114,28 +115,29 @@ struct PlannedWrite {
 };
 PlannedWrite Put(std::string row, std::string value);
 PlannedWrite Del(std::string row);
-PlannedWrite Relied(std::string row, uint64_t verified);  // a verify of the version committed then
+PlannedWrite Relied(std::string row,
+                    uint64_t verified);  // a verify of the version committed then
 
-// --- What is in the store, as text.
+// --- The content of the store, as text.
 
 // The row's cells, separated by " | ": locks, then records and markers, then data, by column and newest first. For
 // example "lock@7 put 3 primary", "lock@7 delete of Bob", "write@8 put 3 from 7", "write@8 verify 6 from 7",
-// "rollback@7", "data@7 (300 bytes)"; of another column "lock x@7 ...".
+// "rollback@7", "data@7 (300 bytes)"; those of another column as "lock x@7 ...".
 std::string CellsOf(Store* store, const std::string& row, const std::string& table = kTable);
-// Every lock there is, in all tables: "accounts/Bob/bal@7".
+// All locks in all tables: "accounts/Bob/bal@7".
 std::vector<std::string> AllLocks(Store* store);
 
 // --- Matchers and small checks.
 
-// A conflict with this evidence. Zero: whatever it says.
+// Expects a conflict with this evidence. Zero: any timestamp.
 void ExpectConflict(const absl::Status& status, Conflict::Kind kind, const std::string& row, uint64_t other_start = 0,
                     uint64_t other_commit = 0);
 void ExpectOutcome(const CommitResult& result, CommitResult::Outcome outcome);
 
 // --- Fixtures.
 
-// Steps called one by one, by `me_`; `other_` is somebody else. Leases are short, 100 microseconds, so that timestamps are
-// small numbers.
+// Steps called one by one, by `me_`; `other_` is another client. Leases are short, 100 microseconds, so that timestamps
+// are small numbers.
 class StepsTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kLease = 100;
@@ -143,7 +145,7 @@ class StepsTest : public ::testing::Test {
 
   StepsTest();
 
-  // Timestamps that a test names count as handed out: the oracle goes on from there, if it is not further already.
+  // Counts a timestamp that a test names as handed out: the oracle continues after it, unless it is already further.
   void PassTimestamp(uint64_t ts);
 
   Writes Begin(uint64_t start_ts, const std::vector<PlannedWrite>& writes) { return BeginBy(me_, start_ts, writes); }
@@ -153,7 +155,7 @@ class StepsTest : public ::testing::Test {
   void MustPrewriteBy(Client& client, const Writes& writes);
   absl::Status TryPrewrite(const Writes& writes) { return TryPrewriteBy(me_, writes); }
   absl::Status TryPrewriteBy(Client& client, const Writes& writes);
-  // The request for one row alone arrives at the store, whoever has sent it: whether it is applied.
+  // The request for this row alone arrives at the store, from any sender. Returns whether it is applied.
   bool ArrivePrewrite(const Writes& writes, const std::string& row);
   bool ArriveCommit(const Writes& writes, const std::string& row, uint64_t commit_ts);
 
@@ -165,22 +167,22 @@ class StepsTest : public ::testing::Test {
   void MustCommitOneStep(const Writes& writes, uint64_t commit_ts);
   void RollBack(const Writes& writes);
 
-  // What `other_` reads. Locks in its way are resolved or waited for.
+  // Expects that `other_` reads this. It resolves locks or waits for them.
   void MustRead(const std::string& row, uint64_t at, const std::string& value);
   void MustReadNothing(const std::string& row, uint64_t at);
   absl::StatusOr<std::optional<std::string>> Read(Client& client, const CellName& cell, uint64_t at);
-  // A write to the row by `other_`, as whole transaction.
+  // A write to the row by `other_`, as a whole transaction.
   void MustWrite(const std::string& row, const std::string& value, uint64_t start_ts, uint64_t commit_ts);
 
   std::string Cells(const std::string& row, const std::string& table = kTable) {
     return CellsOf(world_.store.get(), row, table);
   }
   std::vector<std::string> Locks() { return AllLocks(world_.store.get()); }
-  // The lock in a cell, as somebody meets it.
+  // The lock in a cell, as a reader meets it.
   FoundLock Met(const std::string& row, uint64_t start_ts, const std::string& table = kTable);
   static CellName Cell(const std::string& row) { return {kTable, row, kColumn}; }
 
-  // All locks are too old by now.
+  // Makes all locks too old.
   void PassLease() { world_.oracle.Advance(kLease + 1); }
 
   World world_;
@@ -188,8 +190,8 @@ class StepsTest : public ::testing::Test {
   Client other_;
 };
 
-// Whole transactions on a Cluster, with time that is not real. Options are the defaults, but garbage is collected only
-// when asked.
+// Whole transactions on a Cluster, with virtual time. Options are the defaults, but garbage is collected only on
+// request.
 class ClusterTest : public ::testing::Test {
  protected:
   static ClusterOptions Options(bool one_step = true);
@@ -198,9 +200,9 @@ class ClusterTest : public ::testing::Test {
 
   // Sets cells in one transaction.
   Timestamp MustSet(const std::vector<PlannedWrite>& writes);
-  // What a new snapshot of `cluster_` says.
+  // The value in a new snapshot of `cluster_`.
   std::optional<std::string> Now(const std::string& row, const std::string& column = kColumn);
-  // Buffers writes, which succeed.
+  // Buffers writes, and expects success.
   static void Buffer(ReadWrite& t, const std::vector<PlannedWrite>& writes);
   static std::optional<std::string> Get(const ReadView& view, const std::string& row,
                                         const std::string& column = kColumn);
