@@ -41,12 +41,12 @@ std::vector<RowMutation> SetsOf(const std::vector<std::string>& rows, const std:
   return sets;
 }
 
-// A store at a distance: remembers the rows of each request, and may take its time, hold requests back, or fail.
+// A remote store: remembers the rows of each request, and may take its time, hold requests back, or fail.
 class DistantStore final : public ForwardingStore {
  public:
   DistantStore() : ForwardingStore(NewMemoryStore()) { EXPECT_THAT(CreateTable({kTable, ""}), IsOk()); }
 
-  // To every row read, a cell is added whose timestamp is the event at which its request was sent.
+  // Adds to every row read a cell whose timestamp is the event at which its request was sent.
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override {
     const uint64_t sent = ++events;
     Travel(reads, &read_requests_);
@@ -85,7 +85,7 @@ class DistantStore final : public ForwardingStore {
     return most_in_flight_;
   }
 
-  // From now on requests stay on their way until they are let through: so many more of them, or all.
+  // From now on requests are held back until Let releases some of them, or all.
   void Hold() {
     MutexLock lock(&mutex_);
     let_through_ = 0;
@@ -130,7 +130,7 @@ class DistantStore final : public ForwardingStore {
   Requests mutate_requests_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The real runtime, which also knows how many wait.
+// The real runtime, which also counts the threads that wait.
 class WatchedRuntime final : public Runtime {
  public:
   Duration Elapsed() override { return Real()->Elapsed(); }
@@ -170,7 +170,7 @@ void WaitUntil(const std::function<bool()>& condition) {
   }
 }
 
-// Callers are started one by one, each when the one before is on its way or waits, so that it is known who shares.
+// Callers are started one by one, each when the previous one is on its way or waits, so that the sharing is known.
 class BatchingStoreTest : public ::testing::Test {
  protected:
   ~BatchingStoreTest() override { Finish(); }
@@ -185,7 +185,7 @@ class BatchingStoreTest : public ::testing::Test {
     threads_.emplace_back(std::move(call));
     WaitUntil([&] { return Busy() == busy + 1; });
   }
-  // Runs threads of which each makes several calls, beginning with all at once: so some of them share for sure.
+  // Runs threads that make several calls each, all starting at once, so that some of them certainly share.
   void RunTogether(int count, const std::function<void(int thread)>& run) {
     distant_.Hold();
     std::vector<std::thread> threads;
@@ -203,7 +203,7 @@ class BatchingStoreTest : public ::testing::Test {
     });
   }
 
-  // Lets everything through and waits for all callers.
+  // Releases everything and waits for all callers.
   void Finish() {
     distant_.LetAllThrough();
     for (std::thread& thread : threads_) thread.join();
@@ -215,7 +215,7 @@ class BatchingStoreTest : public ::testing::Test {
   std::unique_ptr<BatchingStore> store_;
 
  private:
-  // Calls that wait, and requests ever sent: one more with each call, while requests are held.
+  // Calls that wait, plus all requests ever sent: one more with each call, while requests are held.
   size_t Busy() { return runtime_.waiting + distant_.read_requests().size() + distant_.mutate_requests().size(); }
 
   std::vector<std::thread> threads_;
@@ -231,7 +231,7 @@ TEST_F(BatchingStoreTest, LoneCallsAreSentAtOnce) {
   EXPECT_EQ(runtime_.waiting, 0);
 }
 
-TEST_F(BatchingStoreTest, CallsMadeWhileARequestIsInFlightGoTogetherInTheNext) {
+TEST_F(BatchingStoreTest, CallsMadeWhileARequestIsInFlightShareTheNextOne) {
   Make({.in_flight = 1});
   distant_.Hold();
   StartRead({"a"});
@@ -255,7 +255,7 @@ TEST_F(BatchingStoreTest, MutationsShareRequestsToo) {
   EXPECT_THAT(distant_.mutate_requests(), ElementsAre(ElementsAre("a"), ElementsAre("b", "c", "d")));
 }
 
-TEST_F(BatchingStoreTest, WhoSharesARequestHasTimestampsOfHisOwn) {
+TEST_F(BatchingStoreTest, CallersOfASharedRequestGetTheirOwnTimestamps) {
   Make({.in_flight = 1});
   distant_.Hold();
   std::vector<DrawnResult> alone, first, second;
@@ -284,7 +284,7 @@ TEST_F(BatchingStoreTest, ReadsAndMutationsDoNotWaitForEachOther) {
   EXPECT_THAT(distant_.mutate_requests(), ElementsAre(ElementsAre("a")));
 }
 
-TEST_F(BatchingStoreTest, SoManyRequestsAreInFlightAndTheRestGathers) {
+TEST_F(BatchingStoreTest, AtTheLimitOfRequestsInFlightCallsGather) {
   Make({.in_flight = 2});
   distant_.Hold();
   StartRead({"a"});
@@ -296,14 +296,14 @@ TEST_F(BatchingStoreTest, SoManyRequestsAreInFlightAndTheRestGathers) {
   WaitUntil([&] { return distant_.read_requests().size() == 3; });
   EXPECT_THAT(distant_.read_requests().back(), ElementsAre("c", "d"));
   StartRead({"e"});
-  EXPECT_EQ(distant_.read_requests().size(), 3) << "there is no room for a third in flight";
+  EXPECT_EQ(distant_.read_requests().size(), 3) << "no third request is in flight";
   Finish();
   EXPECT_EQ(distant_.most_in_flight(), 2);
   EXPECT_EQ(distant_.read_requests().size(), 4);
 }
 
-// After a crowd has gone, as many requests as before may be in flight.
-TEST_F(BatchingStoreTest, NoPlaceInFlightIsLostOrGained) {
+// After a crowd, as many requests as before may be in flight.
+TEST_F(BatchingStoreTest, TheNumberOfRequestsInFlightStaysTheSame) {
   Make({.in_flight = 2, .entries = 2});
   for (int round = 0; round < 3; ++round) {
     distant_.Hold();
@@ -311,7 +311,7 @@ TEST_F(BatchingStoreTest, NoPlaceInFlightIsLostOrGained) {
     for (int i = 0; i < 9; ++i) StartRead({"a"});
     EXPECT_EQ(distant_.read_requests().size(), before + 2);
     Finish();
-    EXPECT_EQ(distant_.read_requests().size(), before + 2 + 4) << "the other seven, in twos";
+    EXPECT_EQ(distant_.read_requests().size(), before + 2 + 4) << "the other seven, two at a time";
   }
   EXPECT_EQ(distant_.most_in_flight(), 2);
 }
@@ -321,9 +321,9 @@ TEST_F(BatchingStoreTest, ABatchKeepsToTheLimitOnEntries) {
   distant_.Hold();
   StartRead({"a"});
   StartRead({"b", "c"});
-  StartRead({"d", "e"});            // would be four
-  StartRead({"f"});                 // three
-  StartRead({"g", "h", "i", "j"});  // alone is more than allowed: goes alone, undivided
+  StartRead({"d", "e"});            // would make four
+  StartRead({"f"});                 // makes three
+  StartRead({"g", "h", "i", "j"});  // exceeds the limit alone: sent alone, undivided
   StartRead({"k"});
   Finish();
   EXPECT_THAT(distant_.read_requests(), ElementsAre(ElementsAre("a"), ElementsAre("b", "c"), ElementsAre("d", "e", "f"),
@@ -350,7 +350,7 @@ TEST_F(BatchingStoreTest, ABatchKeepsToTheLimitOnBytes) {
   EXPECT_EQ(distant_.read_requests().size(), 3);
 }
 
-TEST_F(BatchingStoreTest, AnErrorOfASharedReadIsOnlyForWhoCausedIt) {
+TEST_F(BatchingStoreTest, AnErrorOfASharedReadGoesOnlyToItsCause) {
   for (const absl::Status& failure :
        {absl::DataLossError("a bad block"), absl::UnavailableError("that tablet is moving"),
         absl::FailedPreconditionError("that row is closed"), absl::ResourceExhaustedError("too much")}) {
@@ -399,8 +399,8 @@ TEST_F(BatchingStoreTest, EveryMutationHasItsOwnResult) {
   EXPECT_THAT(distant_.mutate_requests(), ElementsAre(ElementsAre("a"), ElementsAre("b", "new", "b", "c", "", "d")));
 }
 
-// It may have been applied.
-TEST_F(BatchingStoreTest, AMutationWhoseOutcomeIsNotKnownIsNotRepeated) {
+// The mutation may have been applied.
+TEST_F(BatchingStoreTest, AMutationOfUnknownOutcomeIsNotRepeated) {
   Make({.in_flight = 1});
   distant_.failure = absl::UnavailableError("no answer");
   distant_.Hold();
@@ -413,7 +413,7 @@ TEST_F(BatchingStoreTest, AMutationWhoseOutcomeIsNotKnownIsNotRepeated) {
   EXPECT_THAT(distant_.mutate_requests(), ElementsAre(ElementsAre("a"), ElementsAre("b", "c")));
 }
 
-// Each step of a caller holds only after the one before it; many callers do this on the same row at once.
+// Each step of a caller requires its previous one; many callers do this on the same row at once.
 TEST_F(BatchingStoreTest, MutationsOfOneCallerKeepTheirOrder) {
   constexpr int kThreads = 8;
   constexpr int kCalls = 30;
@@ -435,7 +435,8 @@ TEST_F(BatchingStoreTest, MutationsOfOneCallerKeepTheirOrder) {
   EXPECT_LT(distant_.mutate_requests().size(), kThreads * kCalls) << "nothing was shared";
 }
 
-// Answers go to their callers, from requests that were sent after the call was made, also when others read the same rows.
+// Each answer goes to its caller, from a request that was sent after the call was made, even when others read the same
+// rows.
 TEST_F(BatchingStoreTest, EveryReadIsAnsweredByARequestSentAfterIt) {
   constexpr int kThreads = 16;
   constexpr int kCalls = 100;
@@ -459,7 +460,7 @@ TEST_F(BatchingStoreTest, EveryReadIsAnsweredByARequestSentAfterIt) {
   EXPECT_LT(distant_.read_requests().size(), kThreads * kCalls) << "nothing was shared";
 }
 
-// However many come at once: beside those that are in flight they need one request.
+// Any number of new calls needs only one request besides those that are in flight.
 TEST_F(BatchingStoreTest, ManyThreadsNeedFewRequests) {
   for (const int in_flight : {1, 2, 4, 8}) {
     Make({.in_flight = in_flight});

@@ -1,4 +1,4 @@
-// Registers BatchingStore for the conformance suite. One request in flight, so that the suite's few threads share.
+// Registers BatchingStore for the conformance suite, with one request in flight, so that the suite's few threads share.
 
 #include <memory>
 #include <utility>
@@ -10,7 +10,7 @@
 namespace percolator {
 namespace {
 
-// Stands before BatchingStore among the bases, so that the store behind is there first and goes last.
+// The first base, before BatchingStore, so that the store behind is created first and destroyed last.
 struct StoreOwner {
   explicit StoreOwner(std::unique_ptr<Store> store) : owned(std::move(store)) {}
   const std::unique_ptr<Store> owned;

@@ -1,5 +1,5 @@
-// The store in Bigtable on Google's emulator and on our own server: what the conformance suite does not ask. Many columns in one row, several
-// processes on one instance, and what a crash leaves of a table.
+// The store in Bigtable, on Google's emulator and on our own server, beyond the conformance suite: many columns in one
+// row, several processes on one instance, and tables left unfinished by a crash.
 
 #include <chrono>
 #include <memory>
@@ -75,13 +75,13 @@ class BigtableInstanceTest : public ::testing::TestWithParam<bool> {
   BigtableStoreOptions options_;
   std::unique_ptr<Emulator> emulator_;
   std::unique_ptr<Server> server_;
-  std::unique_ptr<Store> store_, other_;  // as of two processes
+  std::unique_ptr<Store> store_, other_;  // like those of two processes
   std::unique_ptr<BigtableClient> client_;
   std::unique_ptr<BigtableCatalog> catalog_;
 };
 
-// So many that the condition is a pattern: see src/store/bigtable/filters.h. (A thousand are possible; but the emulator
-// compiles the pattern anew for every cell.)
+// Enough that the condition is a pattern: see src/store/bigtable/filters.h. (A thousand are possible, but the emulator
+// compiles the pattern again for every cell.)
 TEST_P(BigtableInstanceTest, HundredsOfColumnsOfARowArePrewrittenAndCommitted) {
   constexpr int kColumns = 250;
   ASSERT_THAT(store_->CreateTable({"t", ""}), IsOk());
@@ -97,7 +97,7 @@ TEST_P(BigtableInstanceTest, HundredsOfColumnsOfARowArePrewrittenAndCommitted) {
     commit.mutations.push_back(Mutation::Set(Family::kWrite, column(i), end, ""));
   }
   EXPECT_FALSE(Applied(store_.get(), commit)) << "nothing is locked";
-  // Neighbours that a careless pattern would match, and an older write, are not in the way.
+  // Neighbours that a careless pattern would match, and an older write, are not obstacles.
   const RowMutation neighbours{"t",
                                "r",
                                {},
@@ -130,7 +130,7 @@ TEST_P(BigtableInstanceTest, HundredsOfColumnsOfARowArePrewrittenAndCommitted) {
   for (int i = 0; i < kColumns; ++i) EXPECT_EQ(rows->front().cells[i].column, column(i));
 }
 
-TEST_P(BigtableInstanceTest, ATableDroppedAndMadeByOthersIsTheNewOne) {
+TEST_P(BigtableInstanceTest, ATableRecreatedByOthersIsTheNewOne) {
   ASSERT_THAT(store_->CreateTable({"t", "first"}), IsOk());
   ASSERT_TRUE(Applied(other_.get(), Set("t")));
   ASSERT_THAT(store_->DropTable("t"), IsOk());
@@ -139,12 +139,12 @@ TEST_P(BigtableInstanceTest, ATableDroppedAndMadeByOthersIsTheNewOne) {
   EXPECT_EQ(Read(other_.get(), "t"), "r{}");
   ASSERT_THAT(store_->DropTable("t"), IsOk());
   ASSERT_THAT(store_->CreateTable({"t", "third"}), IsOk());
-  ASSERT_TRUE(Applied(other_.get(), Set("t"))) << "with what it knew of the second";
+  ASSERT_TRUE(Applied(other_.get(), Set("t"))) << "with its knowledge of the second";
   EXPECT_EQ(Read(store_.get(), "t"), "r{data:c@1=v}");
   EXPECT_THAT(*other_->ListTables(), ElementsAre(TableInfo{"t", "third"}));
 }
 
-TEST_P(BigtableInstanceTest, TablesOfOthersAreNotOurs) {
+TEST_P(BigtableInstanceTest, ForeignTablesAreIgnored) {
   ASSERT_THAT(client_->CreateTable("theirs"), IsOk());
   EXPECT_THAT(*store_->ListTables(), IsEmpty());
   EXPECT_EQ(Read(store_.get(), "theirs"), "NOT_FOUND");
@@ -154,7 +154,7 @@ TEST_P(BigtableInstanceTest, TablesOfOthersAreNotOurs) {
 }
 
 TEST_P(BigtableInstanceTest, ATableThatACrashLeftUnfinishedIsFinished) {
-  ASSERT_THAT(client_->CreateTable(BigtableTableId("t", 1)), IsOk());  // and then the process died
+  ASSERT_THAT(client_->CreateTable(BigtableTableId("t", 1)), IsOk());  // then the process died
   EXPECT_THAT(*store_->ListTables(), IsEmpty());
   EXPECT_THAT(store_->DropTable("t"), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(store_->CreateTable({"t", "schema"}), IsOk());
@@ -162,8 +162,8 @@ TEST_P(BigtableInstanceTest, ATableThatACrashLeftUnfinishedIsFinished) {
   EXPECT_THAT(*store_->ListTables(), ElementsAre(TableInfo{"t", "schema"}));
 }
 
-// What DropTable writes to the catalog, without the rest of it.
-TEST_P(BigtableInstanceTest, WhatACrashLeftOfADroppedTableIsDeleted) {
+// The part of DropTable that writes to the catalog, without the rest.
+TEST_P(BigtableInstanceTest, TheRestOfADroppedTableIsDeletedAfterACrash) {
   for (const bool create : {false, true}) {
     const std::string name = create ? "created" : "dropped";
     ASSERT_THAT(store_->CreateTable({name, ""}), IsOk());
@@ -187,7 +187,7 @@ TEST_P(BigtableInstanceTest, WhatACrashLeftOfADroppedTableIsDeleted) {
   }
 }
 
-TEST_P(BigtableInstanceTest, LongNamesAreShortenedAndToldApart) {
+TEST_P(BigtableInstanceTest, LongNamesAreShortenedAndDistinguished) {
   const std::string stem(63, 'n');
   for (const std::string& name :
        {stem + "a", stem + "b", std::string("-x"), std::string(38, 'y'), std::string(39, 'y')}) {
@@ -213,7 +213,7 @@ TEST_P(BigtableInstanceTest, ASafePointOfOthersCountsOnceItIsRaised) {
   EXPECT_THAT(store_->RaiseSafePoint(kLastWireTimestamp.Next()), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_P(BigtableInstanceTest, AServerThatIsNotThereIsUnavailable) {
+TEST_P(BigtableInstanceTest, AMissingServerIsUnavailable) {
   ASSERT_THAT(store_->CreateTable({"t", ""}), IsOk());
   End();
   EXPECT_THAT(store_->Mutate({Set("t")})[0], StatusIs(absl::StatusCode::kUnavailable));

@@ -66,7 +66,7 @@ TEST(BigtableFilterTest, TimestampsAreThousandfoldAndEndBeforeTheNext) {
             "{(data[c..c] @[9223372036854775000,0)) none}");
 }
 
-TEST(BigtableFilterTest, WhatSelectsNothingIsLeftOut) {
+TEST(BigtableFilterTest, EmptySelectorsAreOmitted) {
   EXPECT_EQ(FilterText({}), "nothing");
   EXPECT_EQ(FilterText({{Family::kData, "c", Between(5, 5)}, {Family::kData, "c", Between(5, 3)}}), "nothing");
   EXPECT_EQ(FilterText({{Family::kData, "c", TimestampRange::From(kLastWireTimestamp.Next())}}), "nothing");
@@ -93,7 +93,7 @@ TEST(BigtableFilterTest, SelectorsOfManyKindsBecomeOneOfAll) {
   EXPECT_EQ(FilterText(selectors), "{(data[1..999] @[1000,1001000)) none}");
 }
 
-TEST(BigtableFilterTest, LongColumnsAreSelectedByTheirBeginning) {
+TEST(BigtableFilterTest, LongColumnsAreSelectedByTheirPrefix) {
   const std::string column(16 << 10, 'x');
   const std::string border(256, 'x');
   EXPECT_EQ(FilterText({{Family::kData, column}}), "{data[" + border + "..<" + border.substr(1) + "y] none}");
@@ -112,17 +112,17 @@ std::vector<Cell> Cells() {
   return CellsOf(std::move(row)).value();
 }
 
-TEST(BigtableCellsTest, AreSortedAndEachIsThereOnce) {
+TEST(BigtableCellsTest, AreSortedWithoutDuplicates) {
   EXPECT_EQ(ToText(Cells()), "data:a@3=a3 data:a@2=a2 data:a@1=a1 data:b@1=b1 write:a@3=w3");
 }
 
-TEST(BigtableCellsTest, OfOthersAreRefused) {
+TEST(BigtableCellsTest, ForeignCellsAreRefused) {
   EXPECT_THAT(CellsOf({"r", {{"other", "a", 1000, "", {}}}}), StatusIs(absl::StatusCode::kInternal));
   EXPECT_THAT(CellsOf({"r", {{"data", "a", 1001, "", {}}}}), StatusIs(absl::StatusCode::kInternal));
   EXPECT_THAT(CellsOf({"r", {{"data", "a", -1000, "", {}}}}), StatusIs(absl::StatusCode::kInternal));
 }
 
-TEST(BigtableCellsTest, AreSelectedInTheOrderOfTheSelectors) {
+TEST(BigtableCellsTest, CellsAreSelectedInTheOrderOfTheSelectors) {
   EXPECT_EQ(ToText(Select(Cells(), {{Family::kWrite, std::nullopt},
                                     {Family::kData, "b"},
                                     {Family::kData, "a", Between(1, 3), 1},
@@ -165,7 +165,7 @@ TEST(BigtablePredicateTest, ConditionsAreFilters) {
   EXPECT_EQ(PredicateText(kAll, {lock, write, lock}), "if ({(lock[c..c] *1) (write[c..c] @[5000,0) *1)} +1)");
 }
 
-TEST(BigtablePredicateTest, WhatCanNotBeDecidesWithoutAFilter) {
+TEST(BigtablePredicateTest, EmptyRangesAreDecidedWithoutAFilter) {
   const CellRange lock{Family::kLock, "c", TimestampRange::All()};
   const CellRange empty{Family::kLock, "c", Between(3, 3)};
   for (const auto quantifier : {kNone, kAny, kAll}) EXPECT_EQ(PredicateText(quantifier, {}), "always");
@@ -177,7 +177,7 @@ TEST(BigtablePredicateTest, WhatCanNotBeDecidesWithoutAFilter) {
   EXPECT_EQ(PredicateText(kAll, {empty, lock}), "never");
 }
 
-// As prewrite asks: the marker of the row, and of every column no lock and no newer write.
+// Like a prewrite: the marker of the row, and for every column no lock and no newer write.
 std::vector<CellRange> PrewriteCells(int columns, const std::string& stem) {
   std::vector<CellRange> cells = {
       {Family::kWrite, std::string("\0rollback", 9), TimestampRange::Exactly(Timestamp(5))}};
@@ -209,20 +209,20 @@ TEST(BigtablePredicateTest, ManyColumnsBecomeAPattern) {
   EXPECT_THAT(Text(commit->filter), ::testing::EndsWith("|c0999/ (lock @[5000,6000) *1)) +999)"));
 }
 
-TEST(BigtablePredicateTest, BytesThatPatternsDisagreeAboutStayExact) {
+TEST(BigtablePredicateTest, BytesThatPatternsTreatDifferentlyStayExact) {
   std::vector<CellRange> cells = PrewriteCells(300, "column.name");
   cells.push_back({Family::kLock, "\xc3\xa4", TimestampRange::All()});
   EXPECT_THAT(PredicateText(kNone, cells), ::testing::HasSubstr("lock[\xc3\xa4..\xc3\xa4]"));
 }
 
-TEST(BigtablePredicateTest, WhatDoesNotFitIsRefusedWithTheLimit) {
+TEST(BigtablePredicateTest, AConditionThatIsTooLargeIsRefusedWithTheLimit) {
   const absl::StatusOr<Predicate> many = PredicateOf({kNone, PrewriteCells(2000, "column.name")});
   EXPECT_THAT(many, StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(std::string(many.status().message()), ::testing::HasSubstr("limit of 20480"));
   EXPECT_THAT(PredicateOf({kNone, PrewriteCells(1000, "\xc3\xa4")}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST(BigtableMutationTest, WhatHasNoEffectIsLeftOut) {
+TEST(BigtableMutationTest, MutationsWithoutEffectAreOmitted) {
   const RowMutation row{
       "t",
       "r",
@@ -241,7 +241,7 @@ TEST(BigtableMutationTest, WhatHasNoEffectIsLeftOut) {
   EXPECT_FALSE(HasEffect({"t", "r", {}, {Mutation::Erase(Family::kLock, "c", Between(5, 5))}}));
 }
 
-TEST(BigtableMutationTest, TimestampsEnd) {
+TEST(BigtableMutationTest, TimestampsBeyondTheLastAreRefused) {
   EXPECT_THAT(CheckTimestamps({"t", "r", {}, {Mutation::Set(Family::kData, "c", kLastWireTimestamp, "")}}), IsOk());
   EXPECT_THAT(CheckTimestamps({"t", "r", {}, {Mutation::Set(Family::kData, "c", kLastWireTimestamp.Next(), "")}}),
               StatusIs(absl::StatusCode::kInvalidArgument));

@@ -11,10 +11,10 @@
 namespace percolator {
 namespace {
 
-// Counts how often each piece of work is done, by whom, and how many at once.
+// Counts how often each piece of work is done, by which thread, and how many at once.
 class Ledger {
  public:
-  // Each piece takes until at least so many have been under way at once.
+  // Each piece lasts until at least this number have been in progress at once.
   explicit Ledger(size_t count, size_t at_once = 1) : done_(count, 0), least_at_once_(at_once) {}
 
   void Do(size_t i) {
@@ -63,19 +63,19 @@ TEST(ParallelTest, EveryPieceIsDoneOnce) {
   }
 }
 
-TEST(ParallelTest, ALonePieceIsTheCallers) {
+TEST(ParallelTest, ALonePieceIsDoneByTheCaller) {
   Parallel parallel(4);
   std::thread::id worker;
   parallel.ForEach(1, [&worker](size_t) { worker = std::this_thread::get_id(); });
   EXPECT_EQ(worker, std::this_thread::get_id());
 }
 
-TEST(ParallelTest, SeveralAreDoneAtOnceButNotMoreThanThereAreThreads) {
+TEST(ParallelTest, SeveralAreDoneAtOnceUpToTheNumberOfThreads) {
   Parallel parallel(3);
   Ledger ledger(60, /*at_once=*/2);
   parallel.ForEach(60, [&ledger](size_t i) { ledger.Do(i); });
   EXPECT_GT(ledger.most_at_once(), 1u);
-  EXPECT_LE(ledger.most_at_once(), 4u) << "three, and the caller";
+  EXPECT_LE(ledger.most_at_once(), 4u) << "three threads and the caller";
   EXPECT_LE(ledger.workers(), 4u);
 }
 

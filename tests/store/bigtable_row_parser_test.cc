@@ -1,4 +1,4 @@
-// The parser of ReadRows: the cases that Google's own clients have to pass, and what they leave out.
+// The parser of ReadRows: the cases that Google's own clients have to pass, and cases that these omit.
 
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
@@ -115,7 +115,7 @@ TEST(RowParserTest, PassesTheAcceptanceCasesOfGooglesClients) {
   }
 }
 
-// A chunk with everything in it, which begins and ends a row.
+// A complete chunk, which begins and ends a row.
 Chunk Whole(const std::string& row, const std::string& value) {
   Chunk chunk;
   chunk.set_row_key(row);
@@ -126,7 +126,7 @@ Chunk Whole(const std::string& row, const std::string& value) {
   return chunk;
 }
 
-TEST(RowParserTest, TellsHowFarTheAnswerIsComplete) {
+TEST(RowParserTest, ReportsHowFarTheAnswerIsComplete) {
   RowParser parser;
   std::vector<WireRow> rows;
   EXPECT_EQ(parser.done(), "");
@@ -167,7 +167,7 @@ TEST(RowParserTest, AKeyThatWasScannedDoesNotGoBack) {
   EXPECT_THAT(rows, IsEmpty());
 }
 
-TEST(RowParserTest, AResetTakesBackARowInTheMiddleOfACell) {
+TEST(RowParserTest, AResetDropsARowInTheMiddleOfACell) {
   Chunk part = Whole("r", "wro");
   part.clear_commit_row();
   part.set_value_size(6);

@@ -1,4 +1,5 @@
-// The store in Bigtable against a server that does what emulators never do: split cells, broken streams, errors of every kind.
+// The store in Bigtable against a server that behaves in ways emulators never do: split cells, broken streams, errors
+// of every kind.
 
 #include "src/store/bigtable/bigtable_store.h"
 
@@ -84,9 +85,9 @@ std::vector<std::string> KeysOf(const FakeBigtable::ReadRowsRequest& request) {
   return {request.rows().row_keys().begin(), request.rows().row_keys().end()};
 }
 
-// --- Whom a request is for
+// --- Routing headers
 
-TEST_F(BigtableStoreTest, EveryRequestSaysWhomItIsFor) {
+TEST_F(BigtableStoreTest, EveryRequestHasARoutingHeader) {
   BigtableStoreOptions options = Options();
   options.app_profile = "single cluster";
   Open(options);
@@ -95,7 +96,7 @@ TEST_F(BigtableStoreTest, EveryRequestSaysWhomItIsFor) {
   EXPECT_THAT(Mutate({Set("a")}), ElementsAre("applied"));
   const absl::StatusOr<std::vector<std::string>> keys = store_->SampleRowKeys("t");
   ASSERT_THAT(keys, IsOk());
-  EXPECT_THAT(*keys, ElementsAre("k", "m")) << "the end of the table is no key";
+  EXPECT_THAT(*keys, ElementsAre("k", "m")) << "the end of the table is not a key";
   const std::string table = "table_name=projects%2Fp%2Finstances%2Fi%2Ftables%2Ft-1&app_profile_id=single%20cluster";
   for (const char* rpc : {"ReadRows ", "MutateRow ", "MutateRows ", "CheckAndMutateRow ", "SampleRowKeys "}) {
     EXPECT_THAT(fake_.routes(), Contains(rpc + table));
@@ -106,7 +107,7 @@ TEST_F(BigtableStoreTest, EveryRequestSaysWhomItIsFor) {
   EXPECT_EQ(fake_.checks().at(0).app_profile_id(), "single cluster");
 }
 
-TEST_F(BigtableStoreTest, AdministrationSaysWhomItIsForToo) {
+TEST_F(BigtableStoreTest, RequestsForTablesHaveARoutingHeader) {
   fake_.SetGeneration(0);
   ASSERT_THAT(store_->CreateTable({"t", ""}), IsOk());
   EXPECT_THAT(fake_.routes(), Contains("CreateTable parent=projects%2Fp%2Finstances%2Fi"));
@@ -125,7 +126,7 @@ TEST_F(BigtableStoreTest, TheEmulatorOfTheEnvironmentIsUsed) {
   EXPECT_EQ(Read({"r"}), "r{data:c@1=v}");
 }
 
-TEST_F(BigtableStoreTest, AnInstanceHasToBeNamed) {
+TEST_F(BigtableStoreTest, TheNameOfTheInstanceIsRequired) {
   BigtableStoreOptions options = Options();
   options.instance.clear();
   EXPECT_THAT(OpenBigtableStore(options), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -150,23 +151,23 @@ TEST_F(BigtableStoreTest, NarrowReadsOfDifferentColumnsAreOneRequestToo) {
   fake_.ScriptRead({{Message({other, WholeRow("a", "1"), WholeRow("b", "2")})}, kFine});
   const absl::StatusOr<std::vector<Row>> rows = store_->Read({newest("a", "c"), newest("b", "b")});
   ASSERT_THAT(rows, IsOk());
-  EXPECT_EQ(ToText(*rows), "a{data:c@1=1} b{}") << "each gets its own";
+  EXPECT_EQ(ToText(*rows), "a{data:c@1=1} b{}") << "each caller gets its own row";
   ASSERT_THAT(fake_.reads(), SizeIs(1));
   EXPECT_EQ(fake_.reads()[0].filter().interleave().filters_size(), 2);
 }
 
-TEST_F(BigtableStoreTest, WideReadsGoByThemselves) {
+TEST_F(BigtableStoreTest, WideReadsAreSentAlone) {
   const RowRead wide{"t", "a", {{Family::kData, std::nullopt}}};
   const RowRead versions{"t", "b", {{Family::kData, "c"}}};
   ASSERT_THAT(store_->Read({wide, versions, wide}), IsOk());
   ASSERT_THAT(fake_.reads(), SizeIs(2));
-  std::vector<RowRead> many;  // of which each is narrow
+  std::vector<RowRead> many;  // each of them narrow
   for (int i = 0; i < 40; ++i) many.push_back({"t", "a", {{Family::kData, std::to_string(i), {}, 1}}});
   ASSERT_THAT(store_->Read(many), IsOk());
   EXPECT_THAT(fake_.reads(), SizeIs(2 + 3)) << "sixteen columns at most";
 }
 
-TEST_F(BigtableStoreTest, CellsInPartsAndRowsTakenBackAreReadWhole) {
+TEST_F(BigtableStoreTest, CellsInPartsAndResetRowsAreReadWhole) {
   Chunk first = WholeRow("r", "be");
   first.clear_commit_row();
   first.set_value_size(9);
@@ -176,7 +177,7 @@ TEST_F(BigtableStoreTest, CellsInPartsAndRowsTakenBackAreReadWhole) {
   middle.set_value("gin");
   middle.set_value_size(9);
   last.set_value("ning");
-  Chunk other;  // the row, the family and the column as before
+  Chunk other;  // of the same row, family and column
   other.set_timestamp_micros(0);
   other.set_value("old");
   other.set_commit_row(true);
@@ -185,7 +186,7 @@ TEST_F(BigtableStoreTest, CellsInPartsAndRowsTakenBackAreReadWhole) {
   EXPECT_EQ(Read({"r"}), "r{data:c@1=beginning data:c@0=old}");
 }
 
-TEST_F(BigtableStoreTest, ABrokenStreamGoesOnAfterTheLastWholeRow) {
+TEST_F(BigtableStoreTest, ABrokenStreamContinuesAfterTheLastWholeRow) {
   Chunk half = WholeRow("c", "half");
   half.clear_commit_row();
   fake_.ScriptRead({{Message({WholeRow("a", "1"), half})}, kGone});
@@ -196,7 +197,7 @@ TEST_F(BigtableStoreTest, ABrokenStreamGoesOnAfterTheLastWholeRow) {
   EXPECT_EQ(RpcsOf(*store_).repeated, 1u);
 }
 
-TEST_F(BigtableStoreTest, ABrokenStreamGoesOnAfterWhatWasScanned) {
+TEST_F(BigtableStoreTest, ABrokenStreamContinuesAfterTheLastScannedRow) {
   FakeBigtable::ReadRowsResponse scanned;
   scanned.set_last_scanned_row_key("b");
   fake_.ScriptRead({{scanned}, kGone});
@@ -211,7 +212,7 @@ TEST_F(BigtableStoreTest, AnAnswerThatBreaksAfterItsLastRowIsWhole) {
   EXPECT_THAT(fake_.reads(), SizeIs(1));
 }
 
-TEST_F(BigtableStoreTest, ReadingIsGivenUpAfterSomeErrorsInARow) {
+TEST_F(BigtableStoreTest, AReadFailsAfterSeveralConsecutiveErrors) {
   for (int i = 0; i < 20; ++i) fake_.ScriptRead({{}, kGone});
   EXPECT_EQ(Read({"a"}), "UNAVAILABLE");
   EXPECT_THAT(fake_.reads(), SizeIs(5));
@@ -223,7 +224,7 @@ TEST_F(BigtableStoreTest, ErrorsThatStayAreNotTriedAgain) {
   EXPECT_THAT(fake_.reads(), SizeIs(1));
 }
 
-TEST_F(BigtableStoreTest, HalfARowIsNeverTakenForAWholeOne) {
+TEST_F(BigtableStoreTest, HalfARowIsNeverReturned) {
   Chunk half = WholeRow("a", "half");
   half.clear_commit_row();
   fake_.ScriptRead({{Message({half})}, kFine});
@@ -232,9 +233,9 @@ TEST_F(BigtableStoreTest, HalfARowIsNeverTakenForAWholeOne) {
   EXPECT_EQ(Read({"a"}), "INTERNAL");
 }
 
-TEST_F(BigtableStoreTest, AServerThatHangsCostsNoMoreThanTheTimeout) {
+TEST_F(BigtableStoreTest, AServerThatHangsIsGivenUpAtTheTimeout) {
   BigtableStoreOptions options = Options();
-  options.timeout = std::chrono::seconds(1);  // else it is ten
+  options.timeout = std::chrono::seconds(1);  // the default is ten
   Open(options);
   auto quickest = std::chrono::steady_clock::duration::max();
   for (int i = 0; i < 3; ++i) {  // the machine may be busy for a while
@@ -286,7 +287,7 @@ TEST_F(BigtableScanTest, ABorderIsNeverLongerThanAKey) {
   EXPECT_EQ(fake_.reads()[0].rows().row_ranges(0).end_key_closed(), other);
 }
 
-TEST_F(BigtableScanTest, WhatWasScannedIsProgressToo) {
+TEST_F(BigtableScanTest, ScannedRowsCountAsProgress) {
   FakeBigtable::ReadRowsResponse scanned;
   scanned.set_last_scanned_row_key("m");
   fake_.ScriptRead({{scanned}, kGone});
@@ -296,7 +297,7 @@ TEST_F(BigtableScanTest, WhatWasScannedIsProgressToo) {
   EXPECT_EQ(page->resume, std::string("m\0", 2));
 }
 
-TEST_F(BigtableScanTest, APageThatIsLargeEnoughLetsGoOfTheRest) {
+TEST_F(BigtableScanTest, ALargePageCancelsTheRestOfTheRequest) {
   BigtableStoreOptions options = Options();
   options.limits.max_scan_bytes = 10;
   Open(options);
@@ -317,8 +318,8 @@ TEST_F(BigtableStoreTest, AMutationWithoutConditionIsRepeated) {
   EXPECT_THAT(fake_.mutations(), SizeIs(3));
 }
 
-TEST_F(BigtableStoreTest, OfABatchOnlyWhatFailedIsRepeated) {
-  fake_.ScriptMutateRows({kFine, kGone, {grpc::StatusCode::INVALID_ARGUMENT, "no"}});  // the fourth is not mentioned
+TEST_F(BigtableStoreTest, OnlyEntriesThatFailedAreRepeated) {
+  fake_.ScriptMutateRows({kFine, kGone, {grpc::StatusCode::INVALID_ARGUMENT, "no"}});  // no status for the fourth
   fake_.ScriptMutateRows({kFine, kFine});
   EXPECT_THAT(Mutate({Set("a"), Set("b"), Set("c"), Set("d")}),
               ElementsAre("applied", "applied", "INVALID_ARGUMENT", "applied"));
@@ -363,8 +364,8 @@ TEST_F(BigtableStoreTest, AConditionIsNeverSentTwice) {
     grpc::StatusCode said;
     const char* result;
   };
-  // Whatever leaves the outcome open must not turn into a code that says it was not applied, nor into one that means
-  // something else to a transaction.
+  // An error that leaves the outcome open must not become a code that says it was not applied, or a code with another
+  // meaning for a transaction.
   const std::vector<Case> cases = {{grpc::StatusCode::UNAVAILABLE, "UNAVAILABLE"},
                                    {grpc::StatusCode::DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED"},
                                    {grpc::StatusCode::ABORTED, "UNAVAILABLE"},
@@ -393,7 +394,7 @@ TEST_F(BigtableStoreTest, AProfileWithoutSingleRowTransactionsIsExplained) {
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("not allowed"), HasSubstr("single cluster")));
 }
 
-TEST_F(BigtableStoreTest, AConditionWithoutMutationsOnlyLooks) {
+TEST_F(BigtableStoreTest, AConditionWithoutMutationsIsARead) {
   fake_.ScriptRead({{Message({WholeRow("a", "1")})}, kFine});
   const Condition any{Condition::Quantifier::kAny, {{Family::kData, "c", TimestampRange::All()}}};
   EXPECT_THAT(Mutate({{"t", "a", any, {}}}), ElementsAre("applied"));
@@ -401,7 +402,7 @@ TEST_F(BigtableStoreTest, AConditionWithoutMutationsOnlyLooks) {
   EXPECT_THAT(fake_.checks(), IsEmpty());
 }
 
-TEST_F(BigtableStoreTest, ATableMadeAgainIsFound) {
+TEST_F(BigtableStoreTest, ARecreatedTableIsFound) {
   EXPECT_THAT(Mutate({Set("a")}), ElementsAre("applied"));
   fake_.SetGeneration(2);
   fake_.ScriptMutateRow({grpc::StatusCode::NOT_FOUND, "no such table"});
@@ -412,7 +413,7 @@ TEST_F(BigtableStoreTest, ATableMadeAgainIsFound) {
   EXPECT_THAT(Mutate({Set("a")}), ElementsAre("NOT_FOUND"));
 }
 
-TEST_F(BigtableStoreTest, TheSafePointIsAskedForOncePerWhile) {
+TEST_F(BigtableStoreTest, TheSafePointIsReadOncePerPeriod) {
   BigtableStoreOptions options = Options();
   options.safe_point_age = std::chrono::hours(1);
   Open(options);
@@ -420,7 +421,7 @@ TEST_F(BigtableStoreTest, TheSafePointIsAskedForOncePerWhile) {
   EXPECT_EQ(RpcsOf(*store_).read_rows, 1u);
 }
 
-TEST_F(BigtableStoreTest, TheSafePointIsAskedForAgainAfterTheMachineHasSlept) {
+TEST_F(BigtableStoreTest, TheSafePointIsReadAgainAfterTheMachineHasSlept) {
   WrongClock clock;
   BigtableStoreOptions options = Options();
   options.safe_point_age = std::chrono::hours(1);

@@ -1,4 +1,5 @@
-// Registers the store in Bigtable for the suites that run on any, on Google's emulators and on our own server of Bigtable's API.
+// Registers the store in Bigtable for the suites that run on any store, on Google's emulators and on our own server of
+// Bigtable's API.
 
 #include <atomic>
 #include <chrono>
@@ -20,7 +21,7 @@ constexpr uint64_t kLast = 9'223'372'036'854'775;
 
 using EmulatorOr = absl::StatusOr<std::unique_ptr<Emulator>>;
 
-// One of each for the whole program, started when it is first needed and ended with it.
+// One emulator of each kind for the whole program, started on first use and ended with the program.
 const EmulatorOr& Built() {
   static const EmulatorOr emulator = Emulator::Start();
   return emulator;
@@ -31,7 +32,7 @@ const EmulatorOr& Packaged() {
   return emulator;
 }
 
-// Every place is an instance of its own.
+// Every place has an instance of its own.
 class BigtablePlace final : public StorePlace {
  public:
   explicit BigtablePlace(std::string target) : target_(std::move(target)) {
@@ -66,10 +67,10 @@ class ServePlace final : public StorePlace {
   BigtablePlace place_{server_.target()};
 };
 
-// What the store can't do, because Bigtable does not offer it; and the emulators' faults.
+// The tests that fail because Bigtable does not offer the feature, or because of a fault of the emulators.
 std::map<std::string, std::string> Cannot() {
   return {{"APageEndsAfterBoundedWorkEvenIfNothingMatches",
-           "Bigtable gives no account of what it looked at, so StoreLimits::scan_work does not count"}};
+           "Bigtable does not report its work, so StoreLimits::scan_work has no effect"}};
 }
 
 StoreKind Kind(std::string name, const EmulatorOr& (*emulator)(), uint64_t last_timestamp, bool like_another) {
@@ -84,7 +85,7 @@ StoreKind Kind(std::string name, const EmulatorOr& (*emulator)(), uint64_t last_
           .ready = [emulator] { return emulator().status(); }};
 }
 
-// The built emulator is older and knows no time after the year 9999, less one for the end of a range.
+// The built emulator is older and accepts no time after the year 9999, less one for the end of a range.
 StoreKind Serve() {
   return {.name = "serve",
           .make = [] { return std::make_unique<ServePlace>(); },

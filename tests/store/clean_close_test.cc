@@ -1,4 +1,4 @@
-// A store at rest: damage between a clean close and the next open is an error, never silently fewer rows.
+// A store at rest: damage between a clean close and the next open is an error, never silently missing rows.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -74,7 +74,7 @@ class CleanCloseTest : public ::testing::Test {
     return FilesOf([](const std::string& name) { return name.rfind("MANIFEST-", 0) == 0; }).at(0);
   }
 
-  // Opens and reads everything: OK only if all of it is there.
+  // Opens and reads everything. OK only if all of it is there.
   absl::Status OpenAndReadAll() const {
     const absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(Dir());
     if (!store.ok()) return store.status();
@@ -86,7 +86,7 @@ class CleanCloseTest : public ::testing::Test {
     return (*store)->Close();
   }
   void ExpectRefused(const std::string& reason) const {
-    for (int i = 0; i < 2; ++i) {  // not only the first time
+    for (int i = 0; i < 2; ++i) {  // the second open fails too
       const absl::Status status = OpenAndReadAll();
       EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss));
       EXPECT_THAT(std::string(status.message()), HasSubstr(reason));
@@ -103,7 +103,7 @@ TEST_F(CleanCloseTest, EverythingIsInTableFiles) {
   EXPECT_THAT(OpenAndReadAll(), IsOk());
 }
 
-TEST_F(CleanCloseTest, ACutLogTakesNothingAway) {
+TEST_F(CleanCloseTest, ACutLogLosesNothing) {
   for (const fs::path& log : Logs()) fs::resize_file(log, fs::file_size(log) / 2);
   EXPECT_THAT(OpenAndReadAll(), IsOk());
 }
@@ -141,7 +141,7 @@ TEST_F(CleanCloseTest, ACutFileIsRefused) {
   EXPECT_THAT(OpenAndReadAll(), IsOk());
 }
 
-// The length of the last entry as well: with a wrong one RocksDB takes the entry for one that was never finished.
+// Includes the length of the last entry: if it is wrong, RocksDB takes the entry for an unfinished one.
 TEST_F(CleanCloseTest, AChangedByteOfTheManifestIsRefused) {
   const fs::path manifest = Manifest();
   const std::string bytes = ReadBytes(manifest);
@@ -211,7 +211,7 @@ TEST_F(CleanCloseTest, AnOpenStoreHasNoRecord) {
   EXPECT_TRUE(fs::exists(Clean()));
 }
 
-TEST_F(CleanCloseTest, OpenAndCloseAgainAndAgain) {
+TEST_F(CleanCloseTest, RepeatedOpensAndClosesSucceed) {
   for (int i = 0; i < 5; ++i) ASSERT_THAT(OpenAndReadAll(), IsOk());
 }
 
@@ -219,7 +219,7 @@ TEST_F(CleanCloseTest, OpenAndCloseAgainAndAgain) {
 
 class CrashImageTest : public CleanCloseTest {
  protected:
-  // The folder as a crash leaves it: all rows are in table files, and once more, newer, in the log.
+  // The folder as a crash leaves it: all rows are in table files, and again, newer, in the log.
   void SetUp() override {
     CleanCloseTest::SetUp();
     const absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(Dir());
@@ -236,14 +236,14 @@ class CrashImageTest : public CleanCloseTest {
   }
 };
 
-TEST_F(CrashImageTest, IsRecovered) { EXPECT_THAT(OpenAndReadAll(), IsOk()); }
+TEST_F(CrashImageTest, ACrashImageIsRecovered) { EXPECT_THAT(OpenAndReadAll(), IsOk()); }
 
-TEST_F(CrashImageTest, ALostDatabaseIsNotTakenForANewOne) {
+TEST_F(CrashImageTest, ALostDatabaseIsRefused) {
   fs::remove(Dir() + "/rocksdb/CURRENT");
   ExpectRefused("has lost its database");
 }
 
-TEST_F(CrashImageTest, AnEmptiedDatabaseBesideAnOracleIsNotTakenForANewOne) {
+TEST_F(CrashImageTest, AnEmptiedDatabaseBesideAnOracleIsRefused) {
   std::ofstream(Dir() + "/oracle") << "an oracle's file";
   fs::remove_all(Dir() + "/rocksdb");
   fs::create_directory(Dir() + "/rocksdb");
@@ -259,7 +259,7 @@ TEST_F(CrashImageTest, AMissingTableFileIsReported) {
   }
 }
 
-// ---- Who may read and lock
+// ---- Rights on files, and locks
 
 class RightsTest : public CleanCloseTest {
  protected:
@@ -267,7 +267,7 @@ class RightsTest : public CleanCloseTest {
     const fs::perms others = fs::perms::group_all | fs::perms::others_all;
     return (fs::status(path).permissions() & others) == fs::perms::none;
   }
-  // A lock as anybody can take it who may read the folder.
+  // A lock as any user can take it that may read the folder.
   int LockFolder() const {
     const int fd = open(Dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     EXPECT_EQ(flock(fd, LOCK_EX | LOCK_NB), 0);
@@ -275,7 +275,7 @@ class RightsTest : public CleanCloseTest {
   }
 };
 
-TEST_F(RightsTest, FoldersAndFilesAreTheOwnersAlone) {
+TEST_F(RightsTest, FoldersAndFilesAreAccessibleToTheOwnerOnly) {
   const absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(Dir());
   ASSERT_THAT(store, IsOk());
   const auto expect_all_private = [&] {
@@ -287,7 +287,7 @@ TEST_F(RightsTest, FoldersAndFilesAreTheOwnersAlone) {
   expect_all_private();
 }
 
-TEST_F(RightsTest, AFolderThatIsOpenToOthersStaysSoButItsLockFileDoesNot) {
+TEST_F(RightsTest, AFolderOpenToOthersKeepsItsRightsButItsLockFileDoesNot) {
   fs::permissions(Dir(), fs::perms(0755));
   fs::permissions(Dir() + "/LOCK", fs::perms(0644));
   EXPECT_THAT(OpenAndReadAll(), IsOk());
@@ -302,7 +302,7 @@ TEST_F(RightsTest, ALockOfAReaderOfTheFolderDoesNotCount) {
 }
 
 TEST_F(RightsTest, AnOlderVersionThatHasTheFolderOpenKeepsItUntilItCloses) {
-  fs::remove(Dir() + "/LOCK");  // as an older version leaves a folder
+  fs::remove(Dir() + "/LOCK");  // older versions leave no such file
   const int older = LockFolder();
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(OpenAndReadAll(), StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -337,7 +337,7 @@ TEST(CleanRecordTest, Golden) {
   EXPECT_EQ(decoded->Encode(), text);
 }
 
-TEST(CleanRecordTest, WhatIsNoRecordIsNotRead) {
+TEST(CleanRecordTest, AMalformedRecordIsNotRead) {
   for (const char* text :
        {"", "\n\n\n\n", "percolator clean close 1\n", "percolator clean close 2\nsequence 1\ncrc 0\n",
         "percolator clean close 1\nsequence 42\ncrc 00000000\n"}) {

@@ -14,7 +14,7 @@ std::vector<StoreKind> StoresWith(bool StoreKind::*ability) {
   return kinds;
 }
 
-constexpr int kMaxPages = 100'000;  // more of them is a scan that never ends
+constexpr int kMaxPages = 100'000;  // a scan with more pages never ends
 
 }  // namespace
 
@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, StoreTest, ::testing::ValuesIn(StoresToTest()),
 INSTANTIATE_TEST_SUITE_P(Stores, StoreReopenTest, ::testing::ValuesIn(StoresThatKeepContent()), NameOfStore);
 INSTANTIATE_TEST_SUITE_P(Stores, StoreLimitsTest, ::testing::ValuesIn(StoresThatTakeLimits()), NameOfStore);
 
-// A program whose stores can do none of this has no such tests.
+// Programs whose stores support none of this have no such tests.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreReopenTest);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreLimitsTest);
 
@@ -127,7 +127,7 @@ void StoreTest::ApplyRows(const std::vector<std::string>& rows) {
 std::string StoreTest::Read(const std::string& row, const std::vector<Selector>& selectors) {
   absl::StatusOr<std::vector<Row>> rows = store_->Read({{"t", row, selectors}});
   if (!rows.ok()) return rows.status().ToString();
-  if (rows->size() != 1 || rows->front().key != row) return "not the row that was asked for: " + ToText(*rows);
+  if (rows->size() != 1 || rows->front().key != row) return "another row than the requested one: " + ToText(*rows);
   return ToText(rows->front().cells);
 }
 
@@ -168,7 +168,7 @@ std::vector<ScanPage> StoreTest::ScanPages(ScanRequest request) {
     pages.push_back(*std::move(page));
     if (!pages.back().resume.has_value()) return pages;
     EXPECT_GE(*pages.back().resume, least);
-    EXPECT_GT(*pages.back().resume, request.rows.start) << "the scan does not move on";
+    EXPECT_GT(*pages.back().resume, request.rows.start) << "the scan makes no progress";
     request.rows.start = *pages.back().resume;
   }
   ADD_FAILURE() << "the scan does not end";

@@ -1,10 +1,9 @@
-// The conformance suite: what percolator/spi/store.h promises, tested on every kind of store.
+// The conformance suite: the contract of percolator/spi/store.h, tested on every kind of store.
 //
 // The suite is the object library store_conformance_suite. A test program links it and registers the stores to test
 // (store_kinds.h).
 //
-// Suites: StoreTest runs on every registered store, StoreReopenTest and StoreLimitsTest on those that can do
-// it.
+// Suites: StoreTest runs on every registered store, StoreReopenTest and StoreLimitsTest on those that support them.
 
 #ifndef PERCOLATOR_TESTS_STORE_CONFORMANCE_H_
 #define PERCOLATOR_TESTS_STORE_CONFORMANCE_H_
@@ -27,7 +26,7 @@
 
 namespace percolator {
 
-// The kinds that can do more. For INSTANTIATE_TEST_SUITE_P, with NameOfStore.
+// The kinds that support more. For INSTANTIATE_TEST_SUITE_P, with NameOfStore.
 std::vector<StoreKind> StoresThatKeepContent();
 std::vector<StoreKind> StoresThatTakeLimits();
 std::string NameOfStore(const ::testing::TestParamInfo<StoreKind>& info);
@@ -38,7 +37,7 @@ Mutation Erase(std::string column, TimestampRange range, Family family = Family:
 Mutation EraseAt(std::string column, uint64_t ts, Family family = Family::kData);
 Selector Column(std::string column, TimestampRange range = {}, uint32_t newest = Selector::kAllVersions);
 Selector Columns(Family family, TimestampRange range = {}, uint32_t newest = Selector::kAllVersions);
-// A selector for each family, of everything in it.
+// A selector for each family, with everything in it.
 std::vector<Selector> Everything();
 ScanRequest ScanOf(RowRange rows, std::vector<Selector> selectors, size_t row_limit = 1000);
 CellRange At(std::string column, uint64_t ts, Family family = Family::kData);
@@ -57,14 +56,14 @@ class StoreTest : public ::testing::TestWithParam<StoreKind> {
 
   static uint64_t LastTimestamp() { return GetParam().last_timestamp; }
 
-  // (Re)opens the store, with these limits.
+  // Opens the store, or opens it again, with these limits.
   void Open(const StoreLimits& limits);
 
   absl::StatusOr<MutateResult> Mutate(const std::string& row, std::vector<Mutation> mutations,
                                       Condition condition = {});
-  // As Mutate, and it has to be applied.
+  // As Mutate, and expects that the mutations are applied.
   void Apply(const std::string& row, std::vector<Mutation> mutations, Condition condition = {});
-  // Each row gets one version of column "c" at 1, valued as the row's key.
+  // Gives each row one version of column "c" at 1, whose value is the row's key.
   void ApplyRows(const std::vector<std::string>& rows);
 
   // The row's selected cells as text.
@@ -73,14 +72,14 @@ class StoreTest : public ::testing::TestWithParam<StoreKind> {
   std::string Scan(const ScanRequest& request);
   std::string Scan(RowRange rows = RowRange::All(), std::vector<Selector> selectors = Everything());
   std::vector<std::string> ScanKeys(RowRange rows = RowRange::All());
-  // All pages, each checked to be well-formed: rows ascending, in range, not empty, and before the next page.
+  // All pages. Checks that each is well-formed: rows ascending, in range, not empty, and before the next page.
   std::vector<ScanPage> ScanPages(ScanRequest request);
 
   std::unique_ptr<StorePlace> place_;
   std::unique_ptr<Store> store_;
 };
 
-// Tests that need a place which can do more.
+// Tests for places that support more.
 class StoreReopenTest : public StoreTest {};
 class StoreLimitsTest : public StoreTest {};
 

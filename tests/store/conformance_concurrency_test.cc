@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kThreadsTogether = 4;
 
-// Runs `writers` to their end, and `readers` again and again until then, each at least once.
+// Runs `writers` to their end, and `readers` repeatedly until then, each at least once.
 void RunTogether(const std::vector<std::function<void()>>& writers, const std::vector<std::function<void()>>& readers) {
   std::atomic<bool> done = false;
   std::vector<std::thread> writing, reading;
@@ -40,7 +40,7 @@ void ExpectAllValuesEqual(const Row& row, size_t cells) {
   for (const Cell& cell : row.cells) ASSERT_EQ(cell.value, row.cells[0].value) << ToText(row);
 }
 
-TEST_P(StoreTest, NoReaderSeesHalfARowMutation) {
+TEST_P(StoreTest, ReadersSeeRowMutationsWholeOrNotAtAll) {
   const std::vector<std::string> columns = {"", "a", "b", "m", "z"};
   constexpr size_t kCells = 5 * kFamilyCount;
   const auto writer = [&](int id) {
@@ -49,7 +49,7 @@ TEST_P(StoreTest, NoReaderSeesHalfARowMutation) {
       std::vector<Mutation> mutations;
       for (int family = 0; family < kFamilyCount; ++family) {
         for (const std::string& column : columns) {
-          // Erase and set again, so that a reader could also see cells missing.
+          // Erases and sets again, so that a reader could also see cells missing.
           mutations.push_back(Erase(column, {}, static_cast<Family>(family)));
           mutations.push_back(Set(column, 1 + i % 3, value, static_cast<Family>(family)));
         }
@@ -75,7 +75,7 @@ TEST_P(StoreTest, NoReaderSeesHalfARowMutation) {
   RunTogether({[&] { writer(1); }, [&] { writer(2); }}, {read, scan});
 }
 
-// The newest version a selector got, if any.
+// The newest version that a selector returned, if any.
 std::optional<uint64_t> NewestOf(const Row& row, Family family) {
   for (const Cell& cell : row.cells) {
     if (cell.family == family) return cell.timestamp.value();
@@ -102,8 +102,8 @@ void ExpectStateOfACommit(const Row& row, uint64_t acknowledged) {
   ASSERT_GE(write, acknowledged) << "an acknowledged commit is not seen: " << ToText(row);
 }
 
-// Whoever asks for the newest version again and again gets one at least as new as what was acknowledged before, also when
-// the version it got last is erased, and never one that was not written yet.
+// A reader that repeatedly asks for the newest version gets one at least as new as every version acknowledged before,
+// even when the version it got last is erased, and never one that was not yet written.
 TEST_P(StoreTest, TheNewestVersionIsNeverAnOldOne) {
   constexpr int kRows = 3;
   struct Progress {
@@ -199,7 +199,7 @@ TEST_P(StoreTest, OfManyConditionalWritersExactlyOneWins) {
   EXPECT_EQ(Read("r"), ToText(expected));
 }
 
-TEST_P(StoreTest, ACounterMovedByConditionLosesNoStep) {
+TEST_P(StoreTest, ConditionalIncrementsOfACounterAreNotLost) {
   constexpr int kSteps = 40;
   Apply("r", {Set("c", 0, "")});
   const auto worker = [&] {
@@ -218,8 +218,8 @@ TEST_P(StoreTest, ACounterMovedByConditionLosesNoStep) {
   EXPECT_EQ(Read("r"), "data:c@" + std::to_string(kThreadsTogether * kSteps) + "=");
 }
 
-// Batches over the same rows in different orders, with repetitions: they must neither block each other for
-// ever nor lose a step.
+// Batches over the same rows in different orders, with repetitions, must neither block each other indefinitely nor lose
+// a step.
 TEST_P(StoreTest, OverlappingBatchesInAnyOrderAllApply) {
   constexpr int kRows = 8, kBatches = 30;
   const auto worker = [&](uint64_t id) {
@@ -270,7 +270,7 @@ TEST_P(StoreTest, OperationsOnATableBeingDroppedFinishOrFindItGone) {
   EXPECT_EQ(Scan(), "") << "a write to the dropped table came through to the new one";
 }
 
-// "Finish before": what is read of a table while it is dropped is what was in it.
+// "Finish before": a read of a table while it is dropped returns the table's content.
 TEST_P(StoreTest, AReadWhileItsTableIsDroppedSeesWholeRowsOrNoTable) {
   const std::vector<Selector> by_name = {{Family::kData, "c", {}, 1}, {Family::kLock, "c", {}, 1}};
   const std::vector<Selector> by_family = {Columns(Family::kData), Columns(Family::kLock)};

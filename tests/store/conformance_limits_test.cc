@@ -1,4 +1,4 @@
-// Conformance: every limit, at it and one beyond it.
+// Conformance: every limit, exactly at it and one beyond it.
 
 #include <string>
 #include <vector>

@@ -26,7 +26,7 @@ std::vector<std::string> Outcomes(const std::vector<absl::StatusOr<MutateResult>
   return outcomes;
 }
 
-TEST_P(StoreTest, MutationsThatAreAskedForWithTimestampsApplyAsOthers) {
+TEST_P(StoreTest, MutationsWithDrawnTimestampsApplyLikeOthers) {
   const std::vector<DrawnResult> results =
       store_->MutateThenDraw({Entry("a", {Set("c", 1, "x")}), Entry("a", {Set("c", 2, "y")}, None({At("c", 1)})),
                               Entry("b", {Set("c", 1, "z")}), Entry("b", {Set("c", 1, "")}, {}, "nowhere")});
@@ -80,7 +80,7 @@ TEST_P(StoreTest, EraseRemovesExactlyItsRange) {
   EXPECT_EQ(Read("r"), "data:d@2=");
 }
 
-TEST_P(StoreTest, EraseOfNothingIsNoError) {
+TEST_P(StoreTest, EraseOfNothingIsNotAnError) {
   Apply("r", {EraseAt("c", 1), Erase("c", TimestampRange::All(), Family::kWrite)});
   Apply("r", {Set("c", 2, ""), Set("c", 3, "")});
   Apply("r", {EraseAt("c", 1), Erase("c", Between(3, 3)), Erase("c", Between(9, 2)), EraseAt("d", 2)});
@@ -116,7 +116,7 @@ TEST_P(StoreTest, ErasedVersionsCanBeAddedAgain) {
   }
 }
 
-TEST_P(StoreTest, ConditionsCountWhichOfTheirCellsExist) {
+TEST_P(StoreTest, ConditionsCountTheirExistingCells) {
   Apply("r", {Set("a", 5, ""), Set("b", 5, "")});
   struct Case {
     std::vector<CellRange> cells;
@@ -186,7 +186,7 @@ TEST_P(StoreTest, AFailedConditionChangesNothing) {
   EXPECT_EQ(Scan(), "r{data:c@1=old}");
 }
 
-TEST_P(StoreTest, AConditionIsAboutTheRowBeforeTheMutation) {
+TEST_P(StoreTest, AConditionRefersToTheRowBeforeTheMutation) {
   Apply("r", {Set("c", 1, "")}, None({At("c", 1)}));
   Apply("r", {EraseAt("c", 1), Set("d", 1, "")}, All({At("c", 1)}));
   EXPECT_EQ(Read("r"), "data:d@1=");
@@ -240,7 +240,7 @@ TEST_P(StoreTest, EntriesFailOneByOne) {
   EXPECT_EQ(Scan(), "a{data:c@1=a data:d@1=h} c{data:c@1=c}");
 }
 
-TEST_P(StoreTest, ABatchOfOnlyBadEntriesAnswersEach) {
+TEST_P(StoreTest, ABatchOfOnlyBadEntriesHasAResultForEach) {
   EXPECT_THAT(Outcomes(store_->Mutate({Entry("a", {}, {}, "nope"), Entry("", {}), Entry("a", {}, {}, "")})),
               ElementsAre("NOT_FOUND", "INVALID_ARGUMENT", "NOT_FOUND"));
 }

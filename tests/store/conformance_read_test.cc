@@ -45,7 +45,7 @@ TEST_P(StoreTest, TimestampRangeIncludesItsStartAndExcludesItsEnd) {
   EXPECT_EQ(Read("r", {Column("c", TimestampRange::From(Timestamp(4)))}), "data:c@5= data:c@4=");
 }
 
-TEST_P(StoreTest, TheFirstAndTheLastTimestampAreLikeAnyOther) {
+TEST_P(StoreTest, TheFirstAndTheLastTimestampAreUsable) {
   Apply("r", {Set("c", 0, "first"), Set("c", 7, "mid"), Set("c", LastTimestamp(), "last")});
   const std::string last = "data:c@" + std::to_string(LastTimestamp()) + "=last";
   EXPECT_EQ(Read("r"), last + " data:c@7=mid data:c@0=first");
@@ -66,7 +66,7 @@ TEST_P(StoreTest, AnEmptyTimestampRangeSelectsNothing) {
   EXPECT_EQ(Read("r", {Column("c", TimestampRange::From(Timestamp::Infinity()))}), "");
 }
 
-TEST_P(StoreTest, NewestTakesThatManyOfTheNewestInTheRangePerColumn) {
+TEST_P(StoreTest, NewestSelectsThatNumberOfVersionsPerColumn) {
   for (uint64_t ts = 1; ts <= 5; ++ts) Apply("r", {Set("a", ts, ""), Set("b", ts * 10, "")});
   EXPECT_EQ(Read("r", {Column("a", {}, 1)}), "data:a@5=");
   EXPECT_EQ(Read("r", {Column("a", Between(0, 4), 2)}), "data:a@3= data:a@2=");
@@ -139,7 +139,7 @@ TEST_P(StoreTest, RowsWithNastyKeysAreSeparateAndInOrder) {
   }
 }
 
-TEST_P(StoreTest, RowAndColumnAreNotRunTogether) {
+TEST_P(StoreTest, RowAndColumnAreKeptApart) {
   const std::string zero(1, '\0');
   Apply("a", {Set("bc", 1, "1"), Set(zero, 1, "2")});
   Apply("ab", {Set("c", 1, "3"), Set("", 1, "4")});
@@ -151,7 +151,7 @@ TEST_P(StoreTest, RowAndColumnAreNotRunTogether) {
 }
 
 TEST_P(StoreTest, ColumnsThatLookLikeTimestampsAreKeptApart) {
-  // Eight bytes and more of column beside the same bytes as a timestamp, in case a key joins the two.
+  // Columns of eight bytes and more beside the same bytes as a timestamp, in case a key joins the two.
   const std::string zeros(8, '\0'), ones(8, '\xff');
   Apply("r", {Set("", 1, "a"), Set(zeros, 1, "b"), Set(ones, 1, "c"), Set(zeros + zeros, 1, "d"),
               Set("", LastTimestamp(), "e"), Set("", 0, "f")});

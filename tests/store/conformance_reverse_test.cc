@@ -50,7 +50,7 @@ ScanRequest ReverseScanOf(RowRange rows, std::vector<Selector> selectors, size_t
   return request;
 }
 
-// Also with limits of its own, on the stores that take them.
+// With reduced limits too, on the stores that accept them.
 class ReverseScanTest : public StoreTest {
  protected:
   // Skips the test if the server of the store is too old.
@@ -64,7 +64,7 @@ class ReverseScanTest : public StoreTest {
     for (const char* row : {"probe1", "probe2"}) Apply(row, {Erase("c", TimestampRange::All())});
   }
 
-  // All pages, each checked to be well-formed: rows descending, in the range, not empty, and above the next page.
+  // All pages. Checks that each is well-formed: rows descending, in the range, not empty, and above the next page.
   std::vector<ScanPage> ReversePages(ScanRequest request) {
     std::vector<ScanPage> pages;
     while (pages.size() < kMaxReversePages) {
@@ -83,7 +83,7 @@ class ReverseScanTest : public StoreTest {
       const std::optional<std::string>& resume = pages.back().resume;
       if (!resume.has_value()) return pages;
       EXPECT_TRUE(!above.has_value() || *resume <= *above) << "a row would come twice";
-      EXPECT_TRUE(!request.rows.limit.has_value() || *resume < *request.rows.limit) << "the scan does not move on";
+      EXPECT_TRUE(!request.rows.limit.has_value() || *resume < *request.rows.limit) << "the scan makes no progress";
       EXPECT_GE(*resume, request.rows.start);
       request.ContinueAt(*resume);
     }
@@ -97,7 +97,7 @@ class ReverseScanTest : public StoreTest {
     return RowKeysOf(ReversePages(ReverseScanOf(std::move(rows), Everything())));
   }
 
-  // The rows of a forward scan, turned round, are those of the reverse one.
+  // The rows of a forward scan, reversed, must equal those of the reverse one.
   void ExpectReverseOfForward(ScanRequest request) {
     request.reverse = false;
     std::vector<Row> expected = RowsOf(ScanPages(request));
@@ -195,7 +195,7 @@ TEST_P(ReverseScanTest, RangesIncludeTheirStartAndExcludeTheirLimit) {
   EXPECT_EQ(ReverseKeys(), Reversed(keys));
 }
 
-TEST_P(ReverseScanTest, EveryRangeOverNastyKeysHoldsWhatItShould) {
+TEST_P(ReverseScanTest, EveryRangeOverNastyKeysHoldsItsRows) {
   const std::vector<std::string> keys = NastyStrings();
   ApplyRows(keys);
   for (const std::string& start : keys) {
@@ -236,7 +236,7 @@ TEST_P(ReverseScanTest, PagesKeepTheStartOfTheRange) {
   EXPECT_THAT(RowKeysOf(pages), ElementsAreArray(Reversed({rows.begin() + 3, rows.begin() + 11})));
 }
 
-TEST_P(ReverseScanTest, RowsOfWhichNothingIsSelectedAreSkippedAndDoNotCount) {
+TEST_P(ReverseScanTest, RowsWithoutSelectedCellsAreSkippedAndDoNotCount) {
   const std::vector<std::string> rows = CountedRows(300);
   ApplyRows(rows);
   std::vector<std::string> marked;
@@ -254,7 +254,7 @@ TEST_P(ReverseScanTest, RowsOfWhichNothingIsSelectedAreSkippedAndDoNotCount) {
   }
 }
 
-TEST_P(ReverseScanTest, ErasedRowsAreNotThere) {
+TEST_P(ReverseScanTest, ErasedRowsAreAbsent) {
   const std::vector<std::string> rows = CountedRows(60);
   ApplyRows(rows);
   std::vector<std::string> left;
@@ -308,7 +308,7 @@ TEST_P(ReverseScanTest, ARequestIsRefusedAsAForwardOneIs) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-// Draws tables and scans from a space so small that they meet, full of bytes where encodings go wrong.
+// Draws tables and scans from a space so small that they collide, full of bytes where encodings go wrong.
 void ReverseScanTest::CompareRandomScans(uint64_t seed, int rounds) {
   std::mt19937_64 random(seed);
   const auto below = [&random](uint64_t n) { return random() % n; };
@@ -382,7 +382,7 @@ TEST_P(ReverseScanLimitsTest, APageEndsAtTheFirstRowThatReachesScanBytes) {
   EXPECT_EQ(RowKeysOf(pages), Reversed(rows));
   for (const ScanPage& page : pages) {
     EXPECT_LE(page.rows.size(), 10u);
-    // Keys, columns and some overhead may count as well, but not as much as the values.
+    // Keys, columns and some overhead may also count, but not as much as the values.
     if (page.resume.has_value()) {
       EXPECT_GE(page.rows.size(), 5u);
     }
@@ -404,7 +404,7 @@ TEST_P(ReverseScanLimitsTest, ARowLargerThanScanBytesIsReturnedWhole) {
   }
 }
 
-// Named like the test of forward scans: the same stores can't do it.
+// Has the same name as the test of forward scans, because the same stores cannot pass it.
 TEST_P(ReverseScanLimitsTest, APageEndsAfterBoundedWorkEvenIfNothingMatches) {
   StoreLimits limits;
   limits.max_scan_work = 50;

@@ -33,7 +33,7 @@ TEST_P(StoreTest, NoLockIsSetAtOrBelowTheSafePoint) {
     EXPECT_THAT(Mutate("r", {Set("c", 20, "d"), Set("c", ts, "l", Family::kLock)}),
                 StatusIs(absl::StatusCode::kOutOfRange));
   }
-  EXPECT_EQ(Scan(), "") << "nothing of a row mutation that was refused";
+  EXPECT_EQ(Scan(), "") << "a refused row mutation has no effect";
   Apply("r", {Set("c", 11, "l", Family::kLock)});
   EXPECT_EQ(Read("r"), "lock:c@11=l");
 }
@@ -41,7 +41,7 @@ TEST_P(StoreTest, NoLockIsSetAtOrBelowTheSafePoint) {
 TEST_P(StoreTest, TheSafePointRefusesNothingButLocks) {
   Apply("r", {Set("c", 5, "old", Family::kLock)});
   ASSERT_THAT(store_->RaiseSafePoint(Timestamp(10)), IsOk());
-  EXPECT_EQ(Read("r"), "lock:c@5=old") << "a lock from before stays, for somebody to resolve";
+  EXPECT_EQ(Read("r"), "lock:c@5=old") << "an older lock stays until it is resolved";
   Apply("r", {Set("c", 5, "d"), Set("c", 6, "w", Family::kWrite), Set("c", 7, "n", Family::kNotify),
               EraseAt("c", 5, Family::kLock)});
   EXPECT_EQ(Read("r"), "data:c@5=d write:c@6=w notify:c@7=n");
@@ -59,7 +59,7 @@ TEST_P(StoreTest, TheSafePointRefusesEntriesOneByOne) {
   EXPECT_EQ(Scan(), "a{lock:c@12=} b{lock:c@11=}");
 }
 
-// What garbage collection relies on: once RaiseSafePoint has returned, the locks at or below it are all there already.
+// Garbage collection relies on this: after RaiseSafePoint has returned, no new lock at or below it appears.
 TEST_P(StoreTest, OnceTheSafePointIsRaisedNoLockAppearsBelowIt) {
   constexpr int kWriters = 3;
   constexpr uint64_t kRaises = 30;
@@ -73,7 +73,7 @@ TEST_P(StoreTest, OnceTheSafePointIsRaisedNoLockAppearsBelowIt) {
         const Mutation lock = Set(column, now, std::to_string(attempt), Family::kLock);
         const absl::Status status = Mutate("r", {lock}).status();
         ASSERT_TRUE(status.ok() || absl::IsOutOfRange(status)) << status;
-        std::this_thread::sleep_for(std::chrono::microseconds(20));  // a mutex may go to the same thread forever
+        std::this_thread::sleep_for(std::chrono::microseconds(20));  // otherwise one thread could keep the mutex
       }
     });
   }

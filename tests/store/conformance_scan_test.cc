@@ -32,7 +32,7 @@ std::vector<std::string> KeysOf(const std::vector<ScanPage>& pages) {
   return keys;
 }
 
-// The bytes of values in a page but for its last row, which may take it over a limit.
+// The bytes of values in a page without its last row, which may exceed a limit.
 size_t ValueBytesBeforeLastRow(const ScanPage& page) {
   size_t bytes = 0;
   for (size_t i = 0; i + 1 < page.rows.size(); ++i) {
@@ -81,7 +81,7 @@ TEST_P(StoreTest, ScanSelectsAsReadDoes) {
             "a{write:x@2=4 data:x@1=1 data:x@2=2 data:x@1=1} b{data:x@1=5 lock:l@1=6 data:x@1=5} c{write:y@1=7}");
 }
 
-TEST_P(StoreTest, RowsOfWhichNothingIsSelectedAreSkippedAndDoNotCount) {
+TEST_P(StoreTest, RowsWithoutSelectedCellsAreSkippedAndDoNotCount) {
   const std::vector<std::string> rows = NumberedRows(300);
   ApplyRows(rows);
   std::vector<std::string> marked;
@@ -119,7 +119,7 @@ TEST_P(StoreTest, RowRangesIncludeTheirStartAndExcludeTheirLimit) {
   EXPECT_EQ(ScanKeys(), keys);
 }
 
-TEST_P(StoreTest, EveryRangeOverNastyKeysHoldsWhatItShould) {
+TEST_P(StoreTest, EveryRangeOverNastyKeysHoldsItsRows) {
   const std::vector<std::string> keys = NastyStrings();
   ApplyRows(keys);
   for (const std::string& start : keys) {
@@ -212,7 +212,7 @@ TEST_P(StoreLimitsTest, APageEndsAtTheFirstRowThatReachesScanBytes) {
   EXPECT_EQ(KeysOf(pages), rows);
   for (const ScanPage& page : pages) {
     EXPECT_LT(ValueBytesBeforeLastRow(page), limits.max_scan_bytes);
-    // Keys, columns and some overhead may count as well, but not as much as the values.
+    // Keys, columns and some overhead may also count, but not as much as the values.
     if (page.resume.has_value()) {
       EXPECT_GE(page.rows.size(), 5);
     }
@@ -275,7 +275,7 @@ TEST_P(StoreTest, SampleRowKeysAreAscendingAndDistinct) {
   }
 }
 
-TEST_P(StoreTest, SampleRowKeysOfAnEmptyTableAreNoError) {
+TEST_P(StoreTest, SampleRowKeysOfAnEmptyTableSucceeds) {
   EXPECT_THAT(store_->SampleRowKeys("t"), IsOk());
   EXPECT_THAT(store_->SampleRowKeys("nope"), StatusIs(absl::StatusCode::kNotFound));
 }

@@ -1,4 +1,4 @@
-// Conformance: tables, Close, and what a store keeps when it is opened again.
+// Conformance: tables, Close, and the content of a store that is opened again.
 
 #include <string>
 #include <vector>
@@ -54,7 +54,7 @@ TEST_P(StoreTest, ADroppedTableIsUnknownToEveryOperation) {
   EXPECT_THAT(store_->DropTable("t"), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_P(StoreTest, ATableThatNeverWasCannotBeDropped) {
+TEST_P(StoreTest, AnUnknownTableCannotBeDropped) {
   EXPECT_THAT(store_->DropTable("nope"), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(store_->DropTable("not a name!"), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(store_->DropTable(""), StatusIs(absl::StatusCode::kNotFound));
@@ -104,10 +104,10 @@ TEST_P(StoreTest, CallsAfterCloseFail) {
       store_->Mutate({{"t", "r", {}, {Set("c", 1, "")}}, {"t", "s", {}, {}}});
   ASSERT_EQ(results.size(), 2);
   for (const auto& result : results) EXPECT_THAT(result, StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(store_->Close(), IsOk()) << "closing twice is no error";
+  EXPECT_THAT(store_->Close(), IsOk()) << "closing twice is not an error";
 }
 
-TEST_P(StoreTest, MalformedCallsAfterCloseFailAsTheOthers) {
+TEST_P(StoreTest, MalformedCallsAfterCloseFailLikeOthers) {
   ASSERT_THAT(store_->Close(), IsOk());
   EXPECT_THAT(store_->Read({}), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(store_->Read({{"t", "", {}}}), StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -116,7 +116,7 @@ TEST_P(StoreTest, MalformedCallsAfterCloseFailAsTheOthers) {
   EXPECT_THAT(Mutate("", {}), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_P(StoreReopenTest, EverythingAcknowledgedIsThereAfterClose) {
+TEST_P(StoreReopenTest, AcknowledgedWritesSurviveClose) {
   ASSERT_THAT(store_->CreateTable({"u", "schema"}), IsOk());
   Apply("r", {Set("c", 1, "d"), Set("c", 2, ""), Set("c", 1, "l", Family::kLock), Set("c", 1, "w", Family::kWrite),
               Set("c", 1, "n", Family::kNotify), Set("gone", 1, "")});
@@ -131,7 +131,7 @@ TEST_P(StoreReopenTest, EverythingAcknowledgedIsThereAfterClose) {
   Apply("r", {Set("more", 1, "")}, All({At("c", 1, Family::kLock)}));
 }
 
-TEST_P(StoreReopenTest, TheDestructorClosesAsWell) {
+TEST_P(StoreReopenTest, TheDestructorCloses) {
   ApplyRows({"r"});
   Open({});
   EXPECT_EQ(Scan(), "r{data:c@1=r}");

@@ -1,4 +1,4 @@
-// Conformance: MutateTogether, on the stores that can.
+// Conformance: MutateTogether, on the stores that support it.
 
 #include <array>
 #include <atomic>
@@ -20,14 +20,15 @@ namespace {
 
 constexpr uint64_t kAtCommit = JointMutation::AtCommit().value();
 
-// Long enough for somebody who does not wait to come through.
+// Long enough for a call that does not wait to return.
 constexpr std::chrono::milliseconds kWhile(50);
 
 class TogetherTest : public StoreTest {
  protected:
   void SetUp() override {
     StoreTest::SetUp();
-    if (!HasFatalFailure() && !IsSkipped() && !store_->CanMutateTogether()) GTEST_SKIP() << "this store can't";
+    if (!HasFatalFailure() && !IsSkipped() && !store_->CanMutateTogether())
+      GTEST_SKIP() << "this store does not support it";
   }
 
   static RowMutation Change(std::string row, std::vector<Mutation> mutations, Condition condition = {},
@@ -35,13 +36,13 @@ class TogetherTest : public StoreTest {
     return {std::move(table), std::move(row), std::move(condition), std::move(mutations)};
   }
 
-  // Starts now.
+  // Runs the mutations with a new start timestamp.
   absl::StatusOr<JointResult> Together(std::vector<RowMutation> rows) {
     JointMutation mutation{oracle_.GetTimestamp().value(), std::move(rows)};
     return store_->MutateTogether(mutation, &oracle_);
   }
 
-  // As Together, and it has to be applied; the timestamp drawn.
+  // As Together, and expects that they are applied. Returns the drawn timestamp.
   uint64_t ApplyTogether(std::vector<RowMutation> rows) {
     const absl::StatusOr<JointResult> result = Together(std::move(rows));
     EXPECT_THAT(result, IsOk());
@@ -63,7 +64,7 @@ TEST_P(TogetherTest, RowsChangeAtTheTimestampThatIsDrawn) {
       ApplyTogether({Change("a", {Set("c", kAtCommit, "1"), Set("c", 7, "fixed"), EraseAt("old", 3)}),
                      Change("b", {Set("c", kAtCommit, "2", Family::kWrite), Set("d", kAtCommit, "3", Family::kNotify)}),
                      Change("a", {Set("c", kAtCommit, "in u")}, {}, "u")}));
-  EXPECT_EQ(c, std::to_string(oracle_.last().value())) << "one timestamp for all of it, drawn after the start";
+  EXPECT_EQ(c, std::to_string(oracle_.last().value())) << "one timestamp for everything, drawn after the start";
   EXPECT_EQ(Scan(), "a{data:c@" + c + "=1 data:c@7=fixed} b{write:c@" + c + "=2 notify:d@" + c + "=3}");
   const auto in_u = store_->Read({{"u", "a", Everything()}});
   ASSERT_THAT(in_u, IsOk());
@@ -121,7 +122,7 @@ TEST_P(TogetherTest, ARowWithoutMutationsStillAnswersItsCondition) {
   EXPECT_EQ(Scan(), "a{data:c@1=} b{data:c@2=}");
 }
 
-TEST_P(TogetherTest, WhatIsMalformedIsRefusedWhole) {
+TEST_P(TogetherTest, AMalformedMutationIsRefusedWhole) {
   const RowMutation good = Change("good", {Set("c", kAtCommit, "")});
   EXPECT_THAT(Together({good, Change("r", {Set("c", 1, "")}), Change("r", {Set("d", 1, "")})}),
               StatusIs(absl::StatusCode::kInvalidArgument))
@@ -153,7 +154,7 @@ TEST_P(TogetherTest, WithoutATimestampNothingChanges) {
   EXPECT_GT(ApplyTogether(mutation.rows), 0u);
 }
 
-TEST_P(TogetherTest, WhatStartedAtOrBelowTheSafePointIsRefused) {
+TEST_P(TogetherTest, AStartAtOrBelowTheSafePointIsRefused) {
   const Timestamp start = oracle_.GetTimestamp().value();
   ASSERT_THAT(store_->RaiseSafePoint(start), IsOk());
   const RowMutation row = Change("r", {Set("c", kAtCommit, "")});
@@ -165,14 +166,14 @@ TEST_P(TogetherTest, WhatStartedAtOrBelowTheSafePointIsRefused) {
   EXPECT_THAT(store_->MutateTogether({start.Next(), {row}}, &oracle_), IsOk());
 }
 
-TEST_P(TogetherTest, NoRowsIsATimestampAndNothingElse) {
+TEST_P(TogetherTest, WithoutRowsOnlyATimestampIsDrawn) {
   const uint64_t drawn = ApplyTogether({});
   EXPECT_EQ(drawn, oracle_.last().value());
   EXPECT_EQ(Scan(), "");
 }
 
-// From before the timestamp is drawn until all is applied, the rows are closed.
-TEST_P(TogetherTest, WhoeverComesWhileTheTimestampIsDrawnWaitsAndSeesTheMutation) {
+// The rows are closed from before the timestamp is drawn until all is applied.
+TEST_P(TogetherTest, CallsMadeWhileTheTimestampIsDrawnWaitAndSeeTheMutation) {
   Apply("a", {Set("c", 1, "old")});
   Apply("b", {Set("c", 1, "old")});
   HeldOracle slow(&oracle_);
@@ -180,7 +181,7 @@ TEST_P(TogetherTest, WhoeverComesWhileTheTimestampIsDrawnWaitsAndSeesTheMutation
                                {Change("a", {Set("c", kAtCommit, "new")}), Change("b", {Set("c", kAtCommit, "new")})}};
   TestOracle failing;
   failing.AnswerWith(absl::UnavailableError("no oracle answers"));
-  EXPECT_FALSE(store_->MutateTogether(mutation, &failing).ok()) << "a try before, of which nothing is left";
+  EXPECT_FALSE(store_->MutateTogether(mutation, &failing).ok()) << "an earlier attempt leaves nothing";
   std::thread writer([&] { EXPECT_THAT(store_->MutateTogether(mutation, &slow), IsOk()); });
   slow.WaitUntilAsked();
   std::atomic<int> done = 0;
@@ -201,13 +202,13 @@ TEST_P(TogetherTest, WhoeverComesWhileTheTimestampIsDrawnWaitsAndSeesTheMutation
     return Read("b");
   });
   std::this_thread::sleep_for(kWhile);
-  EXPECT_EQ(done, 0) << "somebody has not waited";
+  EXPECT_EQ(done, 0) << "a call has not waited";
   slow.Answer();
   for (std::thread& other : others) other.join();
   writer.join();
 }
 
-TEST_P(TogetherTest, OfManyWhoWantARowExactlyOneWins) {
+TEST_P(TogetherTest, OfManyMutationsOfARowExactlyOneWins) {
   constexpr int kThreads = 4, kRounds = 40;
   std::array<std::atomic<int>, kRounds> winners = {};
   std::vector<std::thread> threads;
@@ -228,7 +229,7 @@ TEST_P(TogetherTest, OfManyWhoWantARowExactlyOneWins) {
   EXPECT_EQ(ScanKeys().size(), 2u * kRounds) << "a loser has left something";
 }
 
-TEST_P(TogetherTest, EveryoneGetsATimestampOfItsOwn) {
+TEST_P(TogetherTest, EveryMutationGetsATimestampOfItsOwn) {
   constexpr int kThreads = 8, kEach = 50;
   std::vector<std::vector<uint64_t>> drawn(kThreads);
   std::vector<std::thread> threads;
@@ -239,7 +240,7 @@ TEST_P(TogetherTest, EveryoneGetsATimestampOfItsOwn) {
         const uint64_t before = oracle_.last().value();
         drawn[id].push_back(ApplyTogether({Change(row, {Set("c", kAtCommit, row)})}));
         ASSERT_GT(drawn[id].back(), before);
-        ASSERT_EQ(Read(row), "data:c@" + std::to_string(drawn[id].back()) + "=" + row) << "acknowledged, not seen";
+        ASSERT_EQ(Read(row), "data:c@" + std::to_string(drawn[id].back()) + "=" + row) << "acknowledged but not seen";
       }
     });
   }
@@ -249,7 +250,7 @@ TEST_P(TogetherTest, EveryoneGetsATimestampOfItsOwn) {
   EXPECT_EQ(all.size(), size_t{kThreads} * kEach);
 }
 
-// Transfers between accounts, each one joint mutation, while others look at fresh timestamps: every look sees the same
+// Transfers between accounts, each one joint mutation, while others read at new timestamps: every read sees the same
 // sum, and sees the same when it is repeated (T8).
 class BankTest : public TogetherTest {
  protected:
@@ -285,7 +286,7 @@ class BankTest : public TogetherTest {
     return page.ok() ? BalancesOf(page->rows) : Balances();
   }
 
-  // Moves something if nobody else has touched the accounts meanwhile.
+  // Moves an amount, unless another thread has changed the accounts meanwhile.
   bool Transfer(int from, int to, int amount) {
     const Timestamp start = oracle_.GetTimestamp().value();
     Balances balances = ReadAt(start);
@@ -311,7 +312,7 @@ class BankTest : public TogetherTest {
   }
 };
 
-TEST_P(BankTest, EveryLookSeesTheSameSumAndSeesItAgain) {
+TEST_P(BankTest, EveryReadSeesTheSameSumAndIsRepeatable) {
   OpenAccounts();
   if (HasFailure()) return;
   std::atomic<int> writing = 3;
@@ -331,7 +332,7 @@ TEST_P(BankTest, EveryLookSeesTheSameSumAndSeesItAgain) {
       while (writing > 0 && !HasFailure());
     });
   }
-  // And somebody who writes to the same rows without any of this.
+  // A further thread writes to the same rows with plain mutations.
   threads.emplace_back([&] {
     for (uint64_t i = 1; writing > 0; ++i) Apply(Account(0), {Set("note", i, ""), Erase("note", Between(0, i))});
   });
@@ -340,7 +341,7 @@ TEST_P(BankTest, EveryLookSeesTheSameSumAndSeesItAgain) {
   Look();
 }
 
-TEST_P(TogetherReopenTest, WhatWasAppliedIsThere) {
+TEST_P(TogetherReopenTest, AppliedMutationsSurviveReopening) {
   const std::string c = std::to_string(
       ApplyTogether({Change("a", {Set("c", kAtCommit, "1")}), Change("b", {Set("c", kAtCommit, "2", Family::kLock)})}));
   Open({});
@@ -350,7 +351,7 @@ TEST_P(TogetherReopenTest, WhatWasAppliedIsThere) {
   EXPECT_THAT(Together({Change("a", {Set("c", kAtCommit, "1")})}), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_P(TogetherLimitsTest, RowsTogetherMayHaveAsManyBytesAsOneAlone) {
+TEST_P(TogetherLimitsTest, AllRowsTogetherShareTheLimitOfOneRow) {
   StoreLimits limits;
   limits.max_row_mutation_bytes = 100;
   Open(limits);

@@ -1,12 +1,12 @@
 // The process that durability_test kills: opens a store and works on it until it dies.
 //
 //   crash_child open  DIR DURABILITY WRITE_BUFFER
-//       opens and closes the store again and again
+//       opens and closes the store repeatedly
 //   crash_child write DIR DURABILITY WRITE_BUFFER SEED VALUE_BYTES STEP...
 //       runs one writer of the crash workload for each STEP, from that step on
 //
-// DURABILITY is sync or nosync. Reports go to file descriptor 3, one CrashReport each, the first (of no writer) when
-// the store is open. Exits with 1 and a text on stderr when anything is not OK.
+// DURABILITY is sync or nosync. Reports go to file descriptor 3, one CrashReport each; the first, which belongs to no
+// writer, when the store is open. Exits with 1 and a text on stderr on any error.
 
 #include "tests/store/crash_child.h"
 

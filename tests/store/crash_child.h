@@ -1,4 +1,4 @@
-// What crash_child and the test that kills it agree on.
+// The protocol between crash_child and the test that kills it.
 
 #ifndef PERCOLATOR_TESTS_STORE_CRASH_CHILD_H_
 #define PERCOLATOR_TESTS_STORE_CRASH_CHILD_H_
@@ -9,7 +9,7 @@
 namespace percolator {
 
 inline constexpr int kReportFd = 3;
-// In place of a writer's number: the store is open.
+// Instead of a writer's number: the store is open.
 inline constexpr uint32_t kOpened = std::numeric_limits<uint32_t>::max();
 
 }  // namespace percolator

@@ -13,7 +13,7 @@ namespace {
 
 std::string Owner(uint32_t writer) { return StrCat("w", writer, "-"); }
 
-// Enough of a value to know where it is from.
+// Enough of a value to identify its origin.
 std::string Shortened(const std::string& value) { return value.substr(0, value.find(':')); }
 
 uint64_t NewestVersion(const std::map<std::tuple<Family, std::string, Timestamp>, std::string>& row) {
@@ -139,7 +139,7 @@ void CrashLedger::Apply(const RowMutation& mutation, RowState* row) {
   }
 }
 
-// Returns whether the outcome is possible at all.
+// Returns whether the outcome is possible.
 bool CrashLedger::Replay(const RowMutation& mutation, CrashOutcome outcome, States* states) {
   States next;
   for (RowState& state : *states) {
@@ -184,7 +184,7 @@ void CrashLedger::CheckWriter(uint32_t writer, const Contents& found, Expect exp
   for (const auto& [key, row] : base_) {
     if (key.second.starts_with(Owner(writer))) expected[key].push_back(row);
   }
-  // What was lost is the end: all steps after the newest that left a trace, and maybe a part of that one's batch.
+  // What was lost is the end: all steps after the newest one that left a trace, and perhaps a part of that one's batch.
   const uint64_t newest = expect == Expect::kPrefix ? NewestStep(writer, found) : kNoAnswer;
   for (const Record& record : records_[writer]) {
     if (record.report.step <= newest) ReplayStep(record, record.report.step == newest, &expected);
@@ -203,8 +203,8 @@ void CrashLedger::CheckWriter(uint32_t writer, const Contents& found, Expect exp
   }
 }
 
-// A joint step without an answer may be there or not: in all its rows or in none. Nothing came after it, so it is the
-// newest that left a trace, if it did, and all its traces are there.
+// A joint step without an answer may be there or not: in all its rows or in none. Nothing came after it, so if it left
+// a trace, it is the newest step that did, and all its traces are there.
 void CrashLedger::CheckJoint(uint32_t writer, const Contents& found) {
   const uint64_t newest = NewestStep(writer, found);
   const CrashStep step = MakeCrashStep(plan_, writer, newest);
@@ -233,7 +233,7 @@ std::string CrashLedger::Difference(const RowState& expected, const RowState& fo
   return text;
 }
 
-// Whether something was lost that had been acknowledged before something that is there was even sent.
+// Checks that a step that was acknowledged before a later step was sent is not lost while the later one is there.
 void CrashLedger::CheckOrder(const Contents& found) {
   uint64_t first_lost = kNoAnswer;
   std::string lost;
@@ -257,7 +257,7 @@ void CrashLedger::CheckOrder(const Contents& found) {
     }
   }
   if (last_kept && first_lost < *last_kept) {
-    Problem(StrCat("step ", lost, " is lost, though step ", kept, " is there and was sent later"));
+    Problem(StrCat("step ", lost, " is lost, though step ", kept, " exists and was sent later"));
   }
 }
 
@@ -303,11 +303,11 @@ void CrashLedger::CheckCounter(const std::string& row, const CounterWriters& wri
     const auto data = found.find({Family::kData, kCounterColumn, Timestamp(version)});
     const auto write = found.find({Family::kWrite, kCounterColumn, Timestamp(version)});
     if (data == found.end() || write == found.end() || data->second != write->second) {
-      Problem(StrCat(row, " version ", version, " is missing or half there"));
+      Problem(StrCat(row, " version ", version, " is missing or incomplete"));
     } else if (const auto before = base.find(data->first); before != base.end()
                                                                ? before->second != data->second
                                                                : !MayHaveWritten(writers, version, data->second)) {
-      Problem(StrCat(row, " version ", version, " is ", data->second, ", which nobody wrote there"));
+      Problem(StrCat(row, " version ", version, " is ", data->second, ", which no writer wrote there"));
     }
   }
   if (newest < NewestVersion(base)) Problem(StrCat(row, " went back to version ", newest));
@@ -328,7 +328,7 @@ bool CrashLedger::MayHaveWritten(const CounterWriters& writers, uint64_t version
   }
 }
 
-// Versions that were erased since are covered by the newest: an increment to v is only sent when v - 1 was there.
+// The newest version covers versions that were erased since: an increment to v is only sent if v - 1 exists.
 void CrashLedger::CheckAcknowledgedIncrements(const std::string& row, const CounterWriters& writers,
                                               const RowState& found) {
   const uint64_t newest = NewestVersion(found);

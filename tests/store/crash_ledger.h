@@ -1,9 +1,9 @@
-// CrashLedger: what the writers of the crash workload were told, and whether a store holds what it then must.
+// CrashLedger: the results that the writers of the crash workload got, and a check that a store holds what they imply.
 //
-// The check does not trust the store's own arithmetic: it evaluates conditions and mutations by a model of its own, a
-// sorted map per row. A step without an answer, or answered by an error that leaves it open, doubles the states its
-// rows may be in; each row must be in exactly one of them. So a lost write, a half-applied one, one that was never
-// sent, and a result that contradicts the row's history are all found.
+// The check does not rely on the store's evaluation: it evaluates conditions and mutations by a model of its own, a
+// sorted map per row. A step without an answer, or with an error that leaves it open, doubles the possible states of
+// its rows; each row must be in exactly one of them. So it finds a lost write, a half-applied one, one that was never
+// sent, and a result that contradicts the row's history.
 //
 // THREADS  Sending and Done may be called from any thread; Check and Verify when no writer runs.
 
@@ -28,26 +28,26 @@ class CrashLedger {
  public:
   enum class Expect {
     kNothingLost,  // everything acknowledged is there
-    kPrefix,       // the last writes may be missing, but none that was acknowledged before one that is there was
+    kPrefix,       // the last writes may be missing, but none that was acknowledged before an existing one was
                    // sent
   };
 
   explicit CrashLedger(const CrashPlan& plan);
 
   const CrashPlan& plan() const { return plan_; }
-  // The step that `writer` has to go on with. No number is ever used twice.
+  // The step with which `writer` continues. No number is ever reused.
   uint64_t NextStep(uint32_t writer) const;
 
   void Sending(uint32_t writer, uint64_t step);
   void Done(const CrashReport& report);
 
-  // Mutations that were acknowledged as applied, and those of them that were compared with a store so far.
+  // The number of mutations acknowledged as applied, and the number of those that were compared with a store so far.
   uint64_t acknowledged() const;
   uint64_t verified() const;
 
-  // Reads everything in `store` and returns what is wrong with it, a sentence each; empty if all is well.
+  // Reads everything in `store`. Returns one sentence for each error; empty if there is none.
   std::vector<std::string> Check(Store* store, Expect expect);
-  // Also begins the next round: what is there now has to stay.
+  // As Check, and begins the next round: the current content has to stay.
   std::vector<std::string> Verify(Store* store, Expect expect);
 
  private:
@@ -63,9 +63,9 @@ class CrashLedger {
     uint64_t sent = 0;
     uint64_t done = kNoAnswer;
   };
-  // Who tried to increment one counter, by the value they would have written.
+  // The attempts to increment one counter, by the value that they would have written.
   using CounterWriters = std::map<std::string, const Record*>;
-  // The states in which a row may be.
+  // The possible states of a row.
   using States = std::vector<RowState>;
 
   static bool Holds(const RowState& row, const Condition& condition);
@@ -96,7 +96,7 @@ class CrashLedger {
   // Per writer, since the last Verify, in the order of their steps. Only Verify reads them, when no writer runs.
   std::vector<std::vector<Record>> records_;
 
-  // What the store held at the last Verify.
+  // The content of the store at the last Verify.
   Contents base_;
   uint64_t verified_ = 0;
   std::vector<std::string> problems_;

@@ -1,4 +1,4 @@
-// The ledger has to find what is wrong, or the tests that rely on it show nothing: each test spoils a good store.
+// The ledger has to find errors, otherwise the tests that rely on it show nothing: each test damages a good store.
 
 #include "tests/store/crash_ledger.h"
 
@@ -43,7 +43,7 @@ class CrashLedgerTest : public ::testing::Test {
   }
   std::vector<std::string> Check(Expect expect = Expect::kNothingLost) { return ledger_.Check(store_.get(), expect); }
 
-  // A step of `writer` past the last one that is of the kind wanted.
+  // A step of the wanted kind, after the last one of `writer`.
   uint64_t NextBatchStep(uint32_t writer, bool joint = false) {
     for (uint64_t number = ledger_.NextStep(writer);; ++number) {
       const CrashStep step = MakeCrashStep(plan_, writer, number);
@@ -100,7 +100,7 @@ TEST_F(CrashLedgerTest, RowThatWasNeverSentIsFound) {
   EXPECT_THAT(Check(), Contains(HasSubstr("never written")));
 }
 
-TEST_F(CrashLedgerTest, StepWithoutAnswerMayBeThereWhollyOrNot) {
+TEST_F(CrashLedgerTest, StepWithoutAnswerMayBeAppliedOrNot) {
   WriteAll();
   const uint64_t step = NextBatchStep(0);
   ledger_.Sending(0, step);
@@ -123,7 +123,7 @@ TEST_F(CrashLedgerTest, HalfAppliedMutationIsFound) {
   EXPECT_THAT(Check(Expect::kPrefix), Contains(HasSubstr("is in none of")));
 }
 
-TEST_F(CrashLedgerTest, JointStepWithoutAnswerMayBeThereInAllItsRowsOrInNone) {
+TEST_F(CrashLedgerTest, JointStepWithoutAnswerIsInAllItsRowsOrInNone) {
   WriteAll();
   uint64_t number = NextBatchStep(0, /*joint=*/true);
   const auto conditional = [](const RowMutation& m) { return !m.condition.cells.empty(); };
@@ -159,7 +159,7 @@ TEST_F(CrashLedgerTest, AcknowledgedStepThatIsMissingIsALossButStillAPrefix) {
   EXPECT_THAT(Check(Expect::kPrefix), IsEmpty());
 }
 
-TEST_F(CrashLedgerTest, LossBeforeSomethingKeptIsNoPrefix) {
+TEST_F(CrashLedgerTest, LossBeforeAKeptStepIsNotAPrefix) {
   const uint64_t step = NextBatchStep(0);
   ledger_.Sending(0, step);
   CrashReport report{.writer = 0, .step = step};
@@ -174,20 +174,20 @@ TEST_F(CrashLedgerTest, LostIncrementIsFound) {
   const Row row = AnyRow(kCounterTable);
   const TimestampRange newest = TimestampRange::Exactly(row.cells.front().timestamp);
   Change(kCounterTable, row.key, Mutation::Erase(Family::kData, kCounterColumn, newest));
-  EXPECT_THAT(Check(), Contains(HasSubstr("half there")));
+  EXPECT_THAT(Check(), Contains(HasSubstr("incomplete")));
   Change(kCounterTable, row.key, Mutation::Erase(Family::kWrite, kCounterColumn, newest));
   EXPECT_THAT(Check(), Contains(HasSubstr("acknowledged and is lost")));
 }
 
-TEST_F(CrashLedgerTest, IncrementOfNobodyIsFound) {
+TEST_F(CrashLedgerTest, IncrementThatWasNeverSentIsFound) {
   WriteAll();
   const Row row = AnyRow(kCounterTable);
   const uint64_t next = row.cells.front().timestamp.value() + 1;
   EXPECT_THAT(store_->Mutate({CounterIncrement(row.key, next, 0, kSteps + 5)})[0], IsOk());
-  EXPECT_THAT(Check(), Contains(HasSubstr("nobody wrote")));
+  EXPECT_THAT(Check(), Contains(HasSubstr("no writer wrote")));
 }
 
-TEST_F(CrashLedgerTest, WhatWasVerifiedHasToStay) {
+TEST_F(CrashLedgerTest, VerifiedContentHasToStay) {
   WriteAll();
   ASSERT_THAT(ledger_.Verify(store_.get(), Expect::kNothingLost), IsEmpty());
   const Row row = AnyRow("alpha");

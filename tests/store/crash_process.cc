@@ -26,7 +26,7 @@ namespace {
 CrashProcess::CrashProcess(const std::string& program, const std::vector<std::string>& args) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) Fail("pipe");
-  // dup2 onto itself would keep close-on-exec, so the writing end must not be the number it is wanted at.
+  // dup2 onto itself would keep close-on-exec, so the writing end must not have the target number.
   const int writing = fcntl(ends[1], F_DUPFD_CLOEXEC, kReportFd + 1);
   if (writing < 0) Fail("dup");
   close(ends[1]);

@@ -1,4 +1,4 @@
-// A crash_child process: started, listened to, and killed.
+// A crash_child process: starts it, reads its reports, and kills it.
 
 #ifndef PERCOLATOR_TESTS_STORE_CRASH_PROCESS_H_
 #define PERCOLATOR_TESTS_STORE_CRASH_PROCESS_H_
@@ -26,12 +26,12 @@ class CrashProcess {
   CrashProcess(const CrashProcess&) = delete;
   CrashProcess& operator=(const CrashProcess&) = delete;
 
-  // Passes on reports until `deadline`, or the first one that `until` says yes to. Returns false if the process closed
-  // its end before.
+  // Passes on reports until `deadline`, or the first one for which `until` returns true. Returns false if the process
+  // closed its end before.
   bool Listen(Clock::time_point deadline, const OnReport& on_report,
               const std::function<bool(const CrashReport&)>& until = nullptr);
 
-  // Kills it with SIGKILL, passes on the reports it had still sent, and returns whether it was alive till then.
+  // Kills it with SIGKILL, passes on the reports that it had still sent, and returns whether it was alive until then.
   bool Kill(const OnReport& on_report);
 
  private:

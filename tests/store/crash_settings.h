@@ -1,4 +1,4 @@
-// How much the crash tests do, and the environment variables that set it.
+// The amount of work of the crash tests, and the environment variables that set it.
 
 #ifndef PERCOLATOR_TESTS_STORE_CRASH_SETTINGS_H_
 #define PERCOLATOR_TESTS_STORE_CRASH_SETTINGS_H_
@@ -11,13 +11,13 @@
 
 namespace percolator {
 
-// The number in environment variable `name`, else `standard`.
+// The number in environment variable `name`, or `standard`.
 inline int CrashCycles(const char* name, int standard) {
   const char* const text = std::getenv(name);
   return text == nullptr ? standard : std::stoi(text);
 }
 
-// PERCOLATOR_TEST_SEED, else another seed in every run.
+// PERCOLATOR_TEST_SEED, or another seed in every run.
 inline uint64_t CrashSeed() {
   static const uint64_t kSeed = [] {
     const char* const text = std::getenv("PERCOLATOR_TEST_SEED");
@@ -26,11 +26,11 @@ inline uint64_t CrashSeed() {
   return kSeed;
 }
 
-// So many mutations are acknowledged per cycle, on average: with fewer a run shows nothing. How many come in a given time
-// is up to the machine, so a cycle of which too few came before goes on until there are enough.
+// The mutations acknowledged per cycle, on average; a run with fewer shows nothing. The machine decides how many come
+// in a given time, so if there were too few before, a cycle continues until there are enough.
 inline constexpr uint64_t kLeastPerCycle = 10;
 
-// Longer than anything that goes on takes, however slow the machine: only what hangs is given up.
+// Longer than any step takes, even on a slow machine: only a step that hangs exceeds it.
 inline constexpr std::chrono::seconds kHangs{120};
 
 }  // namespace percolator

@@ -16,7 +16,7 @@ constexpr uint64_t kCounterRows = 3;
 constexpr uint64_t kStepsPerCounter = 8;
 constexpr uint64_t kStepsPerJoint = 3;
 
-// A small generator whose start is well mixed: neighbouring steps must not resemble each other.
+// A small generator with a well-mixed start: neighbouring steps must not resemble each other.
 class StepRandom {
  public:
   StepRandom(const CrashPlan& plan, uint32_t writer, uint64_t step)
@@ -39,14 +39,14 @@ class StepRandom {
 Family AnyFamily(StepRandom* random) { return static_cast<Family>(random->Below(kFamilyCount)); }
 std::string AnyColumn(StepRandom* random) { return StrCat("c", random->Below(kColumns)); }
 
-// Names its writer, step and place, so that a wrong value tells where it is from.
+// Names its writer, step and place, so that a wrong value shows its origin.
 std::string MakeValue(const CrashPlan& plan, uint32_t writer, uint64_t step, size_t place, StepRandom* random) {
   std::string value = StrCat(writer, "/", step, "/", place, ":");
   value.append(random->Below(plan.value_bytes), static_cast<char>('a' + random->Below(26)));
   return value;
 }
 
-// Whether the row was written lately: sometimes true, sometimes not.
+// Whether the row was written lately: true in some steps, false in others.
 Condition AnyCondition(uint64_t step, StepRandom* random) {
   Condition condition;
   condition.quantifier = static_cast<Condition::Quantifier>(random->Below(3));
@@ -114,12 +114,13 @@ absl::Status RunCounterStep(Store* store, const CrashStep& step, CrashReport* re
 }
 
 absl::Status RunJointStep(Store* store, const CrashStep& step, CrashReport* report) {
-  // One for all writers, so that their joint mutations can go together. What it draws is not written.
+  // One for all writers, so that their joint mutations can share requests. The timestamps that it draws are not
+  // written.
   static TestOracle oracle;
   const absl::StatusOr<JointResult> result = store->MutateTogether({Timestamp(report->step), step.mutations}, &oracle);
   report->count = static_cast<uint8_t>(step.mutations.size());
   const bool failed = result.ok() && !result->applied;
-  // Of the rows that did not fail, nothing is known but that they were not changed.
+  // Of the rows that did not fail it is known only that they were not changed.
   const CrashOutcome outcome = failed        ? CrashOutcome::kNotApplied
                                : result.ok() ? CrashOutcome::kApplied
                                              : OutcomeOf(result.status());

@@ -1,8 +1,8 @@
 // Random operations on a store in memory and one on RocksDB: every answer must be the same.
 //
 // Environment:
-//   PERCOLATOR_DIFF_SEEDS=N   how many seeds to run, from 1 on
-//   PERCOLATOR_DIFF_SEED=S    run only the seed S; a failure names it
+//   PERCOLATOR_DIFF_SEEDS=N   the number of seeds to run, from 1 on
+//   PERCOLATOR_DIFF_SEED=S    run only the seed S, which a failure names
 
 #include <algorithm>
 #include <cstdint>
@@ -36,7 +36,7 @@ constexpr int kOperations = 500;
 constexpr char kHotRow[] = "r";
 constexpr char kHotColumn[] = "c";
 
-// Small, so that random requests exceed every one of them now and then, and scans take many pages.
+// Small, so that random requests sometimes exceed each of them, and scans take many pages.
 StoreLimits SmallLimits() {
   StoreLimits limits;
   limits.max_row_key_bytes = 6;
@@ -49,7 +49,7 @@ StoreLimits SmallLimits() {
   return limits;
 }
 
-// Draws requests from a space so small that they meet, full of bytes and timestamps where encodings go wrong.
+// Draws requests from a space so small that they collide, full of bytes and timestamps where encodings go wrong.
 class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed) {}
@@ -75,7 +75,7 @@ class Generator {
     }
   }
 
-  // What the store on RocksDB keeps at hand: so such reads come often, and many of the same cells.
+  // The store on RocksDB caches this: so such reads are frequent, and many are of the same cells.
   Selector NewestWrite() {
     return {Family::kWrite, OneIn(2) ? kHotColumn : ColumnName(), OneIn(3) ? Range() : TimestampRange::All(), 1};
   }
@@ -123,7 +123,7 @@ class Generator {
   std::vector<RowRead> Reads() {
     std::vector<RowRead> reads;
     const uint64_t count = Below(5);
-    // One bad entry decides the answer of the whole batch, so there may only be one kind of it.
+    // One bad entry decides the answer of the whole batch, so it has only one kind of bad entry.
     const std::string table = Table();
     for (uint64_t i = 0; i < count; ++i) reads.push_back({table, SomeRow(), Selectors()});
     if (table != "nope" && count > 0 && OneIn(20)) reads.push_back({table, OneIn(2) ? "" : Bytes(7, 7), Selectors()});
@@ -133,7 +133,7 @@ class Generator {
   std::vector<RowMutation> Mutations() {
     std::vector<RowMutation> batch;
     for (uint64_t n = Below(6); n > 0; --n) {
-      // Which of two errors an entry with both gets is not specified.
+      // If an entry has two errors, either may be returned.
       if (OneIn(30)) {
         batch.push_back({"nope", "r", {}, {}});
       } else {
@@ -150,7 +150,7 @@ class Generator {
         if (m.kind == Mutation::Kind::kSet && OneIn(2)) m.range = TimestampRange::Exactly(JointMutation::AtCommit());
       }
     }
-    // Rows are to be different, mostly.
+    // Rows are distinct, mostly.
     const auto order = [](const RowMutation& a, const RowMutation& b) {
       return std::tie(a.table, a.row) < std::tie(b.table, b.row);
     };
@@ -207,7 +207,7 @@ std::string TextOfAll(const std::vector<T>& things) {
   return absl::StrJoin(things, "\n  ", [](std::string* out, const T& thing) { *out += ToText(thing); });
 }
 
-// Answers as text. Of an error only its code is specified.
+// Answers as text. Only the code of an error is specified.
 std::string ErrorText(const absl::Status& status) { return absl::StatusCodeToString(status.code()); }
 
 std::string AnswerOf(Store* store, const std::vector<RowRead>& reads) {
@@ -232,7 +232,7 @@ std::string AnswerOf(Store* store, Oracle* oracle, const JointMutation& mutation
                          : absl::StrCat("condition failed of row ", result->failed_row);
 }
 
-// All pages joined: where one ends is the store's own choice.
+// All pages joined, because each store decides where a page ends.
 std::string AnswerOf(Store* store, ScanRequest request) {
   std::vector<Row> rows;
   for (int pages = 0; pages < 10'000; ++pages) {
@@ -243,7 +243,7 @@ std::string AnswerOf(Store* store, ScanRequest request) {
     if (!page->resume.has_value()) return ToText(rows);
     const bool moves_on = request.reverse ? !request.rows.limit.has_value() || *page->resume < *request.rows.limit
                                           : *page->resume > request.rows.start;
-    if (!moves_on) return "the scan does not move on";
+    if (!moves_on) return "the scan makes no progress";
     request.ContinueAt(*page->resume);
   }
   return "the scan does not end";
@@ -301,7 +301,7 @@ class Pair {
 
   void CompareTables() { ASSERT_EQ(TablesOf(memory_.get()), TablesOf(rocks_.get())); }
 
-  // Everything in every table.
+  // All content of every table.
   void CompareContent() {
     CompareTables();
     for (const char* table : {"t", "t-"}) {
@@ -317,7 +317,7 @@ class Pair {
   TempDir dir_;
   std::unique_ptr<Store> memory_;
   std::unique_ptr<Store> rocks_;
-  // Timestamps among those that requests are made of.
+  // Start among the timestamps that requests use.
   TestOracle memory_oracle_{201};
   TestOracle rocks_oracle_{201};
 };
@@ -336,7 +336,7 @@ void RunOperation(Generator* random, Pair* stores) {
     stores->Compare(reads, TextOfAll(reads));
   } else if (kind < 970) {
     ScanRequest request = random->Scan();
-    // Which of two errors a request with both gets is not specified.
+    // If a request has two errors, either may be returned.
     if (request.row_limit == 0) request.table = "t";
     stores->Compare(request, ToText(request));
   } else if (kind < 980) {
@@ -368,7 +368,7 @@ void RunSeed(uint64_t seed) {
   stores.CompareContent();
 }
 
-// The number in an environment variable; ends the program if it is none, rather than testing something else.
+// The number in an environment variable. Ends the program if it is malformed, instead of testing something else.
 std::optional<uint64_t> NumberFrom(const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr) return std::nullopt;
@@ -380,7 +380,7 @@ std::optional<uint64_t> NumberFrom(const char* variable) {
   return number;
 }
 
-TEST(StoreDifferentialTest, RocksDbAnswersAsMemoryDoes) {
+TEST(StoreDifferentialTest, RocksDbGivesTheSameAnswersAsMemory) {
   if (const std::optional<uint64_t> seed = NumberFrom("PERCOLATOR_DIFF_SEED"); seed.has_value()) {
     RunSeed(*seed);
     return;

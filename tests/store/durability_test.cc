@@ -1,7 +1,8 @@
-// What a store holds after its process was killed: everything acknowledged, whatever the durability, and nothing half
-// done.
+// The content of a store after its process was killed: everything acknowledged, with either durability, and nothing
+// half applied.
 //
-// PERCOLATOR_KILL_CYCLES sets how often each test kills (20 by default), PERCOLATOR_TEST_SEED what is written.
+// PERCOLATOR_KILL_CYCLES sets how often each test kills (20 by default), PERCOLATOR_TEST_SEED sets the seed of the
+// writes.
 
 #include <chrono>
 #include <cstdio>
@@ -49,14 +50,14 @@ class DurabilityTest : public ::testing::Test {
             std::to_string(options.write_buffer_bytes)};
   }
 
-  // Kills a process that does nothing but open and close the store.
+  // Kills a process that only opens and closes the store.
   void KillWhileOpening(const std::string& dir, const RocksOptions& options) {
     CrashProcess child(CRASH_CHILD, ChildArgs("open", dir, options));
     ASSERT_TRUE(child.Listen(Clock::now() + Between(0, 60), Ignore)) << "the child failed, see its text";
     ASSERT_TRUE(child.Kill(Ignore));
   }
 
-  // Kills a process that writes, some time after `least` mutations in all are acknowledged.
+  // Kills a writing process, some time after `least` mutations in total are acknowledged.
   void KillWhileWriting(const std::string& dir, const RocksOptions& options, uint64_t least, CrashLedger* ledger) {
     std::vector<std::string> args = ChildArgs("write", dir, options);
     args.push_back(std::to_string(ledger->plan().seed));
@@ -70,12 +71,12 @@ class DurabilityTest : public ::testing::Test {
     CrashProcess child(CRASH_CHILD, args);
     bool ready = false;
     ASSERT_TRUE(child.Listen(Clock::now() + kHangs, on_report, [&](const CrashReport&) {
-      return ready = ledger->acknowledged() >= least;  // the first report is that the store is open
+      return ready = ledger->acknowledged() >= least;  // the first report announces that the store is open
     })) << "the child failed, see its text";
     ASSERT_TRUE(ready) << "the child did not open the store and write in time";
     ASSERT_TRUE(child.Listen(Clock::now() + Between(1, 300), on_report)) << "the child failed, see its text";
     ASSERT_TRUE(child.Kill(on_report));
-    // Each writer had at most one step under way of which nothing is known.
+    // Each writer had at most one step of unknown outcome in progress.
     for (uint32_t i = 0; i < ledger->plan().writers; ++i) ledger->Sending(i, ledger->NextStep(i));
   }
 

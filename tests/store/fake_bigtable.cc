@@ -17,7 +17,7 @@ namespace admin = google::bigtable::admin::v2;
 
 bool IsCatalog(const std::string& table) { return table.ends_with("/percolator-catalog"); }
 
-// The next of a script; without one the last resort.
+// The next answer of a script, or the default if there is none.
 template <typename T>
 T Next(std::deque<T>* script, T otherwise = {}) {
   if (script->empty()) return otherwise;
@@ -116,7 +116,7 @@ class FakeBigtable::Data final : public pb::Bigtable::Service {
       const std::vector<grpc::Status> fine(static_cast<size_t>(request->entries_size()));
       answer = Next(&state_->batch_script, {fine, {}});
     }
-    // One message each, the last first: in any order is allowed.
+    // One message each, the last first, because any order is allowed.
     for (size_t i = answer.entries.size(); i-- > 0;) {
       MutateRowsResponse response;
       MutateRowsResponse::Entry* entry = response.add_entries();

@@ -1,7 +1,7 @@
-// FakeBigtable: a server that says what a test tells it to, and remembers what it was asked.
+// FakeBigtable: a server that gives the answers that a test scripts, and records its requests.
 //
-// It knows one table "t", as generation 1 in the catalog; everything else is the test's to script: the next answers of each
-// kind of request on the tables of Percolator, in order. Without a script an answer is empty and fine.
+// It knows one table "t", as generation 1 in the catalog. The test scripts everything else: the next answers of each
+// kind of request on the tables of Percolator, in order. Without a script an answer is empty and OK.
 
 #ifndef PERCOLATOR_TESTS_STORE_FAKE_BIGTABLE_H_
 #define PERCOLATOR_TESTS_STORE_FAKE_BIGTABLE_H_
@@ -35,26 +35,26 @@ class FakeBigtable {
 
   const std::string& target() const { return target_; }
 
-  // The messages of an answer, and how it ends.
+  // The messages of an answer, and its end.
   struct ReadAnswer {
     std::vector<ReadRowsResponse> messages;
     grpc::Status status;
-    bool hangs = false;  // then it ends only when the client gives up
+    bool hangs = false;  // if true, it ends only when the client cancels
   };
   void ScriptRead(ReadAnswer answer);
   void ScriptMutateRow(grpc::Status status);
-  // The status of each entry; those beyond are not mentioned.
+  // The status of each entry; the answer has none for further entries.
   void ScriptMutateRows(std::vector<grpc::Status> entries, grpc::Status status = {});
   void ScriptCheck(grpc::Status status, bool matched = false);
-  // The catalog says from now on that "t" is of this generation; zero: there is none.
+  // From now on "t" has this generation in the catalog. Zero: the catalog does not have "t".
   void SetGeneration(int generation);
 
-  // Requests, in order. Those on the catalog are left out.
+  // The requests, in order, without those on the catalog.
   std::vector<ReadRowsRequest> reads() const;
   std::vector<MutateRowRequest> mutations() const;
   std::vector<MutateRowsRequest> batches() const;
   std::vector<CheckAndMutateRowRequest> checks() const;
-  // The routing headers of all requests, also those on the catalog.
+  // The routing headers of all requests, including those on the catalog.
   std::vector<std::string> routes() const;
 
  private:
@@ -69,7 +69,7 @@ class FakeBigtable {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// A chunk with everything in it, which begins and ends a row: data:COLUMN @ 1 of the store.
+// A complete chunk, which begins and ends a row: data:COLUMN @ 1 of the store.
 google::bigtable::v2::ReadRowsResponse::CellChunk WholeRow(const std::string& key, const std::string& value);
 // A message of chunks.
 google::bigtable::v2::ReadRowsResponse Message(

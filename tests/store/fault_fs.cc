@@ -107,7 +107,7 @@ class FaultFs::RandomAccessFile : public rocksdb::FSRandomAccessFileOwnerWrapper
   }
   // One by one, so that each request meets the fault by itself.
   IOStatus MultiRead(FSReadRequest* requests, size_t count, const IOOptions& options, IODebugContext* dbg) override {
-    // NOLINTNEXTLINE(bugprone-parent-virtual-call): the default, which calls Read; the wrapper would pass us by.
+    // NOLINTNEXTLINE(bugprone-parent-virtual-call): the default, which calls Read; the wrapper would bypass this class.
     return FSRandomAccessFile::MultiRead(requests, count, options, dbg);
   }
   IOStatus ReadAsync(FSReadRequest& request, const IOOptions& options,
@@ -191,7 +191,7 @@ class FaultFs::WritableFile : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus Fsync(const IOOptions& options, IODebugContext* dbg) override { return Sync(options, dbg); }
   IOStatus RangeSync(uint64_t, uint64_t, const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
 
-  // Without preallocation the size of the real file is always the one that is modelled.
+  // Without preallocation the real file always has the modelled size.
   void PrepareWrite(size_t, size_t, const IOOptions&, IODebugContext*) override {}
   IOStatus Allocate(uint64_t, uint64_t, const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
 

@@ -1,26 +1,26 @@
 // FaultFs: a file system for RocksDB that loses power and fails on demand.
 //
-// It passes everything on to the real file system and keeps a model of what a disk would hold if the power went now.
+// It forwards everything to the real file system and models what a disk would hold if the power failed now.
 //
 // WHAT IS DURABLE
 //   bytes  of a file: up to the size it had when its last successful Sync or Fsync began. RangeSync and Close make
 //          nothing durable: sync_file_range neither waits for metadata nor flushes the disk's own cache.
 //   names  in a directory (creations, deletions, renames): at the next successful sync of that directory.
-// A failed sync is final, as on Linux: the dirty pages count as clean afterwards, so what was not durable then does not
-// become so by a later sync of the file that succeeds.
+// A failed sync is final, as on Linux: the dirty pages count as clean afterwards, so a later successful sync does not
+// make those bytes durable.
 //
 // WHAT PowerLoss DOES to the real folder: bytes and names that are not durable are lost, by one of three modes. Names
-// are lost in the reverse of their order, so what survives is a prefix of the directory's history, as with a journal.
+// are lost in reverse order, so that a prefix of the directory's history survives, as with a journal.
 //
 // WHAT IS NOT MODELLED
 //   - directories: they exist durably once created;
-//   - files that do not come through here (RocksDB's text log, LOG; anything written past it): they are durable;
+//   - files that are not opened through FaultFs (RocksDB's text log, LOG, and others): they are durable;
 //   - truncating an existing file, by opening it for writing or by Truncate: durable at once;
 //   - writes into the middle of a file, hard links, recycled log files: refused as NotSupported. The store uses none.
 // Sync does not sync the real file, which costs milliseconds and adds nothing; it waits for SyncDelay instead, so that
-// writers meet in groups as they do on a real disk.
+// writers form groups as on a real disk.
 //
-// THREADS  Everything may be called from any thread.
+// Thread-safe.
 
 #ifndef PERCOLATOR_TESTS_STORE_FAULT_FS_H_
 #define PERCOLATOR_TESTS_STORE_FAULT_FS_H_
@@ -42,11 +42,11 @@ namespace percolator {
 
 class FaultFs : public rocksdb::FileSystemWrapper {
  public:
-  // What becomes of bytes and names that are not durable.
+  // The fate of bytes and names that are not durable.
   enum class Loss {
     kAll,      // all of them are gone
     kCut,      // a random part at their end is gone
-    kGarbage,  // as kCut, and what is left of the bytes is partly zeros or noise, by sectors of 512 bytes
+    kGarbage,  // as kCut, and the remaining bytes are partly zeros or noise, by sectors of 512 bytes
   };
 
   enum class FileKind { kAny, kWal, kTable, kManifest };
@@ -57,7 +57,7 @@ class FaultFs : public rocksdb::FileSystemWrapper {
       kWriteError,  // append, create, rename: input/output error, nothing is written
       kSyncError,   // sync of a file or a directory
       kReadError,   // read
-      kPowerCut,    // append, create, rename, sync: the power goes just before it, as by CutPower
+      kPowerCut,    // append, create, rename, sync: the power fails just before it, as by CutPower
     };
     static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
@@ -79,19 +79,19 @@ class FaultFs : public rocksdb::FileSystemWrapper {
 
   // Arms `fault` in place of an earlier one and starts its count.
   void Inject(const Fault& fault);
-  // Ends the fault. What it failed stays failed.
+  // Ends the fault. Operations that failed stay failed.
   void Heal();
-  // From now on this much is free, as GetFreeSpace has it; absent: as much as there is. Writes succeed all the same.
+  // Sets the result of GetFreeSpace; absent: the real free space. Writes still succeed.
   void SetFreeSpace(std::optional<uint64_t> bytes);
-  // Of the fault injected last: operations it selected, and operations it failed.
+  // The number of operations that the last fault selected, and the number that it failed.
   uint64_t Selected() const;
   uint64_t Failed() const;
 
-  // From here on every operation fails, until PowerOn. The folder stays as it is.
+  // Fails every operation until PowerOn. The folder stays as it is.
   void CutPower();
-  // CutPower, then the real folder becomes what the disk would hold.
+  // Calls CutPower, then gives the real folder the content that the disk would hold.
   void PowerLoss(Loss loss, uint64_t seed);
-  // Everything in the folder is durable now. Files opened before stay dead.
+  // Makes everything in the folder durable. Files opened before stay dead.
   void PowerOn();
 
   rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -139,13 +139,13 @@ class FaultFs : public rocksdb::FileSystemWrapper {
 
   enum class Op { kAppend, kSync, kCreate, kRename, kRead };
 
-  // The bytes of one file that is or was open for writing, known by whatever name it has.
+  // The bytes of a file that is or was open for writing, under any name.
   struct FileState {
     uint64_t size = 0;
     uint64_t durable = 0;
     bool sync_failed = false;
   };
-  // A file that was deleted or overwritten, for bringing it back.
+  // A file that was deleted or overwritten, to restore it.
   struct Image {
     std::string bytes;
     std::shared_ptr<FileState> state;
@@ -157,7 +157,7 @@ class FaultFs : public rocksdb::FileSystemWrapper {
     std::optional<Image> saved;  // the file that was deleted, or overwritten by the rename
   };
 
-  // What every operation begins with: whether the handle's power is still on, and whether the fault hits.
+  // The start of every operation: whether the handle's power is still on, and whether the fault hits.
   rocksdb::IOStatus Check(uint64_t epoch, Op op, const std::string& path) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   rocksdb::IOStatus CheckPower(uint64_t epoch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FaultSelects(Op op, const std::string& path) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -174,7 +174,7 @@ class FaultFs : public rocksdb::FileSystemWrapper {
   std::chrono::microseconds sync_delay_ ABSL_GUARDED_BY(mutex_){0};
 
   bool power_on_ ABSL_GUARDED_BY(mutex_) = true;
-  // Counts PowerOn; a handle works only in the epoch it was opened in.
+  // Counts PowerOn. A handle works only in the epoch in which it was opened.
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
 
   std::map<std::string, std::shared_ptr<FileState>> files_ ABSL_GUARDED_BY(mutex_);

@@ -196,7 +196,7 @@ TEST_F(FaultFsTest, PartlyLostNamesAreAPrefixOfTheirHistory) {
   EXPECT_THAT(seen, ::testing::ElementsAre("", "1", "12", "123"));
 }
 
-TEST_F(FaultFsTest, FileFromBeforeIsDurable) {
+TEST_F(FaultFsTest, AnExistingFileIsDurable) {
   std::ofstream(Path("f")) << "before";
   std::unique_ptr<FSWritableFile> file;
   ASSERT_TRUE(fs_.ReopenWritableFile(Path("f"), FileOptions(), &file, nullptr).ok());
@@ -232,7 +232,7 @@ TEST_F(FaultFsTest, TransientFaultHitsExactlyTheNth) {
   fs_.Inject({.kind = Fault::Kind::kWriteError, .nth = 3});
   EXPECT_TRUE(Append(file, "1").ok());
   EXPECT_TRUE(Append(file, "2").ok());
-  EXPECT_TRUE(Sync(file).ok());  // not among those counted
+  EXPECT_TRUE(Sync(file).ok());  // not counted
   EXPECT_TRUE(Append(file, "3").IsIOError());
   EXPECT_TRUE(Append(file, "4").ok());
   EXPECT_EQ(Contents("f"), "124");

@@ -1,9 +1,9 @@
 // The store on a disk that loses power, is full, or fails: nothing acknowledged is lost, nothing is half applied, and
 // every failure is a clear status.
 //
-// PERCOLATOR_POWER_CYCLES sets how often each test cuts the power (30 by default), PERCOLATOR_FAULT_STRIDE of how many
-// operations one is made to fail (15 by default, beginning anywhere among them; 1 is every one), PERCOLATOR_TEST_SEED
-// what is written.
+// PERCOLATOR_POWER_CYCLES sets how often each test cuts the power (30 by default). PERCOLATOR_FAULT_STRIDE=N fails one
+// of every N operations, with a random start (15 by default; 1 fails every one). PERCOLATOR_TEST_SEED sets the seed of
+// the writes.
 
 #include <sys/stat.h>
 
@@ -55,11 +55,11 @@ RocksOptions Options(Durability durability, size_t write_buffer_bytes) {
   options.durability = durability;
   options.write_buffer_bytes = write_buffer_bytes;
   options.block_cache_bytes = 1 << 20;
-  options.reserve_bytes = 0;  // the tests of full disks want to hit the end
+  options.reserve_bytes = 0;  // tests of full disks have to fill the disk
   return options;
 }
 
-// A status that says something, and nothing that the contract does not list.
+// Whether a status has a message, and a code that the contract lists.
 bool IsClear(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kFailedPrecondition:
@@ -92,7 +92,8 @@ class FaultTest : public ::testing::Test {
     ASSERT_THAT((*store)->Close(), IsOk());
   }
 
-  // The folder as after a loss of power, with the power back. REQUIRES: the store is destroyed, or will not be used.
+  // Leaves the folder as after a loss of power, with the power back. REQUIRES: the store is destroyed, or will not be
+  // used.
   void LosePower(Loss loss) {
     fs_->Heal();
     fs_->PowerLoss(loss, Between(0, 1 << 30));
@@ -112,7 +113,7 @@ class FaultTest : public ::testing::Test {
   std::mt19937_64 random_;
 };
 
-// Writers in the background, until stopped or failed.
+// Writers in background threads, until stopped or failed.
 class Writers {
  public:
   Writers(Store* store, CrashLedger* ledger, uint64_t steps_after_error = 0, uint64_t max_steps = ~uint64_t{0})
@@ -129,11 +130,11 @@ class Writers {
   }
   ~Writers() { Stop(); }
 
-  // Until all have failed or done their steps, or `limit` is over.
+  // Waits until all have failed or done their steps, or `limit` is over.
   void Wait(milliseconds limit = kHangs) {
     WaitUntil(limit, [] { return false; });
   }
-  // Until all have failed or done their steps, or `least` mutations in all are acknowledged.
+  // Waits until all have failed or done their steps, or `least` mutations in total are acknowledged.
   void WaitForWrites(uint64_t least) {
     WaitUntil(kHangs, [this, least] { return ledger_->acknowledged() >= least; });
   }
@@ -142,7 +143,7 @@ class Writers {
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
   }
-  // The errors they met, in no particular order.
+  // The errors of the writers, in no particular order.
   std::vector<absl::Status> errors() {
     MutexLock lock(&mutex_);
     return errors_;
@@ -185,8 +186,8 @@ class Writers {
 
 class PowerLossTest : public FaultTest {
  protected:
-  // Writes until the power goes: at a random operation, or if `least` is given, some time after so many mutations in all
-  // are acknowledged.
+  // Writes until the power fails: at a random operation, or if `least` is given, some time after this number of
+  // mutations in total is acknowledged.
   void WriteUntilPowerIsCut(const RocksOptions& options, CrashLedger* ledger, Loss loss,
                             std::optional<uint64_t> least) {
     absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
@@ -201,7 +202,7 @@ class PowerLossTest : public FaultTest {
     LosePower(loss);
   }
 
-  // Opens with the power going at a random operation, which may come after the opening is done.
+  // Opens the store while the power fails at a random operation, which may come after the open has ended.
   void CutPowerWhileOpening(const RocksOptions& options, Loss loss) {
     fs_->Inject({.kind = Fault::Kind::kPowerCut, .nth = Between(1, 80)});
     absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
@@ -221,8 +222,8 @@ class PowerLossTest : public FaultTest {
     const int cycles = CrashCycles("PERCOLATOR_POWER_CYCLES", Amount(30, 10));
     for (int cycle = 0; cycle < cycles; ++cycle) {
       SCOPED_TRACE(StrCat("cycle ", cycle));
-      // Without sync several logs may be unsynced at once, and lose their ends independently: that can leave a gap, which
-      // kNoSync does not exclude. Only the loss of all that is not synced is sure to leave a prefix.
+      // Without sync several logs may be unsynced at once, and lose their ends independently. That can leave a gap,
+      // which kNoSync allows. Only the loss of everything unsynced certainly leaves a prefix.
       const Loss loss = durability == Durability::kSync ? static_cast<Loss>(cycle % 3) : Loss::kAll;
       const RocksOptions options = Options(durability, cycle % 2 == 0 ? kSmallBuffer : kLargeBuffer);
       std::optional<uint64_t> least;
@@ -268,7 +269,7 @@ TEST_F(PowerLossTest, WithoutSyncNothingIsLostAfterAClose) {
 }
 
 TEST_F(PowerLossTest, StoreThatIsBeingCreatedCanBeOpenedAfterwards) {
-  // Up to where the store is open: the loop ends by itself.
+  // Up to the point where the store is open: then the loop ends.
   for (uint64_t nth = 1;; ++nth) {
     ASSERT_LT(nth, 1000u);
     SCOPED_TRACE(StrCat("power cut at operation ", nth));
@@ -296,7 +297,7 @@ void PrintTo(const SweepCase& sweep, std::ostream* os) { *os << sweep.name; }
 
 class FaultSweepTest : public FaultTest, public ::testing::WithParamInterface<SweepCase> {
  protected:
-  // Opens the store, with the fault armed from the beginning, and writes enough for a few flushes.
+  // Opens the store, with the fault armed from the start, and writes enough for a few flushes.
   void Round(const RocksOptions& options, CrashLedger* ledger) {
     absl::StatusOr<std::unique_ptr<Store>> store = Open(options);
     if (!store.ok()) {
@@ -311,7 +312,7 @@ class FaultSweepTest : public FaultTest, public ::testing::WithParamInterface<Sw
     if (fs_->Failed() == 0) {
       EXPECT_THAT(writers.errors(), IsEmpty());
     }
-    // The faults are of writing: what is there can be read, unless a joint mutation has failed.
+    // Only writes fail: existing data can be read, unless a joint mutation has failed.
     const absl::Status readable = ScanAll(store->get());
     if (absl::IsFailedPrecondition(readable)) {
       ++rounds_with_rows_closed_;
@@ -332,7 +333,7 @@ class FaultSweepTest : public FaultTest, public ::testing::WithParamInterface<Sw
     return status;
   }
 
-  // A failed write stops the store until it is opened again, and it says so.
+  // A failed write stops the store until it is opened again, and the error says this.
   void CheckStopped(Store* store) {
     const RowMutation probe{
         "alpha", "probe", {}, {Mutation::Erase(Family::kData, "x", TimestampRange::Exactly(Timestamp(1)))}};
@@ -353,7 +354,7 @@ TEST_P(FaultSweepTest, NothingIsLostWhicheverOperationFails) {
   const uint64_t stride = CrashCycles("PERCOLATOR_FAULT_STRIDE", Amount(15, 30));
   uint64_t rounds = 0;
   uint64_t hit = 0;
-  // Until so many rounds in a row went by without meeting the fault that it must be past the end.
+  // Ends after several consecutive rounds without the fault, when it must be past the last operation.
   for (uint64_t nth = Between(1, stride), missed = 0; missed < 3; nth += stride, ++rounds) {
     ASSERT_LT(nth, 5000u);
     SCOPED_TRACE(StrCat("operation ", nth, " fails"));
@@ -367,7 +368,7 @@ TEST_P(FaultSweepTest, NothingIsLostWhicheverOperationFails) {
     OpenAndVerify(options, &ledger, Expect::kNothingLost);
     if (HasFailure()) return;
   }
-  std::printf("%llu rounds, %llu met the fault, %d left rows closed, %llu mutations acknowledged and verified\n",
+  std::printf("%llu rounds, %llu with the fault, %d left rows closed, %llu mutations acknowledged and verified\n",
               static_cast<unsigned long long>(rounds), static_cast<unsigned long long>(hit), rounds_with_rows_closed_,
               static_cast<unsigned long long>(ledger.verified()));
   EXPECT_GE(hit * stride, 15u) << "too few operations failed to show anything";
@@ -414,8 +415,8 @@ TEST_F(FaultTest, FullDiskStopsWritingButNotReadingUntilTheStoreIsOpenedAgain) {
   EXPECT_EQ(cells.back().timestamp, Timestamp(1));
 }
 
-// RocksDB notes a new log in its MANIFEST after it has put the writes of a group into memory. If that fails, the writers
-// are told so, and yet their rows may be there: then with all their cells, however they are read.
+// RocksDB records a new log in its MANIFEST after it has put the writes of a group into memory. If that fails, the
+// writers get an error, but their rows may exist: then with all their cells, in every read.
 TEST_F(FaultTest, RowOfAFailedWriteIsReadWholeOrNotAtAll) {
   int failed = 0;
   for (int trial = 0; trial < 10; ++trial) {
@@ -485,7 +486,7 @@ class ReserveTest : public FaultTest {
   bool Exists(const std::string& row) {
     return !store_->Read({{"t", row, {{.family = Family::kLock}, {.family = Family::kWrite}}}})->front().cells.empty();
   }
-  // Until the store has looked how much is free.
+  // Writes until the store has checked the free space.
   void WriteUntilRefused() {
     absl::Status status;
     for (int i = 0; i < 1000 && status.ok(); ++i) status = Set("b");
@@ -497,7 +498,7 @@ class ReserveTest : public FaultTest {
   std::unique_ptr<Store> store_;
 };
 
-TEST_F(ReserveTest, WhatOnlyAddsIsRefusedUntilThereIsSpaceAgain) {
+TEST_F(ReserveTest, WritesThatOnlyAddAreRefusedUntilThereIsSpaceAgain) {
   fs_->SetFreeSpace(kReserve - 1);
   WriteUntilRefused();
   EXPECT_THAT(Set("new"), StatusIs(absl::StatusCode::kResourceExhausted));
@@ -512,8 +513,8 @@ TEST_F(ReserveTest, WhatOnlyAddsIsRefusedUntilThereIsSpaceAgain) {
   EXPECT_THAT(store_->Close(), IsOk());
 }
 
-// A flush of what is in memory may need more than the reserve, and would meet a full disk.
-TEST_F(ReserveTest, WhatIsInMemoryIsFlushedWhileThereIsSpaceForIt) {
+// A flush of the data in memory may need more than the reserve, and would fill the disk.
+TEST_F(ReserveTest, DataInMemoryIsFlushedWhileThereIsSpace) {
   fs_->SetFreeSpace(4 * kReserve);
   const std::string value(100 << 10, 'v');
   const auto set = [&](int row) {
@@ -528,7 +529,7 @@ TEST_F(ReserveTest, WhatIsInMemoryIsFlushedWhileThereIsSpaceForIt) {
     refused = i;
   }
   ASSERT_GE(refused, 0) << "more is in memory than there is space for";
-  // The flush ends in a while, and then there is room again.
+  // The flush ends after a while, and then there is space again.
   absl::Status again = set(refused);
   for (int looks = 0; looks < 6000 && absl::IsResourceExhausted(again); ++looks) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -538,7 +539,7 @@ TEST_F(ReserveTest, WhatIsInMemoryIsFlushedWhileThereIsSpaceForIt) {
   EXPECT_THAT(store_->Close(), IsOk());
 }
 
-TEST_F(ReserveTest, WhatWasBegunIsFinished) {
+TEST_F(ReserveTest, CommitsThatHaveBegunAreFinished) {
   fs_->SetFreeSpace(0);
   WriteUntilRefused();
   const RowMutation commit{"t",
@@ -584,7 +585,7 @@ class JointFaultTest : public FaultTest {
     fs_->Inject({.kind = kind, .persistent = true, .files = FaultFs::FileKind::kWal});
   }
 
-  // The state of a store after a joint mutation of rows a and b has failed.
+  // Expects the state of a store after a joint mutation of rows a and b has failed.
   void ExpectOnlyAAndBClosed() {
     for (const std::string row : {"a", "b"}) {
       for (const bool whole_family : {false, true}) {
@@ -635,8 +636,8 @@ TEST_F(JointFaultTest, RowsStayClosedUntilTheStoreIsOpenedAgain) {
   }
 }
 
-// While the timestamp is drawn others come: to read the rows, to scan, and to change other rows in one step.
-TEST_F(JointFaultTest, WhoWaitsMeanwhileIsTold) {
+// While the timestamp is drawn, other calls arrive: reads of the rows, scans, and changes of other rows in one step.
+TEST_F(JointFaultTest, CallsThatWaitGetTheError) {
   SlowOracle slow(&oracle_);
   std::vector<std::thread> threads;
   threads.emplace_back([&] { EXPECT_THAT(Together({"a", "b"}, "new", &slow), StatusIs(absl::StatusCode::kDataLoss)); });
@@ -655,7 +656,7 @@ TEST_F(JointFaultTest, WhoWaitsMeanwhileIsTold) {
   ReopenAndExpectAllOrNothing();
 }
 
-// The families that are full when a write begins are switched to a new log together: what if it cannot be created?
+// Families that are full when a write begins are switched to a new log together. These tests fail its creation.
 class NewLogTest : public FaultTest {
  protected:
   // Leaves several families with full buffers, and then makes the next log fail.
@@ -742,7 +743,7 @@ class ReadErrorTest : public FaultTest {
   CrashLedger ledger_;
 };
 
-TEST_F(ReadErrorTest, IsAnErrorAndNeverAnAbsentCell) {
+TEST_F(ReadErrorTest, AReadErrorIsNeverAnAbsentCell) {
   Fill();
   if (HasFatalFailure()) return;
   std::vector<Row> expected;
@@ -751,7 +752,7 @@ TEST_F(ReadErrorTest, IsAnErrorAndNeverAnAbsentCell) {
     ASSERT_THAT(store, IsOk());
     expected = (*store)->Read(EveryRow()).value();
   }
-  absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);  // with a cold cache
+  absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);  // its cache is cold
   ASSERT_THAT(store, IsOk());
   fs_->Inject({.kind = Fault::Kind::kReadError, .persistent = true, .files = FaultFs::FileKind::kTable});
   const std::vector<RowRead> reads = EveryRow();
@@ -773,8 +774,8 @@ TEST_F(ReadErrorTest, IsAnErrorAndNeverAnAbsentCell) {
   EXPECT_THAT(ledger_.Check(store->get(), Expect::kNothingLost), IsEmpty());
 }
 
-// Conditions and erases of ranges read too.
-TEST_F(ReadErrorTest, FailsTheMutationsThatHaveToReadAndChangesNothing) {
+// Conditions and erases of ranges also read.
+TEST_F(ReadErrorTest, AReadErrorFailsMutationsThatReadAndChangesNothing) {
   Fill();
   if (HasFatalFailure()) return;
   absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);
@@ -791,7 +792,7 @@ TEST_F(ReadErrorTest, FailsTheMutationsThatHaveToReadAndChangesNothing) {
   OpenAndVerify(options_, &ledger_, Expect::kNothingLost);
 }
 
-TEST_F(ReadErrorTest, WhileOpeningFailsTheOpeningOrNothing) {
+TEST_F(ReadErrorTest, AReadErrorFailsTheOpenOrHasNoEffect) {
   Fill();
   if (HasFatalFailure()) return;
   uint64_t failed = 0;
@@ -800,7 +801,7 @@ TEST_F(ReadErrorTest, WhileOpeningFailsTheOpeningOrNothing) {
     ASSERT_LT(nth, 5000u);
     SCOPED_TRACE(StrCat("read ", nth, " fails"));
     {
-      // Something in the log for the opening to read.
+      // Data in the log, for the open to read.
       absl::StatusOr<std::unique_ptr<Store>> store = Open(options_);
       ASSERT_THAT(store, IsOk());
       Writers writers(store->get(), &ledger_, 0, /*max_steps=*/3);
@@ -845,7 +846,7 @@ TEST_F(OpenTest, SecondOpenInTheSameProcessIsRefused) {
   absl::StatusOr<std::unique_ptr<Store>> first = OpenRocksStore(Dir());
   ASSERT_THAT(first, IsOk());
   ExpectRefused(Dir(), "open already");
-  // The first is none the worse for it.
+  // The first store still works.
   EXPECT_THAT(CreateCrashTables(first->get()), IsOk());
   ASSERT_THAT((*first)->Close(), IsOk());
   EXPECT_THAT(OpenRocksStore(Dir()), IsOk());
@@ -891,14 +892,14 @@ TEST_F(OpenTest, PipeInPlaceOfAnotherFileIsRefused) {
   EXPECT_THAT(OpenRocksStore(Dir()), IsOk());
 }
 
-TEST_F(OpenTest, LinkThatLeadsNowhereInPlaceOfTheDatabaseIsRefused) {
+TEST_F(OpenTest, DanglingLinkInPlaceOfTheDatabaseIsRefused) {
   CreateStore({});
   std::filesystem::remove_all(Dir() + "/rocksdb");
   std::filesystem::create_symlink("rocksdb", Dir() + "/rocksdb");
   ExpectRefused(Dir(), "lost its folder rocksdb");
 }
 
-TEST_F(OpenTest, FolderWithSomethingElseIsRefusedAndLeftAlone) {
+TEST_F(OpenTest, FolderWithForeignFilesIsRefusedAndLeftAlone) {
   std::filesystem::create_directory(Dir());
   std::ofstream(Dir() + "/letter.txt") << "Dear";
   ExpectRefused(Dir(), "no Percolator store");
@@ -917,7 +918,7 @@ TEST_F(OpenTest, FileInPlaceOfAFolderIsRefused) {
   ExpectRefused(Dir(), "");
 }
 
-// Also for the superuser, to whom no folder is read-only.
+// Fails even for the superuser, who can write to read-only folders.
 TEST_F(OpenTest, FolderThatCannotBeCreatedIsRefused) {
   std::ofstream(Dir()) << "file";
   ExpectRefused(Dir() + "/below", "cannot create");

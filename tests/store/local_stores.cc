@@ -1,4 +1,4 @@
-// Registers the stores of this process for the conformance suite.
+// Registers the stores in this process for the conformance suite.
 
 #include <memory>
 #include <string>

@@ -1,4 +1,5 @@
-// Registers the store of a server for the suites that run on any: a RemoteStore, a server in this process, and the store behind.
+// Registers the store of a server for the suites that run on any store: a RemoteStore, a server in this process, and
+// the store behind it.
 
 #include <atomic>
 #include <memory>
@@ -18,22 +19,22 @@
 namespace percolator {
 namespace {
 
-// A server draws from an oracle of its own; the suite brings its oracles along. So the server asks the one that was brought
+// A server draws from an oracle of its own, but the suite passes oracles. So the server asks the one that was passed
 // last.
 class BroughtOracle final : public Oracle {
  public:
-  // Returns the one before.
+  // Returns the previous one.
   Oracle* Bring(Oracle* oracle) { return oracle_.exchange(oracle); }
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
     Oracle* const oracle = oracle_.load();
-    return oracle == nullptr ? absl::UnavailableError("none was brought") : oracle->GetTimestamps(count);
+    return oracle == nullptr ? absl::UnavailableError("no oracle was set") : oracle->GetTimestamps(count);
   }
 
  private:
   std::atomic<Oracle*> oracle_{nullptr};
 };
 
-// A server with the store in it, and the way there.
+// A server with its store, and the connection to it.
 struct Served {
   explicit Served(std::unique_ptr<Store> behind)
       : store(std::move(behind)),
@@ -58,7 +59,7 @@ class ServedStore final : public RemoteStore {
     return RemoteStore::MutateTogether(mutation, oracle);
   }
   absl::Status RaiseSafePoint(Timestamp ts) override {
-    TestOracle late(uint64_t{1} << 62);  // past all timestamps of the suite
+    TestOracle late(uint64_t{1} << 62);  // above all timestamps of the suite
     Oracle* const before = served_->oracle.Bring(&late);
     absl::Status status = RemoteStore::RaiseSafePoint(ts);
     served_->oracle.Bring(before);

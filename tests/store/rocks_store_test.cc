@@ -1,4 +1,4 @@
-// What only the store on RocksDB has: a folder, formats, state that is rebuilt on open.
+// Properties of the store on RocksDB only: its folder, formats, and state that is rebuilt on open.
 
 #include "src/store/rocks/rocks_store.h"
 
@@ -95,7 +95,7 @@ TEST_F(RocksStoreTest, LocksOfADroppedTableDoNotComeBackOnOpen) {
   EXPECT_EQ(Mutate(None(Family::kLock, TimestampRange::All()), {}), MutateResult::kApplied);
 }
 
-// The sketch of newest timestamps is rebuilt on open: from what the log gave back, from files, and from both.
+// The sketch of newest timestamps is rebuilt on open: from the log, from files, and from both.
 TEST_F(RocksStoreTest, NewerWritesFromBeforeOpeningAreFoundByConditions) {
   Mutate({}, {Mutation::Set(Family::kWrite, "c", Timestamp(10), "")});
   Open();
@@ -124,7 +124,7 @@ TEST_F(RocksStoreTest, ReadsSeeWritesAfterAFlushReplacedTheirFiles) {
   }
 }
 
-// Only the rows of a joint mutation are closed. (Two rows may share a latch, but hardly all.)
+// Only the rows of a joint mutation are closed. (Two rows may share a latch, but not most of them.)
 TEST_F(RocksStoreTest, WhileATimestampIsDrawnOtherRowsAreReadAndWritten) {
   TestOracle oracle(1001);
   SlowOracle slow(&oracle);
@@ -150,7 +150,7 @@ TEST_F(RocksStoreTest, WhileATimestampIsDrawnOtherRowsAreReadAndWritten) {
   for (std::thread& other : others) other.join();
 }
 
-TEST_F(RocksStoreTest, JointMutationsOfAllSizesFollowEachOther) {
+TEST_F(RocksStoreTest, JointMutationsOfAllSizesAreApplied) {
   TestOracle oracle(1001);
   for (const size_t bytes : {10, 3 << 20, 10}) {
     JointMutation mutation{oracle.GetTimestamp().value(), {}};
@@ -198,7 +198,7 @@ TEST_F(RocksStoreTest, GoldenSafePoint) {
   EXPECT_EQ(CatalogValue("safe-point"), "0102030405060708");
 }
 
-TEST_F(RocksStoreTest, ASafePointThatCannotBeReadIsRefused) {
+TEST_F(RocksStoreTest, AMalformedSafePointIsRefused) {
   ASSERT_TRUE(store_->db()->Put(rocksdb::WriteOptions(), "safe-point", "1234567").ok());
   store_.reset();
   EXPECT_THAT(OpenRocksStore(dir_.path()), StatusIs(absl::StatusCode::kDataLoss));
@@ -241,14 +241,14 @@ TEST_F(RocksStoreTest, AStoreThatLostItsDatabaseIsRefused) {
   EXPECT_THAT(OpenRocksStore(dir_.path()), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(RocksStoreTest, AStoreThatWasNeverFinishedIsFinished) {
+TEST_F(RocksStoreTest, AStoreWhoseCreationWasInterruptedIsFinished) {
   const std::string dir = dir_.path() + "/new";
   std::filesystem::create_directories(dir + "/rocksdb");
   std::ofstream(dir + "/PERCOLATOR.tmp") << "percolator st";
   EXPECT_THAT(OpenRocksStore(dir), IsOk());
 }
 
-TEST_F(RocksStoreTest, LimitsThatRocksDbCannotKeepAreRefused) {
+TEST_F(RocksStoreTest, LimitsThatRocksDbCannotMeetAreRefused) {
   RocksOptions options;
   options.limits.max_value_bytes = size_t{1} << 32;
   EXPECT_THAT(OpenRocksStore(dir_.path() + "/large", options), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -260,7 +260,7 @@ TEST_F(RocksStoreTest, TheLastTableIdIsNotUsed) {
   EXPECT_THAT(store_->CreateTable({"u", ""}), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-TEST_F(RocksStoreTest, VersionsThatAreSelectedCountAsWork) {
+TEST_F(RocksStoreTest, SelectedVersionsCountAsWork) {
   store_.reset();
   RocksOptions options;
   options.limits.max_scan_work = 10;
@@ -280,7 +280,7 @@ TEST_F(RocksStoreTest, VersionsThatAreSelectedCountAsWork) {
   EXPECT_TRUE(page->resume.has_value());
 }
 
-TEST_F(RocksStoreTest, TablesAreThereAfterReopening) {
+TEST_F(RocksStoreTest, TablesSurviveReopening) {
   Open();
   const auto tables = store_->ListTables();
   ASSERT_THAT(tables, IsOk());

@@ -1,4 +1,5 @@
-// Kinds of stores, for tests that run on several of them: a program links such tests, and files that register the stores.
+// Kinds of stores, for tests that run on several of them. A program links such tests, and the files that register the
+// stores.
 //
 //     const bool kRegistered = RegisterStore({"remote", &StartServer, /*keeps_content=*/true, /*takes_limits=*/false});
 
@@ -19,40 +20,40 @@
 
 namespace percolator {
 
-// The place of one store, empty at first. What it needs (a folder, a server) lives as long as the place.
+// The place of one store, empty at first. Its resources (a folder, a server) live as long as the place.
 class StorePlace {
  public:
   virtual ~StorePlace() = default;
 
-  // Opens the store there. Called again only after the store opened before is closed and destroyed.
+  // Opens the store there. Called again only after the previous store is closed and destroyed.
   virtual absl::StatusOr<std::unique_ptr<Store>> Open(const StoreLimits& limits) = 0;
 };
 
-// A kind of store to test, and what its places can do.
+// A kind of store to test, and the features of its places.
 struct StoreKind {
   std::string name;
   std::function<std::unique_ptr<StorePlace>()> make;
-  // Opening again finds what was there.
+  // A store that is opened again finds its content.
   bool keeps_content = false;
-  // Open obeys the limits it is given. Otherwise they are the defaults.
+  // Open obeys the given limits. Otherwise it uses the defaults.
   bool takes_limits = false;
-  // Another kind is nearly the same: suites that take long leave this one out.
+  // Similar to another kind: long suites omit it.
   bool like_another = false;
   // Its MutateTogether works.
   bool mutates_together = true;
-  // The largest at which a cell can be set.
+  // The largest timestamp at which a cell can be set.
   uint64_t last_timestamp = Timestamp::Infinity().value() - 1;
-  // Tests that it can't pass, by name, and why; they are skipped.
+  // Tests that it cannot pass, by name, with the reason. They are skipped.
   std::map<std::string, std::string> cannot = {};
-  // Not OK: what its places need is not on this machine, and all its tests are skipped.
+  // If not OK, something that its places need is missing on this machine, and all its tests are skipped.
   std::function<absl::Status()> ready = [] { return absl::OkStatus(); };
 };
 
 inline void PrintTo(const StoreKind& kind, std::ostream* os) { *os << kind.name; }
 
-// Adds a kind of store to those that the program tests. To be called before main, by initialising a global.
+// Adds a kind of store to those that the program tests. Called before main, by initialising a global.
 bool RegisterStore(StoreKind kind);
-// All that were added.
+// All kinds that were added.
 const std::vector<StoreKind>& StoresToTest();
 
 }  // namespace percolator

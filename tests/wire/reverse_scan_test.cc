@@ -208,7 +208,7 @@ TEST_F(ReverseBigtableTest, WhatBreaksOffBeforeItsOrderIsKnownIsReadAgain) {
   EXPECT_FALSE(fake_.reads()[4].rows().row_ranges(0).has_end_key_open()) << "of the whole range";
 }
 
-TEST_F(ReverseBigtableTest, WhatWasScannedIsProgressToo) {
+TEST_F(ReverseBigtableTest, ScannedRowsCountAsProgress) {
   fake_.ScriptRead({{Scanned("m"), Scanned("k")}, kBreaksOff});
   const absl::StatusOr<ScanPage> page = Scan();
   ASSERT_THAT(page, IsOk());
