@@ -20,7 +20,7 @@ bool HasOneOf(const RowWrites& row, const std::vector<CellName>& cells) {
   });
 }
 
-// A lock with this write in it, whose primary is elsewhere unless that is null.
+// A lock with this write in it. Its primary is elsewhere unless `primary` is null.
 CellWrite WriteOf(const CellName& cell, const BufferedWrite& write, const CellName* primary) {
   CellWrite out{cell.column, {}, {}};
   out.lock.kind = write.kind;
@@ -80,7 +80,7 @@ CommitResult Client::Commit() {
   return result_;
 }
 
-// As TransactionCore does it: the cells in their order, the first one being the primary.
+// As in TransactionCore: the cells in order, the first one being the primary.
 absl::Status Client::BuildWrites() {
   if (!writes_.rows.empty()) return absl::OkStatus();
   if (transaction_ == nullptr || transaction_->core().writes().cells().empty()) {

@@ -1,8 +1,8 @@
-// Client: a process of its own, with a session, that runs one transaction or reads one snapshot; the steps of its commit can
-// be made one by one.
+// Client: a process of its own, with a session, that runs one transaction or reads one snapshot. The steps of its
+// commit can be run one by one.
 //
-// The steps are those of CommitInTwoPhases, made of the same parts. Between them the client may stop,
-// and its requests may arrive late or twice.
+// The steps are those of CommitInTwoPhases, made of the same parts. Between them the client may stop, and its requests
+// may arrive late or twice.
 
 #ifndef PERCOLATOR_TESTS_HISTORIES_CLIENT_H_
 #define PERCOLATOR_TESTS_HISTORIES_CLIENT_H_
@@ -28,7 +28,7 @@ namespace percolator {
 
 class Client {
  public:
-  // `parts.store` is what `store` reaches. The parts must outlive the client.
+  // `parts.store` is the store behind `store`. The parts must outlive the client.
   static absl::StatusOr<std::unique_ptr<Client>> Start(std::string name, const Parts& parts, Network* network,
                                                        const ClusterOptions& options);
   Client(const Client&) = delete;
@@ -44,20 +44,20 @@ class Client {
   absl::Status Begin();
   // Reads a snapshot instead: of now, or as of `ts`.
   absl::Status OpenSnapshot(std::optional<Timestamp> ts);
-  // Ends the transaction or snapshot: it holds garbage collection back no longer. A commit ends it as well.
+  // Ends the transaction or snapshot, so that it no longer holds back garbage collection. A commit ends it as well.
   void Abandon();
 
-  // The transaction or the snapshot; null: it has ended.
+  // The transaction or the snapshot; null if it has ended.
   ReadView* view();
-  // Null: it has none, or it has ended.
+  // Null if there is none, or it has ended.
   Transaction* transaction() { return transaction_.get(); }
   Timestamp start_ts() const { return start_ts_; }
 
   CommitResult Commit();
 
-  // The first phase, in all rows or only in those that have one of these cells. From now on the client refreshes its lock.
+  // The first phase, in all rows or only in those with one of these cells. From now on the client refreshes its lock.
   absl::Status Prewrite(const std::vector<CellName>& only);
-  // Draws the commit timestamp, unless that was done before.
+  // Draws the commit timestamp, unless it is already drawn.
   absl::StatusOr<Timestamp> DrawCommitTimestamp();
   // REQUIRES: prewritten, and the commit timestamp is drawn.
   CommitResult CommitPrimary();
@@ -66,15 +66,15 @@ class Client {
   // REQUIRES: the primary is committed.
   void CommitSecondaries();
   void RollBack();
-  // The last answer to a commit, asked again.
+  // Resolves the last result of a commit.
   absl::StatusOr<CommitResult> Outcome();
 
-  // The request of a step for the rows that have one of the cells (none named: all), as it would arrive at the store.
+  // The request of a step for the rows with one of the cells (all if none is named), as it would arrive at the store.
   // REQUIRES: for a commit, its timestamp is drawn.
   enum class Step { kPrewrite, kCommit, kRollBack };
   absl::StatusOr<std::vector<RowMutation>> RequestOf(Step step, const std::vector<CellName>& only);
 
-  // It makes no sign of life any more. If it goes on later, that was a long pause.
+  // The client gives no sign of life any more. If it continues later, this was a long pause.
   void StopRefreshing() { kept_.reset(); }
   void Crash() {
     StopRefreshing();
@@ -105,7 +105,7 @@ class Client {
   Duration begun_{};
   bool crashed_ = false;
 
-  Writes writes_;  // once a step was made
+  Writes writes_;  // set by the first step
   std::optional<LockKeeper::Membership> kept_;
   std::optional<Timestamp> commit_ts_;
   CommitResult result_;

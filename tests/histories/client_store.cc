@@ -44,7 +44,7 @@ void ClientStore::StopHere() {
   while (stopped_) go_on_->Wait(&mutex_);
 }
 
-// Who sets a lock, without a marker that says otherwise, or writes in one step, does it for itself.
+// A client that sets a lock, without a marker that refuses it, or writes in one step, does it for itself.
 void ClientStore::NoteOwn(const RowMutation& sent) {
   const bool rolls_back = std::any_of(sent.mutations.begin(), sent.mutations.end(),
                                       [](const Mutation& m) { return m.column == RollbackColumn(); });
@@ -64,7 +64,7 @@ void ClientStore::SendAllAgain(Oracle* oracle) {
   }
 }
 
-// Which transactions the mutation commits or rolls back in its row.
+// The transactions that the mutation commits or rolls back in its row.
 void ClientStore::NoteDeeds(const RowMutation& applied) {
   for (const Mutation& m : applied.mutations) {
     if (m.kind != Mutation::Kind::kSet || m.family != Family::kWrite) continue;

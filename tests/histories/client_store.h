@@ -1,5 +1,5 @@
-// ClientStore: the store as one client of a script reaches it. It remembers what was sent to it, can lose a message, and can stop
-// the client.
+// ClientStore: the store as one client of a script reaches it. It remembers its requests, can lose a message, and can
+// stop the client.
 
 #ifndef PERCOLATOR_TESTS_HISTORIES_CLIENT_STORE_H_
 #define PERCOLATOR_TESTS_HISTORIES_CLIENT_STORE_H_
@@ -24,22 +24,22 @@
 
 namespace percolator {
 
-// The way between the clients and the store.
+// The network between the clients and the store.
 struct Network {
   bool down = false;             // nothing arrives
   bool lose_request = false;     // the next mutation does not arrive
   bool lose_answer = false;      // the next mutation arrives, its answer does not
-  bool lose_connection = false;  // and from then on it is down
+  bool lose_connection = false;  // as lose_answer, then down
 
-  // The next mutation arrives twice, and the client hears the second answer. The second copy arrives right after the first, or
-  // when a client that stops after the first goes on.
+  // The next mutation arrives twice, and the client gets the second answer. The second copy arrives right after the
+  // first, or when a client that stops after the first continues.
   enum class Copy : uint8_t { kNone, kSoon, kLate };
   Copy copy = Copy::kNone;
 };
 
 // A verdict that a client carried out.
 struct Deed {
-  Timestamp start_ts;  // of whose transaction
+  Timestamp start_ts;  // of the transaction
   Verdict verdict;
 };
 
@@ -50,21 +50,21 @@ class ClientStore final : public ForwardingStore {
   ClientStore(Store* store, Network* network, Runtime* runtime)
       : ForwardingStore(Borrow(store)), network_(network), go_on_(runtime->NewWaitQueue()) {}
 
-  // What was done to transactions of others since the last call of this.
+  // The verdicts on transactions of others since the last call.
   std::vector<Deed> TakeDeeds();
 
-  // Before the next mutation (1), the one after it (2) or a later one is sent, or after it was carried out, the client
-  // stops.
+  // The client stops before the next mutation (1), the one after it (2) or a later one is sent, or after it was carried
+  // out.
   enum class Moment { kBefore, kAfter };
   void StopAt(Moment moment, int mutation);
   // Stops now.
   void StopHere();
   bool stopped() const { return stopped_; }
   void GoOn();
-  // Nothing that it sends arrives any more.
+  // Its requests no longer arrive.
   void CutOff();
 
-  // Every mutation that was ever sent arrives again, in the same order, and nobody hears the answers.
+  // All mutations ever sent arrive again, in the same order; the answers are dropped.
   void SendAllAgain(Oracle* oracle);
 
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
@@ -84,14 +84,14 @@ class ClientStore final : public ForwardingStore {
 
   struct StopPoint {
     Moment moment = Moment::kBefore;
-    int mutations = 0;  // to go
+    int mutations = 0;  // until the stop
   };
 
   void NoteDeeds(const RowMutation& applied);
   void NoteOwn(const RowMutation& sent);
   void MaybeStop(Moment moment);
   bool Reachable() const { return !network_->down && !cut_off_; }
-  // Whether a mutation gets lost; whether its answer does.
+  // Whether a mutation is lost; whether its answer is.
   bool LosesRequest();
   bool LosesAnswer();
   // Sends a mutation, and its copy if it has one; stops in between or afterwards. Returns the last answer.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kFamilies = 4;  // data, lock, write, notify
 
-// What a cell holds, for people.
+// The content of a cell, for people.
 std::optional<std::string> Legible(const CellName& name, const std::optional<std::string>& value,
                                    const Stamps& stamps) {
   if (!value.has_value() || !ColumnOfAck(name.column).has_value()) return value;
@@ -73,7 +73,7 @@ void AddLines(const std::string& name, const std::array<std::vector<std::string>
   }
 }
 
-// Only the first `columns` of them.
+// Only the first `columns` columns.
 std::string Aligned(const std::vector<Line>& lines, size_t columns) {
   std::array<size_t, std::tuple_size_v<Line>> widths{};
   for (const Line& line : lines) {

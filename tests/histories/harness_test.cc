@@ -1,4 +1,4 @@
-// Tests of what plays the histories: a test that can't fail proves nothing.
+// Tests of the player of histories: a test that cannot fail proves nothing.
 
 #include <memory>
 #include <string>
@@ -33,7 +33,7 @@ begin t2
 # The end.
 )";
 
-TEST(ScriptTest, IsReadInBlocks) {
+TEST(ScriptTest, AScriptIsReadInBlocks) {
   const absl::StatusOr<Script> script = ParseScript(kText);
   ASSERT_THAT(script, IsOk());
   EXPECT_THAT(script->layouts, ElementsAre("two-rows", "two-tables"));
@@ -46,7 +46,7 @@ TEST(ScriptTest, IsReadInBlocks) {
   EXPECT_EQ(script->blocks[1].expected, "");
 }
 
-TEST(ScriptTest, RewritingChangesOnlyWhatIsSaid) {
+TEST(ScriptTest, RewritingChangesOnlyTheOutputs) {
   const absl::StatusOr<Script> script = ParseScript(kText);
   ASSERT_THAT(script, IsOk());
   EXPECT_EQ(WithOutputs(*script, {"t1: a = 1\n", ""}), kText);
@@ -54,7 +54,7 @@ TEST(ScriptTest, RewritingChangesOnlyWhatIsSaid) {
   EXPECT_THAT(changed, HasSubstr("get t1 a\n\nbegin t2\n----\nt2: hello\n\n# The end.\n"));
 }
 
-TEST(ScriptTest, MistakesAreNoticed) {
+TEST(ScriptTest, MistakesAreReported) {
   EXPECT_THAT(ParseScript("----\nx\n"), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(ParseScript("# cells: b a\n"), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(ParseScript("# cells: a |\n"), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -66,7 +66,7 @@ size_t CountVariants(const std::string& text) {
   return variants.ok() ? variants->size() : 0;
 }
 
-TEST(VariantTest, TheHeadChooses) {
+TEST(VariantTest, TheHeadChoosesTheVariants) {
   EXPECT_EQ(CountVariants("begin t1\n"), 12);
   EXPECT_EQ(CountVariants("# layout: two-rows\n# store: memory\nbegin t1\n"), 2);
   EXPECT_EQ(CountVariants("# layout: two-rows\n# commit: one-step\ndump\n"), 2);
@@ -74,7 +74,7 @@ TEST(VariantTest, TheHeadChooses) {
   EXPECT_EQ(CountVariants("# layout: two-rows two-tables\n# commit: one-step\ndump\n"), 0) << "a dump in two layouts";
 }
 
-// What a script says, in memory and in two phases.
+// The output of a script, in memory and in two phases.
 absl::StatusOr<std::string> Play(const std::string& text) {
   const absl::StatusOr<Script> script = ParseScript(text);
   if (!script.ok()) return script.status();
@@ -89,7 +89,7 @@ absl::StatusOr<std::string> Play(const std::string& text) {
   return said;
 }
 
-TEST(PlayerTest, MistakesAreNoticed) {
+TEST(PlayerTest, MistakesAreReported) {
   for (const char* text : {"dance t1", "begin", "begin t1; begin t1", "get t1 x", "begin t1; get t1 q",
                            "begin t1; crash t1; get t1 x", "begin t1; commit t1; set t1 x 1", "begin t1; prewrite t1",
                            "begin t1; commit-primary t1", "snapshot s; set s x 1", "begin t1 ts=2; begin t2 ts=2",
@@ -108,7 +108,7 @@ TEST(PlayerTest, NumbersDoNotDependOnTime) {
 }
 
 // A script may end while commands wait and clients are stopped.
-TEST(PlayerTest, EndsInTheMiddle) {
+TEST(PlayerTest, AScriptMayEndInTheMiddle) {
   const absl::StatusOr<std::string> said =
       Play("begin t1; set t1 x 1; stop t1 before 2; start commit t1; begin t2; start get t2 x; disconnect");
   ASSERT_THAT(said, IsOk());

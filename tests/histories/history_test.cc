@@ -1,14 +1,14 @@
-// Plays the histories of this folder, each script in every variant that its head allows: one test for each, named
-// after both, as in h01_g0.two_rows_rocksdb_one_step.
+// Plays the histories of this folder, each script in every variant that its head allows: one test for each, named after
+// both, as in h01_g0.two_rows_rocksdb_one_step.
 //
 //     histories_test                                 all of them
 //     histories_test --gtest_filter='h07_*'          one script
-//     histories_test --rewrite --gtest_filter=...    writes what the commands say into the scripts: read the diff
+//     histories_test --rewrite --gtest_filter=...    writes the outputs into the scripts: read the diff
 //     histories_test FOLDER                          the scripts of another folder
 //
-// A script is rewritten by its first variant; the others then have to say the same.
+// A script is rewritten by its first variant; the others must have the same output.
 //
-// A program that registers stores (tests/store/store_kinds.h) plays them on those, and writes nothing.
+// A program that registers stores (tests/store/store_kinds.h) plays them on those, and does not rewrite them.
 
 #include <stdlib.h>
 
@@ -72,7 +72,7 @@ class HistoryTest : public ::testing::Test {
   const bool rewrites_;
 };
 
-// A script that can't be run at all.
+// A script that cannot be parsed.
 class BrokenScriptTest : public ::testing::Test {
  public:
   explicit BrokenScriptTest(std::string why) : why_(std::move(why)) {}
@@ -97,7 +97,7 @@ void RegisterScript(const std::filesystem::path& path) {
   if (elsewhere) variants = Elsewhere(*variants);
   for (size_t i = 0; i < variants->size(); ++i) {
     const Variant variant = (*variants)[i];
-    // RocksDB is not compiled with the sanitizers: what runs on it is what runs in memory, for each way to commit once.
+    // RocksDB is not compiled with the sanitizers, so for each way to commit one layout on it is enough.
     if (kSanitized && variant.on_disk && variant.layout != variants->front().layout) continue;
     const bool may_rewrite = i == 0 && !elsewhere;
     ::testing::RegisterTest(
@@ -106,7 +106,7 @@ void RegisterScript(const std::filesystem::path& path) {
   }
 }
 
-// False: there are none.
+// Returns false if there are none.
 bool RegisterScripts(const std::filesystem::path& folder) {
   std::set<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -120,7 +120,7 @@ bool RegisterScripts(const std::filesystem::path& folder) {
 }  // namespace percolator
 
 int main(int argc, char** argv) {
-  // What outlives a loss of power is tested elsewhere: here files may be in memory, where opening a store takes no time.
+  // Other tests cover loss of power. Here files may be in memory, where opening a store is fast.
   if (std::filesystem::is_directory("/dev/shm")) setenv("TMPDIR", "/dev/shm", /*overwrite=*/0);
   ::testing::InitGoogleTest(&argc, argv);
   std::filesystem::path folder = PERCOLATOR_HISTORIES;

@@ -1,7 +1,7 @@
-// What observers do: the verbs of Player for notifications, and for the runs that they lead to.
+// The verbs of Player for observers: notifications, and the runs that they lead to.
 //
-// A worker of a script does only what it is told: it runs one observer for one cell with the same RunObserver that a real
-// worker uses. `hold` and `stop` divide a run, so that others come between.
+// A worker of a script acts only on commands: it runs one observer for one cell with the same RunObserver that a real
+// worker uses. `hold` and `stop` divide a run, so that others come in between.
 
 #include <utility>
 
@@ -15,14 +15,14 @@
 namespace percolator {
 namespace {
 
-// Longer than any chain of a script that is not about this.
+// Longer than any chain of a script that does not test the limit.
 constexpr uint32_t kMaxChain = 3;
 
 bool HasTarget(const std::string& action) { return action == "copy" || action == "count" || action == "notify"; }
 
 }  // namespace
 
-// --- Who observes
+// --- Registration
 
 absl::StatusOr<const Player::ScriptedObserver*> Player::FindObserver(const std::string& name) {
   const auto it = observers_.find(name);
@@ -163,7 +163,7 @@ Player::Answer Player::OutcomeText(const RunOutcome& outcome) {
   return "";
 }
 
-// As at the observer of another worker.
+// The check that a worker makes for the observer of another worker.
 Player::Answer Player::Look(const Words& words) {
   const absl::StatusOr<RunWords> run = ParseRun(words);
   if (!run.ok()) return run.status();
@@ -196,7 +196,7 @@ Player::Answer Player::Hold(const Words& words) {
 
 // --- Scanners
 
-// All pending marks there are, as a scanner that finds them deals with them.
+// All pending marks, settled as by a scanner that finds them.
 Player::Answer Player::Settle(const Words& words) {
   const absl::StatusOr<Client*> worker = FindLive(words[0]);
   if (!worker.ok()) return worker.status();

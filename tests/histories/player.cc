@@ -13,7 +13,7 @@
 namespace percolator {
 namespace {
 
-// Shorter waits are between attempts, and of no interest.
+// Shorter waits, between attempts, are not shown.
 constexpr Duration kShort = std::chrono::milliseconds(50);
 
 ClusterOptions OptionsOf(const Variant& variant) {
@@ -30,7 +30,7 @@ ClusterOptions OptionsOf(const Variant& variant) {
 
 struct Player::Verb {
   Answer (Player::*play)(const Words& words);
-  size_t least = 0;  // so many words follow it
+  size_t least = 0;  // the min number of words
   size_t most = 0;
 };
 
@@ -98,7 +98,7 @@ const std::map<std::string_view, Player::Verb>& Player::Verbs() {
 Player::Player(const Script& script, const Variant& variant)
     : variant_(variant), cells_(variant.layout, script.cells) {}
 
-// Clients first: they use all the rest, and their tasks end with them.
+// Clients first: they use all other members, and their tasks end with them.
 Player::~Player() {
   network_ = {};
   for (const std::unique_ptr<Client>& client : clients_) client->store().GoOn();
@@ -146,7 +146,7 @@ absl::StatusOr<std::unique_ptr<Store>> Player::OpenElsewhere() {
   return place_->Open(StoreLimits());
 }
 
-// Whether it asks something of a client that is in the middle of a command.
+// Whether the command needs a client that is in the middle of another command.
 bool Player::IsForBusy(const Command& command) const {
   static const auto& harmless =
       *new std::set<std::string_view>{"finish", "go", "crash", "lose-session", "deliver", "resend"};
@@ -168,10 +168,10 @@ absl::StatusOr<std::string> Player::Play(const std::vector<Command>& commands) {
 
 Player::Answer Player::Perform(const Command& command) {
   const auto verb = Verbs().find(command.words[0]);
-  if (verb == Verbs().end()) return Mistake("there is no such command");
+  if (verb == Verbs().end()) return Mistake("unknown command");
   const Words words(command.words.begin() + 1, command.words.end());
   if (words.size() < verb->second.least || words.size() > verb->second.most) {
-    return Mistake("so many words do not belong to this command");
+    return Mistake("wrong number of words");
   }
   return (this->*verb->second.play)(words);
 }
@@ -191,7 +191,7 @@ absl::Status Player::CheckRules() {
   return broken.empty() ? absl::OkStatus() : absl::InternalError(Joined(broken, "; "));
 }
 
-// --- Who and what is meant
+// --- Names
 
 Parts Player::SharedParts() {
   return {Borrow(store_.get()), Borrow(&oracle_), Borrow(&coordinator_), Borrow(&runtime_)};
@@ -243,7 +243,7 @@ absl::StatusOr<std::vector<CellName>> Player::FindCells(const Words& words, size
   return cells;
 }
 
-// --- What is said
+// --- Outputs
 
 Player::Answer Player::Act(Client* client, const std::function<Answer()>& action) {
   const Duration begun = runtime_.Elapsed();

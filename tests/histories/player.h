@@ -1,8 +1,8 @@
-// Player: plays the blocks of a script on a cluster of its own, on virtual time, and says what happened.
+// Player: plays the blocks of a script on a cluster of its own, on virtual time, and returns their output.
 //
-// Every transaction of a script is a client with a session of its own. After each command everything in the background
-// gets its turn, but no time passes unless a command waits. After each block the raw cells are checked against the rules
-// of tests/harness/raw_cells.h. README.md is the manual of the commands.
+// Every transaction of a script is a client with a session of its own. After each command all background tasks run, but
+// no time passes unless a command waits. After each block the raw cells are checked against the rules of
+// tests/harness/raw_cells.h. README.md is the manual of the commands.
 
 #ifndef PERCOLATOR_TESTS_HISTORIES_PLAYER_H_
 #define PERCOLATOR_TESTS_HISTORIES_PLAYER_H_
@@ -49,15 +49,16 @@ class Player {
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
 
-  // What the commands say, in lines. kInvalidArgument: one that can't be played. kInternal: a rule is broken.
+  // The output of the commands, in lines. Returns InvalidArgument if a command cannot be played, Internal if a rule is
+  // broken.
   absl::StatusOr<std::string> Play(const std::vector<Command>& commands);
 
  private:
-  // What a command says: lines without the end of the last one; empty: nothing.
+  // The output of a command: lines, the last without its end; empty: none.
   using Answer = absl::StatusOr<std::string>;
   using Words = std::vector<std::string>;  // of a command, without the verb
   struct Verb;
-  // A command under way in a task of its own.
+  // A command in progress, in a task of its own.
   struct Running {
     explicit Running(Runtime* runtime) : changed(runtime->NewWaitQueue()) {}
 
@@ -67,7 +68,7 @@ class Player {
     Answer answer;
   };
 
-  // An observer, with what it does: "copy", "count" or "notify" a cell, "nothing" or "fail".
+  // An observer with its action: "copy", "count" or "notify" a cell, "nothing" or "fail".
   struct ScriptedObserver {
     ObserverInfo info;
     std::string action;
@@ -84,11 +85,12 @@ class Player {
   bool IsForBusy(const Command& command) const;
   absl::Status CheckRules();
 
-  // --- Who and what is meant.
-  // Returns the parts that the clusters of all clients share.
+  // --- Names.
+  // The parts that the clusters of all clients share.
   Parts SharedParts();
   absl::StatusOr<Client*> StartClient(const std::string& name);
-  // One that was begun; that lives; whose transaction or snapshot has not ended; whose transaction has not.
+  // A client that was begun; one that lives; one whose transaction or snapshot has not ended; one whose transaction has
+  // not.
   absl::StatusOr<Client*> FindClient(const std::string& name);
   absl::StatusOr<Client*> FindLive(const std::string& name);
   absl::StatusOr<Client*> FindReader(const std::string& name);
@@ -96,9 +98,9 @@ class Player {
   absl::StatusOr<CellName> FindCell(const std::string& name);
   absl::StatusOr<std::vector<CellName>> FindCells(const Words& words, size_t from);
 
-  // --- What is said.
-  // What a client did, with how long it took and whose transactions it finished meanwhile. An action that says nothing is
-  // reported only if there is something of that.
+  // --- Outputs.
+  // The result of an action, with its time and the transactions that the client finished meanwhile. An action without a
+  // result is reported only if it has one of these.
   Answer Act(Client* client, const std::function<Answer()>& action);
   std::string NoteOf(Client* client, Duration waited);
   std::string ErrorText(const absl::Status& status);
@@ -107,7 +109,7 @@ class Player {
   std::string WriteErrorText(Client* client);
   std::string ValuesText(const Words& names, const std::vector<std::optional<std::string>>& values);
 
-  // --- The verbs: those of transactions, in transaction_verbs.cc.
+  // --- The verbs of transactions, in transaction_verbs.cc.
   Answer Init(const Words& words);
   Answer Begin(const Words& words);
   Answer OpenSnapshot(const Words& words);
@@ -127,7 +129,7 @@ class Player {
   Answer RollBack(const Words& words);
   Answer Outcome(const Words& words);
 
-  // --- And what may happen to them, in world_verbs.cc.
+  // --- The verbs of failures and the world, in world_verbs.cc.
   Answer Stop(const Words& words);
   Answer Go(const Words& words);
   Answer Crash(const Words& words);
@@ -148,7 +150,7 @@ class Player {
   Answer Restart(const Words& words);
   Answer DropTable(const Words& words);
 
-  // --- Observers, in observer_verbs.cc.
+  // --- The verbs of observers, in observer_verbs.cc.
   Answer Observe(const Words& words);
   Answer Unobserve(const Words& words);
   Answer StartWorkers(const Words& words);
@@ -165,7 +167,7 @@ class Player {
   Answer Marks(const Words& words);
 
   absl::StatusOr<const ScriptedObserver*> FindObserver(const std::string& name);
-  // "run w1 copy x keep": the worker, what it shall run, and whether marks may be removed.
+  // "run w1 copy x keep": the worker, the observer and the cell, and whether marks may be removed.
   struct RunWords {
     Client* worker;
     const ScriptedObserver* observer;
@@ -174,7 +176,7 @@ class Player {
   };
   absl::StatusOr<RunWords> ParseRun(const Words& words);
   absl::StatusOr<Timestamp> FindUntil(const std::string& word);
-  // What the observers of scripts do.
+  // The actions of the observers of scripts.
   absl::Status RunScripted(Client* worker, const ScriptedObserver& observer, ReadWrite& t, const CellName& cell);
   Answer OutcomeText(const RunOutcome& outcome);
   absl::Status StoreObservers();
@@ -194,13 +196,13 @@ class Player {
   TestCoordinator coordinator_{&oracle_, &runtime_};
   Network network_;
   std::optional<TempDir> folder_;
-  std::unique_ptr<StorePlace> place_;  // of a store elsewhere
+  std::unique_ptr<StorePlace> place_;  // of a remote store
   std::unique_ptr<Store> store_;
-  bool collected_ = false;                        // garbage
-  std::vector<std::unique_ptr<Client>> clients_;  // all that were ever started
+  bool collected_ = false;                        // whether garbage was collected
+  std::vector<std::unique_ptr<Client>> clients_;  // including dead ones
   std::map<std::string, Client*> by_name_;
   std::map<std::string, ScriptedObserver> observers_;
-  std::map<std::string, std::unique_ptr<Running>> running_;  // commands that were started, by client
+  std::map<std::string, std::unique_ptr<Running>> running_;  // started commands, by client
 };
 
 }  // namespace percolator

@@ -22,7 +22,7 @@ std::vector<std::string> Words(std::string_view text) {
 
 bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
 
-// A command line without the remark at its end.
+// A command line without the comment at its end.
 std::string_view WithoutRemark(std::string_view line) {
   const size_t remark = line.find(" #");
   return remark == std::string_view::npos ? line : line.substr(0, remark);
@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<std::vector<std::string>>> ParseCells(std::string_vie
       groups.emplace_back();
       continue;
     }
-    // The first cell of a transaction, by the order of names, is its primary: so that order is the same in all layouts.
+    // The first cell of a transaction, by name, is its primary, so the order must be the same in all layouts.
     if (word <= last) return absl::InvalidArgumentError("cells must be named in ascending order");
     last = word;
     groups.back().push_back(word);
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<std::vector<std::string>>> ParseCells(std::string_vie
   return groups;
 }
 
-// "# layout: two-rows" and the like; other comments say nothing to the program.
+// "# layout: two-rows" and the like; other comments have no meaning for the program.
 absl::Status ParseComment(std::string_view line, Script* script) {
   std::string_view rest = line;
   if (ConsumePrefix(&rest, "# layout: ")) {

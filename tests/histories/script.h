@@ -1,7 +1,7 @@
-// Script: a history as a text file. README.md beside it is the manual of the language.
+// Script: a history as a text file. README.md is the manual of the language.
 //
-// A file is a row of blocks, each a paragraph of commands, then, if they are to say something, a line "----" and what they
-// say. Which commands there are is not known here.
+// A file is a series of blocks. Each is a paragraph of commands, and, if they have an output, a line "----" and the
+// output. The parser does not know the commands.
 
 #ifndef PERCOLATOR_TESTS_HISTORIES_SCRIPT_H_
 #define PERCOLATOR_TESTS_HISTORIES_SCRIPT_H_
@@ -15,7 +15,7 @@
 namespace percolator {
 
 struct Command {
-  std::string text;                // as it is written, for messages
+  std::string text;                // as written, for messages
   std::vector<std::string> words;  // the verb first; not empty
 };
 
@@ -27,28 +27,27 @@ struct Block {
 };
 
 struct Script {
-  // What the head of the file allows ("# layout: two-rows two-tables"). Empty: it says nothing, and allows all.
+  // The variants that the head of the file allows ("# layout: two-rows two-tables"). Empty: all.
   std::vector<std::string> layouts;
   std::vector<std::string> commits;
   std::vector<std::string> stores;
-  // "# cells: g w x | y z": the cells in the order of their names; those on different sides of a bar are in different rows
-  // or tables, if the layout has several.
+  // "# cells: g w x | y z": the cells in the order of their names. Those on different sides of a bar are in different
+  // rows or tables, if the layout has several.
   std::vector<std::vector<std::string>> cells;
-  // "# notify-only: w": cells that can't be written, only notified.
+  // "# notify-only: w": cells that can only be notified, not written.
   std::vector<std::string> notify_only;
 
   std::vector<Block> blocks;
   std::string tail;  // comments after the last block
 };
 
-// kInvalidArgument: with the line that can't be understood.
+// Returns InvalidArgument with the malformed line.
 absl::StatusOr<Script> ParseScript(std::string_view text);
 
-// One command: "set t1 x 11".
-// REQUIRES: it is not blank.
+// One command: "set t1 x 11". REQUIRES: it is not blank.
 Command ParseCommand(std::string_view text);
 
-// The text of the script if its blocks say these things.
+// The text of the script with these outputs of its blocks.
 std::string WithOutputs(const Script& script, const std::vector<std::string>& outputs);
 
 }  // namespace percolator

@@ -1,4 +1,4 @@
-// What transactions do: the verbs of Player for reading, writing and committing, whole and step by step.
+// The verbs of Player for transactions: reading, writing and committing, whole and step by step.
 
 #include <utility>
 
@@ -26,7 +26,7 @@ Player::Answer Player::Init(const Words& words) {
 }
 
 Player::Answer Player::Begin(const Words& words) {
-  if (by_name_.contains(words[0])) return Mistake("there was one of this name");
+  if (by_name_.contains(words[0])) return Mistake("the name is already used");
   const absl::StatusOr<Client*> client = StartClient(words[0]);
   if (!client.ok()) return client.status();
   if (absl::Status s = (*client)->Begin(); !s.ok()) return s;
@@ -37,11 +37,11 @@ Player::Answer Player::Begin(const Words& words) {
 }
 
 Player::Answer Player::OpenSnapshot(const Words& words) {
-  if (by_name_.contains(words[0])) return Mistake("there was one of this name");
+  if (by_name_.contains(words[0])) return Mistake("the name is already used");
   std::optional<Timestamp> ts;
   if (const std::optional<int> number = WantedNumber(words)) {
     ts = stamps_.Find(*number);
-    if (!ts.has_value()) return Mistake("there was no such timestamp");
+    if (!ts.has_value()) return Mistake("unknown timestamp");
   }
   const absl::StatusOr<Client*> client = StartClient(words[0]);
   if (!client.ok()) return client.status();
@@ -125,7 +125,7 @@ Player::Answer Player::Abort(const Words& words) {
   return "";
 }
 
-// One more, in a transaction of its own that is run until it commits.
+// Adds one, in a transaction of its own that runs until it commits.
 Player::Answer Player::Increment(const Words& words) {
   const absl::StatusOr<Client*> client = FindLive(words[0]);
   const absl::StatusOr<CellName> cell = FindCell(words[1]);

@@ -24,7 +24,7 @@ std::string_view LayoutName(Layout layout) {
 std::string_view StoreName(bool on_disk) { return on_disk ? "rocksdb" : "memory"; }
 std::string_view CommitName(bool in_one_step) { return in_one_step ? "one-step" : "two-phase"; }
 
-// Whether a line of the head, which may name several, names this one.
+// Whether a line of the head, which may name several, allows this name.
 bool Allows(const std::vector<std::string>& wanted, std::string_view name) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
 }

@@ -1,4 +1,4 @@
-// The ways to run a script: where its cells are, on which store, and how transactions commit.
+// The ways to run a script: the layout of its cells, the store, and how transactions commit.
 
 #ifndef PERCOLATOR_TESTS_HISTORIES_VARIANT_H_
 #define PERCOLATOR_TESTS_HISTORIES_VARIANT_H_
@@ -17,18 +17,18 @@ struct Variant {
   Layout layout = Layout::kOneRow;
   bool on_disk = false;
   bool in_one_step = false;
-  const StoreKind* elsewhere = nullptr;  // instead of in memory
+  const StoreKind* elsewhere = nullptr;  // the store, if not in memory
 
   // "two_rows_rocksdb_two_phase"
   std::string name() const;
 };
 
-// Those that the head of the script allows. kInvalidArgument: it names one that does not exist, or leaves open what its
-// commands depend on.
+// The variants that the head of the script allows. Returns InvalidArgument if it names an unknown one, or leaves open
+// one on which its commands depend.
 absl::StatusOr<std::vector<Variant>> VariantsOf(const Script& script);
 
-// Of those in memory the ones with cells in two rows, or in the first layout there is, on the stores that the program
-// registers instead. Empty: the script has none that they can play.
+// The variants in memory with two rows, or with the first layout there is, on the stores that the program registers
+// instead. Empty if they cannot play the script.
 std::vector<Variant> Elsewhere(const std::vector<Variant>& variants);
 
 }  // namespace percolator

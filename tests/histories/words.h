@@ -14,20 +14,20 @@
 
 namespace percolator {
 
-// A command that can't be played.
+// The error of a command that cannot be played.
 absl::Status Mistake(std::string_view what);
 
 std::optional<int> ParseNumber(std::string_view text);
-// The number of a last word "ts=7".
+// The number in a last word "ts=7".
 std::optional<int> WantedNumber(const std::vector<std::string>& words);
-// A value as the script writes it: "300*a" is 300 letters. ValueText of dump.h is the way back.
+// A value in the notation of scripts: "300*a" is 300 letters. ValueText of dump.h is the inverse.
 std::string ParseValue(const std::string& text);
 
 // "1.5s"
 std::string SecondsText(Duration duration);
 std::string Joined(const std::vector<std::string>& pieces, std::string_view between);
 
-// "v=30" or "v%3=0", of values that are whole numbers.
+// "v=30" or "v%3=0", for values that are whole numbers.
 class ScriptPredicate {
  public:
   static absl::StatusOr<ScriptPredicate> Parse(std::string_view text);

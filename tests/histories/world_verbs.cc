@@ -1,5 +1,5 @@
-// What happens around transactions: the verbs of Player for failures, late messages, time, garbage collection, and for
-// looking at it all.
+// The verbs of Player for everything around transactions: failures, late messages, time, garbage collection, and
+// inspection.
 
 #include <set>
 #include <utility>
@@ -14,12 +14,12 @@
 namespace percolator {
 namespace {
 
-// Longer than what the oracle is ahead of the time that has passed, by having been asked often.
+// More than the oracle is ahead of the elapsed time because of its draws.
 constexpr Duration kMargin = std::chrono::seconds(1);
 
 }  // namespace
 
-// --- What goes wrong
+// --- Failures
 
 Player::Answer Player::Stop(const Words& words) {
   const absl::StatusOr<Client*> client = FindLive(words[0]);
@@ -92,7 +92,7 @@ Player::Answer Player::Resend(const Words& words) {
   (*client)->store().SendAllAgain(&oracle_);
   absl::StatusOr<std::vector<RawCell>> after = ReadRawCells(store_.get());
   if (!before.ok() || !after.ok()) return before.ok() ? after.status() : before.status();
-  // Its own rollback may leave a marker once more where that was collected. A wrong one would break T1.
+  // Its own rollback may leave a marker again after that was collected. A wrong one would break T1.
   std::erase_if(*before, [](const RawCell& cell) { return cell.is_marker(); });
   std::erase_if(*after, [](const RawCell& cell) { return cell.is_marker(); });
   return StrCat(words[0], " again: ", *before == *after ? "nothing changes" : "something changes");
@@ -112,7 +112,7 @@ Player::Answer Player::Meet(const Words& words) {
   return (*client)->met.has_value() ? "" : StrCat(words[1], ": no lock");
 }
 
-// By a client that has met a lock before, or of a cell by a new one.
+// By a client that has met a lock before, or by a new client for a cell.
 Player::Answer Player::Resolve(const Words& words) {
   if (cells_.Find(words[0]) != nullptr) {
     Answer met = Meet({words[0], words[0]});
@@ -146,7 +146,7 @@ Player::Answer Player::Sleep(const Words& words) {
   return "";
 }
 
-// When all that has happened is older than the retention.
+// Waits until everything that has happened is older than the retention.
 Player::Answer Player::CollectGarbage(const Words& /*words*/) {
   runtime_.Sleep(kRetention + kMargin);
   collected_ = true;
@@ -192,7 +192,7 @@ Player::Answer Player::Restart(const Words& /*words*/) {
   by_name_.clear();
   clients_.clear();
   runtime_.LetOthersRun();
-  oracle_.Advance(1'000'000);  // above all that it may have handed out by a bound that was not used up (O3)
+  oracle_.Advance(1'000'000);  // above everything that it may have handed out below an unused bound (O3)
   if (absl::Status s = OpenStore(); !s.ok()) return s;
   return "";
 }
@@ -208,7 +208,7 @@ Player::Answer Player::DropTable(const Words& words) {
   });
 }
 
-// --- Looking
+// --- Inspection
 
 Player::Answer Player::Dump(const Words& /*words*/) {
   const absl::StatusOr<std::vector<RawCell>> cells = ReadRawCells(store_.get());
@@ -224,7 +224,7 @@ Player::Answer Player::Locks(const Words& /*words*/) {
   return "locks: " + LocksText(*cells, cells_, stamps_);
 }
 
-// What the cells are at every numbered timestamp, where that changes.
+// The values of the cells at every numbered timestamp at which they change.
 Player::Answer Player::History(const Words& words) {
   const absl::StatusOr<std::vector<CellName>> cells = FindCells(words, 0);
   if (!cells.ok()) return cells.status();
@@ -246,7 +246,7 @@ Player::Answer Player::History(const Words& words) {
   return Joined(lines, "\n");
 }
 
-// The second word of the command is who does it.
+// The second word of the command is the client.
 Player::Answer Player::StartCommand(const Words& words) {
   const std::string& who = words[1];
   const absl::StatusOr<Client*> client = FindLive(who);

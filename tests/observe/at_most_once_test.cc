@@ -1,7 +1,7 @@
-// For each change at most one run of an observer commits (N2), counted in the store itself: eight workers without claims, on
-// real threads, run the same observers while writers go on. Every version is kept, so that for each cell and observer the
-// audit can see that it has changed between any two acknowledgements; and there are as many acknowledgements as runs that
-// say that they have committed, and as many as the counter that the runs have increased.
+// For each change at most one run of an observer commits (N2), counted in the store itself: eight workers without
+// claims, on real threads, run the same observers while writers continue. Every version is kept, so the audit can check
+// for each cell and observer that the cell has changed between any two acknowledgements. The number of acknowledgements
+// equals the number of runs that reported a commit, and the counter that the runs have increased.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ using ::testing::IsEmpty;
 constexpr int kWorkers = 8;
 constexpr int kWriters = 3;
 constexpr int kRows = 3;
-constexpr int kWrites = 100;  // of each writer
+constexpr int kWrites = 100;  // per writer
 
 struct Mode {
   std::string name;
@@ -71,7 +71,7 @@ class AtMostOnce : public ::testing::TestWithParam<Mode> {
     ASSERT_THAT(cluster_->CreateTable("docs"), IsOk());
   }
 
-  // Counts in `column` of the changed cell's row how often it committed.
+  // Counts the commits in `column` of the changed cell's row.
   static ObserverFunction CountIn(const std::string& column) {
     return [column](ReadWrite& t, const Notification& n) -> absl::Status {
       const auto old = t.Get({n.cell.table, n.cell.row, column});
@@ -97,7 +97,7 @@ class AtMostOnce : public ::testing::TestWithParam<Mode> {
     }
   }
 
-  // Sets, and now and then deletes.
+  // Sets, and sometimes deletes.
   void Write() {
     std::vector<std::thread> writers;
     for (int w = 0; w < kWriters; ++w) {

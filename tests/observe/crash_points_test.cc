@@ -1,9 +1,9 @@
-// Nothing is lost, whoever dies and when: a chain of observers, of which one process does a part. Every call that it makes
-// to the store and the oracle goes wrong in every way, then another process finishes what there is to do, as a worker
-// does: by what it finds in the family notify, and by nothing else. Whatever happened,
+// Nothing is lost, whichever process dies and when: one process does a part of a chain of observers. Every call that it
+// makes to the store and the oracle fails in every way. Then another process finishes the work, as a worker does: it
+// uses only what it finds in the family notify. In every case:
 //
-//   fixpoint    what observers have derived is what follows from the sources (N1)
-//   once        no observer has committed more often than the cells it observes have changed (N2)
+//   fixpoint    the cells that observers have derived follow from the sources (N1)
+//   once        no observer has committed more often than its observed cells have changed (N2)
 //   no traces   no marks and no locks are left, and the audit finds nothing (T1 to T6, N1, N2)
 //
 // The chain, in the table docs:
@@ -11,11 +11,11 @@
 //     Bob/contents --copy--> Joe/middle --count--> Zoe/count
 //                     \--> hot/touched --sum (weak)--> hot/sum
 //
-// Bob/copies says how often "copy" has committed, Zoe/count the same of "count".
+// Bob/copies counts the commits of "copy", Zoe/count those of "count".
 //
-// By the names of docs/invariants.md, the calls of a writer of an observed cell are the crash points C1 to C9 (C5, C6 and C8
-// with marks), those of a run W1, W2 and W3; stalls with a newer write are W4, late and doubled requests W5, stalls in
-// which another worker comes W6.
+// In the terms of docs/invariants.md, the calls of a writer of an observed cell are the crash points C1 to C9 (C5, C6
+// and C8 with marks), and those of a run are W1, W2 and W3. Stalls with a newer write are W4, late and doubled requests
+// W5, stalls during which another worker comes W6.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ struct Mode {
 
 void PrintTo(const Mode& mode, std::ostream* os) { *os << (mode.one_step ? "one step" : "two phases"); }
 
-// When requests that are on their way arrive, and how others learn that a dead client is not to be waited for.
+// The moment when requests on their way arrive, and how others find that a client is dead.
 enum class Arrival { kBeforeOthers, kAfterOthers };
 enum class Judgement { kSession, kLease };
 
@@ -78,7 +78,7 @@ absl::Status Copy(ReadWrite& t, const Notification& n) {
   return Increment(t, "Bob", "copies");
 }
 absl::Status Count(ReadWrite& t, const Notification& /*n*/) { return Increment(t, "Zoe", "count"); }
-// Idempotent over the state it finds, as weak observers have to be.
+// Idempotent over the state that it finds, as weak observers have to be.
 absl::Status Sum(ReadWrite& t, const Notification& /*n*/) {
   const absl::StatusOr<std::optional<std::string>> middle = t.Get({kDocs, "Joe", "middle"});
   if (!middle.ok()) return middle.status();
@@ -113,7 +113,7 @@ RunOutcome RunFor(Process& process, const CellName& cell) {
   return RunObserver(EngineOf(process), {&observer.info, &observer.run, cell, Timestamp::Infinity(), kMaxChain});
 }
 
-// One trial: a world, the client whose calls go wrong, and the others.
+// One trial: a world, the client whose calls fail, and the others.
 class Trial {
  public:
   Trial(const Mode& mode, Arrival arrival, Judgement judgement)
@@ -136,7 +136,7 @@ class Trial {
     EXPECT_THAT(others_->Transact([](ReadWrite& t) { t.Delete({kDocs, "Bob", "contents"}); }), IsOk());
   }
 
-  // What another worker does, until it finds nothing more.
+  // Runs another worker until it finds no more work.
   void Finish() {
     AdvanceLease();
     for (int i = 0; i < 100; ++i) {
@@ -150,7 +150,7 @@ class Trial {
         }
       }
     }
-    ADD_FAILURE() << "it does not come to an end";
+    ADD_FAILURE() << "it does not end";
   }
 
   std::vector<FoundMark> Marks() {
@@ -165,7 +165,7 @@ class Trial {
     return all;
   }
 
-  // The client stalls at this call, and does not answer for so long that others go on without it.
+  // The client stalls at this call, so long that others continue without it.
   void StallAt(size_t call, bool before, const std::function<void()>& others_come) {
     const auto stall = [this, others_come] {
       Judge();
@@ -174,7 +174,7 @@ class Trial {
     before ? wire().Before(call, stall) : wire().After(call, stall);
   }
 
-  // Does what the client does; then others come.
+  // Runs the client; then the others.
   void Go(const std::function<void(Trial&)>& deed) {
     wire().CountFromHere();
     deed(*this);
@@ -188,7 +188,7 @@ class Trial {
       Finish();
     }
     CheckFixpoint();
-    // And a later change is seen as usual.
+    // A later change is observed as usual.
     WriteByOthers("last");
     Finish();
     CheckFixpoint();
@@ -202,7 +202,7 @@ class Trial {
     return value.ok() ? value->value_or("nothing") : "error";
   }
 
-  // How often a cell has changed.
+  // The number of changes of a cell.
   size_t Changes(const std::string& row, const std::string& column) {
     const absl::StatusOr<std::vector<Row>> rows =
         world_.store->Read({{kDocs, row, {{Family::kWrite, column, TimestampRange::All()}}}});
@@ -212,7 +212,7 @@ class Trial {
 
   Process& others() { return others_; }
   World& world() { return world_; }
-  // Pending marks are not young after it.
+  // Makes all pending marks old.
   void AdvanceLease() { world_.oracle.Advance(11'000'000); }
 
   static ClusterOptions Options(const Mode& mode) {
@@ -237,8 +237,8 @@ class Trial {
   }
 
   void CheckFixpoint() {
-    world_.runtime.LetOthersRun();  // secondaries are committed
-    Get("Ann", "other");            // nobody observes it: what is locked there stays until somebody reads it
+    world_.runtime.LetOthersRun();  // commits the secondaries
+    Get("Ann", "other");            // not observed: a lock there stays until a reader comes
     const std::string contents = Get("Bob", "contents");
     EXPECT_EQ(Get("Joe", "middle"), contents);
     EXPECT_EQ(Get("hot", "sum"), "sum of " + contents);
@@ -261,10 +261,10 @@ class Trial {
   std::unique_ptr<Process> client_;
 };
 
-// What the client does.
+// The work of the client.
 using Deed = std::function<void(Trial&)>;
 
-// Commits what `fill` writes.
+// Commits the writes of `fill`.
 void CommitBy(Trial& trial, const std::function<void(ReadWrite& t)>& fill) {
   Transaction t(*trial.client(), {.timeout = seconds(3)});
   fill(t);
@@ -278,7 +278,7 @@ void Write(Trial& trial) {
     t.Set({kDocs, "Bob", "contents"}, "new");
   });
 }
-// Writes one that is the primary, and notifies.
+// Writes an observed cell that is the primary, and notifies.
 void WriteAndNotify(Trial& trial) {
   CommitBy(trial, [](ReadWrite& t) {
     t.Set({kDocs, "Bob", "contents"}, "new");
@@ -317,7 +317,7 @@ class ObserverCrashPoints : public ::testing::TestWithParam<std::tuple<Mode, Par
   Mode mode() const { return std::get<0>(GetParam()); }
   const Part& part() const { return std::get<1>(GetParam()); }
 
-  // The calls of the deed if nothing goes wrong.
+  // The calls of the deed without faults.
   std::vector<Wire::Call> Calls() {
     Trial trial(mode(), Arrival::kBeforeOthers, Judgement::kSession);
     part().prepare(trial);
@@ -327,7 +327,7 @@ class ObserverCrashPoints : public ::testing::TestWithParam<std::tuple<Mode, Par
     return calls;
   }
 
-  // For both judgements, and both arrivals, unless nothing can be late. Stops at the first that fails.
+  // Runs with both judgements and both arrivals, unless no request can be late. Stops at the first failure.
   void TryAll(const std::string& what, const std::function<void(Trial&)>& fault, bool late = true) {
     for (const Arrival arrival : {Arrival::kBeforeOthers, Arrival::kAfterOthers}) {
       if (arrival == Arrival::kAfterOthers && !late) return;
@@ -390,12 +390,12 @@ TEST_P(ObserverCrashPoints, OneFaultAtEveryCall) {
   EXPECT_GT(runs_, 20);
 }
 
-// W6: another worker does it all while this one stalls.
+// W6: another worker does everything while this one stalls.
 TEST_P(ObserverCrashPoints, AnotherWorkerComesAtEveryCall) {
   StallEverywhere("another worker comes", [](Trial& trial) { trial.Finish(); });
 }
 
-// W4: the cell changes meanwhile. Nobody runs, or another worker does.
+// W4: the cell changes meanwhile. No worker runs, or another one does.
 TEST_P(ObserverCrashPoints, ANewerWriteAtEveryCall) {
   StallEverywhere("a newer write", [](Trial& trial) { trial.WriteByOthers("between"); });
   StallEverywhere("a newer write and its run", [](Trial& trial) {
@@ -404,7 +404,7 @@ TEST_P(ObserverCrashPoints, ANewerWriteAtEveryCall) {
   });
 }
 
-// And it is deleted meanwhile.
+// The cell is deleted meanwhile.
 TEST_P(ObserverCrashPoints, ADeletionAtEveryCall) {
   StallEverywhere("a deletion", [](Trial& trial) { trial.DeleteByOthers(); });
 }
@@ -430,7 +430,7 @@ TEST_P(ObserverCrashPoints, AStallAndAFaultAtEveryCall) {
   }
 }
 
-// The store goes away at some call, and stays away until the client gives up.
+// The store becomes unreachable at some call, and stays so until the client gives up.
 TEST_P(ObserverCrashPoints, TheStoreBecomesUnreachable) {
   const std::vector<Wire::Call> calls = Calls();
   for (size_t k = 1; k <= calls.size(); ++k) {
@@ -451,8 +451,8 @@ TEST_P(ObserverCrashPoints, TheStoreBecomesUnreachable) {
 
 class ObserverSteps : public ::testing::TestWithParam<Mode> {
  protected:
-  // Runs `deed` with nothing wrong to learn its calls, then with each fault at each of them; `check` comes before the
-  // fixpoint is looked at.
+  // Runs `deed` without faults to learn its calls, then with each fault at each of them. `check` runs before the
+  // fixpoint is checked.
   void Everywhere(const std::function<void(Trial&)>& prepare, const Deed& deed,
                   const std::function<void(Trial&)>& check) {
     size_t calls = 0;
@@ -518,13 +518,13 @@ TEST_P(ObserverSteps, SettlingAtEveryCall) {
     }
   };
   Everywhere(prepare, settle, [](Trial& trial) {
-    EXPECT_THAT(trial.Marks(), ::testing::Not(IsEmpty()));  // N1: pending or final, never none
+    EXPECT_THAT(trial.Marks(), ::testing::Not(IsEmpty()));  // N1: pending or final, but always one
     trial.Finish();
     EXPECT_EQ(trial.Get("Joe", "middle"), "new");
   });
 }
 
-// Either the entry is there and the cell is clean, or the observer still runs.
+// Either the entry exists and the cell is clean, or the observer still runs.
 TEST_P(ObserverSteps, QuarantineAtEveryCall) {
   const CellName cell{kDocs, "Bob", "contents"};
   const auto quarantine = [&](Trial& trial) {
@@ -536,11 +536,11 @@ TEST_P(ObserverSteps, QuarantineAtEveryCall) {
   Everywhere(Change, quarantine, [](Trial& trial) {
     trial.Finish();
     EXPECT_EQ(trial.Get("Joe", "middle"), Quarantined(trial) == 1 ? "old" : "changed");
-    ReplayAll(trial);  // the fixpoint is looked at afterwards
+    ReplayAll(trial);  // the fixpoint is checked afterwards
   });
 }
 
-// Either the entry is still there, or the observer runs.
+// Either the entry still exists, or the observer runs.
 TEST_P(ObserverSteps, ReplayAtEveryCall) {
   const CellName cell{kDocs, "Bob", "contents"};
   const auto prepare = [&](Trial& trial) {

@@ -1,4 +1,4 @@
-// A cluster with a table of documents, and what tests of workers do with it. Every test runs on each kind of cluster.
+// A cluster with a table of documents, and helpers for tests of workers. Every test runs on each kind of cluster.
 
 #ifndef PERCOLATOR_TESTS_OBSERVE_WORKER_FIXTURE_H_
 #define PERCOLATOR_TESTS_OBSERVE_WORKER_FIXTURE_H_
@@ -59,7 +59,7 @@ class WorkerFixture : public ::testing::TestWithParam<ClusterKind> {
   static ObserverSpec Spec(const std::string& name, const std::string& column, ObserverFunction run) {
     return {.name = name, .table = "docs", .column = column, .run = std::move(run)};
   }
-  // Counts in `column` of the changed cell's row how often it committed.
+  // Counts the commits in `column` of the changed cell's row.
   static ObserverFunction CountIn(const std::string& column) {
     return [column](ReadWrite& t, const Notification& n) -> absl::Status {
       const auto old = t.Get({n.cell.table, n.cell.row, column});

@@ -1,4 +1,4 @@
-// Observers that fail, throw, or go round in circles: others go on, and nothing is lost (N11).
+// Observers that fail, throw, or form cycles: others continue, and nothing is lost (N11).
 
 #include <atomic>
 #include <stdexcept>
@@ -65,7 +65,7 @@ TEST_P(WorkerQuarantineTest, AFailingObserverIsSetAsideWhileOthersGoOn) {
   EXPECT_EQ(MetricsOf(worker, "other").commits, 5);
 }
 
-TEST_P(WorkerQuarantineTest, WhatRecoversIsNotSetAside) {
+TEST_P(WorkerQuarantineTest, AnObserverThatRecoversIsNotSetAside) {
   std::atomic<int> failures = 5;
   Worker worker(*cluster_, Options());
   worker.Observe(Spec("flaky", "contents", [&](ReadWrite& t, const Notification& n) {
@@ -140,8 +140,8 @@ TEST_P(WorkerQuarantineTest, ACycleIsBroken) {
   EXPECT_GT(MetricsOf(worker, "ping").commits, ping.commits);
 }
 
-// Both in one row of the system table, and one of them loses: it is tried again.
-TEST_P(WorkerQuarantineTest, TwoWhoReplayTheSameEntryAreToldTheTruth) {
+// Both entries are in one row of the system table. One transaction conflicts, and is run again.
+TEST_P(WorkerQuarantineTest, OnlyOneOfTwoReplaysOfAnEntrySucceeds) {
   Worker worker(*cluster_, Options());
   ObserverSpec spec = Spec("copy", "c", [this](ReadWrite& t, const Notification& n) {
     return broken_ ? absl::InternalError("no") : CopyTo("copied")(t, n);
@@ -165,8 +165,8 @@ TEST_P(WorkerQuarantineTest, TwoWhoReplayTheSameEntryAreToldTheTruth) {
   EXPECT_EQ(Get("d", "copied"), "v");
 }
 
-// A queue that is worked off in small portions notifies itself until it is empty.
-TEST_P(WorkerQuarantineTest, GoingOnIsNoCycle) {
+// An observer that works off a queue in small portions notifies itself until the queue is empty.
+TEST_P(WorkerQuarantineTest, ANotificationOfItselfIsNotACycle) {
   WorkerOptions options = Options();
   options.max_chain = 3;
   Worker worker(*cluster_, options);
@@ -189,7 +189,8 @@ TEST_P(WorkerQuarantineTest, GoingOnIsNoCycle) {
   EXPECT_EQ(MetricsOf(worker, "weak").cycles, 0);
 }
 
-// The entry of a cell with a long name did not fit into the name of a column: it was never put away, and failed forever.
+// Regression: the entry of a cell with a long name did not fit into the name of a column, so it was never written, and
+// the observer failed forever.
 TEST_P(WorkerQuarantineTest, CellsWithLongNamesCanBeSetAside) {
   const std::string row(4096, '\0');
   const std::string column = "c" + std::string(4000, '\0');
@@ -211,7 +212,7 @@ TEST_P(WorkerQuarantineTest, CellsWithLongNamesCanBeSetAside) {
   EXPECT_THAT(worker.ListQuarantine(), IsOkAndHolds(SizeIs(0)));
 }
 
-// An entry whose column nobody observes any more was taken out of quarantine, and nobody ever ran.
+// Regression: an entry whose column is no longer observed was removed from quarantine, and no observer ever ran.
 TEST_P(WorkerQuarantineTest, AReplayWithoutAnObserverKeepsTheEntry) {
   Worker former(*cluster_, Options());
   ObserverSpec spec = Spec("former", "c", Fail);
@@ -229,7 +230,7 @@ TEST_P(WorkerQuarantineTest, AReplayWithoutAnObserverKeepsTheEntry) {
   EXPECT_THAT(former.ListQuarantine(), IsOkAndHolds(SizeIs(1)));
 }
 
-// N1: what changed while the last attempt ran was acknowledged with it, though nobody had tried it.
+// N1. Regression: a change made while the last attempt ran was acknowledged with it, although no attempt had seen it.
 TEST_P(WorkerQuarantineTest, AChangeDuringTheLastAttemptIsNotSetAside) {
   std::atomic<bool> interfered = false;
   Worker worker(*cluster_, Options());
@@ -253,7 +254,7 @@ TEST_P(WorkerQuarantineTest, AChangeDuringTheLastAttemptIsNotSetAside) {
 TEST_P(WorkerQuarantineTest, ANotificationDuringTheLastAttemptIsNotSetAside) {
   std::atomic<int> runs = 0;
   WorkerOptions options = Options();
-  options.hints = false;  // which may be lost
+  options.hints = false;  // they may be lost
   Worker worker(*cluster_, options);
   ObserverSpec spec = Spec("work", "touched", [&](ReadWrite& /*t*/, const Notification& /*n*/) -> absl::Status {
     if (runs++ > 0) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Workers whose observers fail, or have little room: what waits, and for how long.
+// Workers whose observers fail, or whose queue is short: which cells wait, and for how long.
 
 #include <atomic>
 #include <limits>
@@ -16,7 +16,7 @@ using std::chrono::hours;
 
 class WorkerQueueTest : public WorkerFixture {
  protected:
-  // What fails is not tried again during the test.
+  // Options with which a failed run is not repeated during the test.
   static WorkerOptions Once() {
     WorkerOptions options = Options();
     options.min_retry_delay = options.max_retry_delay = hours(1);
@@ -28,7 +28,7 @@ class WorkerQueueTest : public WorkerFixture {
 };
 INSTANTIATE_TEST_SUITE_P(Clusters, WorkerQueueTest, kClusterKinds, KindName);
 
-// Units of a table that was dropped were tried again forever, and kept the room of others.
+// Regression: units of a dropped table were retried forever, and took the room of others.
 TEST_P(WorkerQueueTest, ADroppedTableIsNotTriedForever) {
   Worker worker(*cluster_, Options());
   ObserverSpec spec = Spec("o", "c", Fail);
@@ -41,7 +41,7 @@ TEST_P(WorkerQueueTest, ADroppedTableIsNotTriedForever) {
   EXPECT_TRUE(Eventually([&] { return worker.metrics()[0].pending == 0; }));
 }
 
-// A cell that one of its observers had no room for rests for a scan period. Who waits for idleness does not.
+// A cell whose observer had no room in the queue rests for a scan period. WaitUntilIdle does not wait for that.
 TEST_P(WorkerQueueTest, WaitUntilIdleDoesNotRestForAScanPeriod) {
   WorkerOptions options = Options();
   options.max_queued_cells = 4;
@@ -63,7 +63,7 @@ TEST_P(WorkerQueueTest, WaitUntilIdleDoesNotRestForAScanPeriod) {
   EXPECT_EQ(slow_runs, kRows);
 }
 
-// N11. With a queue that is shorter than the list of observers, one that fails kept the only place.
+// N11. Regression: in a queue shorter than the list of observers, one that failed kept the only place.
 TEST_P(WorkerQueueTest, EveryObserverHasAPlaceInAShortQueue) {
   WorkerOptions options = Once();
   options.max_queued_cells = 1;
@@ -78,7 +78,8 @@ TEST_P(WorkerQueueTest, EveryObserverHasAPlaceInAShortQueue) {
   EXPECT_TRUE(Eventually([&] { return runs == 1; }));
 }
 
-// N11. While a unit waits to be tried again its row stayed claimed, and a worker with other observers never got to it.
+// N11. Regression: while a unit waited to be retried its row stayed claimed, and a worker with other observers never
+// reached it.
 TEST_P(WorkerQueueTest, AnObserverThatFailsDoesNotKeepTheRowFromOtherWorkers) {
   WorkerOptions options = Once();
   Worker failing(*cluster_, options);
@@ -95,8 +96,8 @@ TEST_P(WorkerQueueTest, AnObserverThatFailsDoesNotKeepTheRowFromOtherWorkers) {
   EXPECT_TRUE(Eventually([&] { return runs == 1; }));
 }
 
-// What is added to a time must not overflow it: a retry that is due in the past is a loop without a pause.
-TEST_P(WorkerQueueTest, EndlessRetriesAreNotAtOnce) {
+// Adding to a time must not overflow it: a retry that is due in the past is a loop without a pause.
+TEST_P(WorkerQueueTest, TheLongestRetryDelayDoesNotOverflow) {
   WorkerOptions options = Options();
   options.min_retry_delay = options.max_retry_delay = Duration::max();
   Worker worker(*cluster_, options);
@@ -110,7 +111,7 @@ TEST_P(WorkerQueueTest, EndlessRetriesAreNotAtOnce) {
   EXPECT_EQ(worker.metrics()[0].failures, 1);
 }
 
-TEST_P(WorkerQueueTest, ACallbackThatThrowsEndsNothing) {
+TEST_P(WorkerQueueTest, ACallbackThatThrowsDoesNotStopTheWorker) {
   std::atomic<int> runs = 0;
   WorkerOptions options = Options();
   options.on_commit = [](std::string_view /*observer*/, const Notification& /*n*/, Timestamp /*commit_ts*/) {

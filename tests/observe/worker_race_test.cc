@@ -1,4 +1,4 @@
-// Many workers at once, without claims to keep them apart: for each change at most one run commits (N2, W6).
+// Many workers at once, without claims that separate them: for each change at most one run commits (N2, W6).
 
 #include <vector>
 
@@ -49,15 +49,14 @@ TEST_P(WorkerRaceTest, WithoutClaims) {
 
 TEST_P(WorkerRaceTest, WithClaims) { Race(Options()); }
 
-TEST_P(WorkerRaceTest, ByScansAlone) {
+TEST_P(WorkerRaceTest, ByScansOnly) {
   WorkerOptions options = Options();
   options.hints = false;
   Race(options);
 }
 
-// Changes come while observers run: what is counted is what was seen, never more than there were changes (N7), and the last
-// one is seen.
-TEST_P(WorkerRaceTest, WhileWritersGoOn) {
+// Changes come while observers run: the observer counts at most one run per change (N7), and the last change is seen.
+TEST_P(WorkerRaceTest, WhileWritersContinue) {
   constexpr int kWrites = 150;
   WorkerOptions options = Options();
   options.claims = false;

@@ -1,4 +1,4 @@
-// Workers that start: what they register, and what others do at that moment.
+// Workers that start: their registration, and what others do at that moment.
 
 #include <atomic>
 #include <functional>
@@ -17,9 +17,9 @@ using ::testing::HasSubstr;
 class WorkerStartTest : public WorkerFixture {};
 INSTANTIATE_TEST_SUITE_P(Clusters, WorkerStartTest, kClusterKinds, KindName);
 
-// A worker without observers has no room for anything, and never looked: what removed observers had left stayed forever,
-// and loaders waited for it.
-TEST_P(WorkerStartTest, AWorkerWithoutObserversRemovesWhatOthersLeft) {
+// Regression: a worker without observers has no room in its queue, so it never scanned. The marks of removed observers
+// stayed forever, and loaders waited for them.
+TEST_P(WorkerStartTest, AWorkerWithoutObserversRemovesOldMarks) {
   {
     Worker former(*cluster_, Options());
     former.Observe(Spec("former", "c", Fail));
@@ -34,8 +34,8 @@ TEST_P(WorkerStartTest, AWorkerWithoutObserversRemovesWhatOthersLeft) {
   EXPECT_TRUE(Eventually([&] { return Backlogged() == 0; }));
 }
 
-// The acknowledgement's column would be longer than the store takes, and no run could ever begin.
-TEST_P(WorkerStartTest, AColumnThatIsTooLongToBeObservedIsRefused) {
+// The acknowledgement's column would be longer than the store allows, and no run could ever begin.
+TEST_P(WorkerStartTest, AnObservedColumnThatIsTooLongIsRefused) {
   Worker worker(*cluster_, Options());
   worker.Observe(Spec("o", "c" + std::string(8191, '\0'), Fail));
   const absl::Status status = worker.Start();
@@ -43,8 +43,8 @@ TEST_P(WorkerStartTest, AColumnThatIsTooLongToBeObservedIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("too long"));
 }
 
-// What is written there by mistake could keep the cluster from ever being opened again.
-TEST_P(WorkerStartTest, TheTableThatKeepsObserversIsNotTheUsers) {
+// A wrong write to this table could prevent the cluster from being opened.
+TEST_P(WorkerStartTest, UsersCannotWriteToTheTableOfObservers) {
   Worker worker(*cluster_, Options());
   ASSERT_THAT(worker.Start(), IsOk());
   const CellView cell{"_percolator", "observers", "x"};
@@ -60,7 +60,7 @@ TEST_P(WorkerStartTest, TheTableThatKeepsObserversIsNotTheUsers) {
   expect_refused([&](ReadWrite& t) { t.Verify(cell); });
 }
 
-// What comes between a worker and the store.
+// Runs code between a worker and the store.
 class WorkerMeanwhileTest : public WorkerFixture {
  protected:
   void SetUp() override {
@@ -83,9 +83,9 @@ class WorkerMeanwhileTest : public WorkerFixture {
 };
 INSTANTIATE_TEST_SUITE_P(Clusters, WorkerMeanwhileTest, ::testing::Values(ClusterKind{"memory"}), KindName);
 
-// Two workers that bring different observers start at once. Neither sees what the other writes; then the transactions knew
-// the observers of one of them only, for half of a lease.
-TEST_P(WorkerMeanwhileTest, WorkersThatStartAtOnceKnowOfEachOther) {
+// Regression: two workers with different observers start at once, and neither sees the other's registration.
+// Transactions then knew the observers of only one of them, for half of a lease.
+TEST_P(WorkerMeanwhileTest, WorkersThatStartAtOnceKnowEachOther) {
   WorkerOptions options = Options();
   options.add_only = true;
   std::atomic<int> first_runs = 0;
@@ -101,9 +101,9 @@ TEST_P(WorkerMeanwhileTest, WorkersThatStartAtOnceKnowOfEachOther) {
   EXPECT_TRUE(Eventually([&] { return first_runs == 1 && second_runs == 1; })) << first_runs << " " << second_runs;
 }
 
-// A commit is under way when a worker starts: it was built when nobody observed the column, and is later than what Backfill
-// sees.
-TEST_P(WorkerMeanwhileTest, ACommitUnderWayWhenAWorkerStartsIsObserved) {
+// A commit is in progress when a worker starts: it was prepared when the column had no observer, and is later than the
+// snapshot of Backfill.
+TEST_P(WorkerMeanwhileTest, ACommitInProgressWhenAWorkerStartsIsObserved) {
   std::atomic<int> runs = 0;
   Worker worker(*cluster_, Options());
   worker.Observe(Spec("late", "c", Count(&runs)));

@@ -1,4 +1,4 @@
-// Workers end to end: what is observed, and when there is nothing left to do.
+// Workers end to end: the changes that are observed, and idleness.
 
 #include <atomic>
 #include <functional>
@@ -52,7 +52,7 @@ TEST_P(WorkerTest, SeveralObserversOfAColumn) {
 }
 
 // N9
-TEST_P(WorkerTest, WeakNotificationsAreSeenAndLeaveNothing) {
+TEST_P(WorkerTest, WeakNotificationsAreObservedAndLeaveNothing) {
   std::atomic<int> runs = 0;
   Worker worker(*cluster_, Options());
   ObserverSpec weak = Spec("weak", "touched", [&](ReadWrite& t, const Notification& n) {
@@ -146,19 +146,19 @@ TEST_P(WorkerTest, ChangesWhileNoWorkerRunsAreSeenByTheNext) {
   EXPECT_EQ(Get("d99", "copied"), "v");
 }
 
-TEST_P(WorkerTest, TheScanAloneFindsEverything) {
+TEST_P(WorkerTest, ScansWithoutHintsFindEverything) {
   WorkerOptions options = Options();
   options.hints = false;
   Worker worker(*cluster_, options);
   worker.Observe(Spec("copy", "contents", CopyTo("copied")));
   ASSERT_THAT(worker.Start(), IsOk());
   for (int i = 0; i < 200; ++i) Set(StrCat("d", i), "contents", "v");
-  // Without the help of WaitUntilIdle.
+  // WaitUntilIdle would help the scan.
   EXPECT_TRUE(Eventually([&] { return MetricsOf(worker, "copy").commits == 200; }));
   EXPECT_TRUE(Eventually([&] { return Backlogged() == 0; }));
 }
 
-TEST_P(WorkerTest, HintsAloneAreQuick) {
+TEST_P(WorkerTest, HintsWithoutScansAreFast) {
   WorkerOptions options = Options();
   options.scanners = 0;
   Worker worker(*cluster_, options);
@@ -168,7 +168,7 @@ TEST_P(WorkerTest, HintsAloneAreQuick) {
   EXPECT_TRUE(Eventually([&] { return MetricsOf(worker, "copy").commits == 20; }));
 }
 
-// Also where the cell is still locked when the hint comes.
+// The cell may still be locked when the hint arrives.
 TEST_P(WorkerTest, HintsReachEveryRowOfATransaction) {
   WorkerOptions options = Options();
   options.scanners = 0;
@@ -202,7 +202,7 @@ TEST_P(WorkerTest, PauseAndResume) {
   EXPECT_EQ(Get("d", "copied"), "v");
 }
 
-TEST_P(WorkerTest, StopFinishesWhatRunsAndLeavesTheRest) {
+TEST_P(WorkerTest, StopFinishesRunningObserversAndDropsTheRest) {
   std::atomic<bool> go = false;
   std::atomic<int> begun = 0;
   WorkerOptions options = Options();
@@ -220,7 +220,7 @@ TEST_P(WorkerTest, StopFinishesWhatRunsAndLeavesTheRest) {
     const auto pending = [&] { return MetricsOf(worker, "copy").pending; };
     ASSERT_TRUE(Eventually([&] { return begun == 1 && pending() == 5; }));
     std::thread opener([&] {
-      EXPECT_TRUE(Eventually([&] { return pending() == 1; }));  // the rest is dropped
+      EXPECT_TRUE(Eventually([&] { return pending() == 1; }));  // the others are dropped
       go = true;
     });
     EXPECT_THAT(worker.Stop(), IsOk());
@@ -239,7 +239,7 @@ TEST_P(WorkerTest, StopFinishesWhatRunsAndLeavesTheRest) {
   EXPECT_EQ(begun, 5);
 }
 
-TEST_P(WorkerTest, IdleMeansThatNothingRuns) {
+TEST_P(WorkerTest, IdleMeansThatNoObserverRuns) {
   std::atomic<int> ended = 0;
   Worker worker(*cluster_, Options());
   worker.Observe(Spec("slow", "contents", [&](ReadWrite& t, const Notification& n) {
@@ -251,7 +251,7 @@ TEST_P(WorkerTest, IdleMeansThatNothingRuns) {
     ++ended;
   }));
   ASSERT_THAT(worker.Start(), IsOk());
-  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());  // there is nothing at all
+  ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());  // no work at all
   Set("d", "contents", "v");
   ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   EXPECT_EQ(ended, 1);
@@ -286,7 +286,7 @@ TEST_P(WorkerTest, BackfillMarksOldValuesOnce) {
   EXPECT_THAT(worker.Backfill("weak"), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_P(WorkerTest, WhatARemovedObserverLeftIsCleanedUp) {
+TEST_P(WorkerTest, TheMarksOfARemovedObserverAreRemoved) {
   ASSERT_THAT(cluster_->CreateTable("old"), IsOk());
   {
     Worker worker(*cluster_, Options());
@@ -305,13 +305,13 @@ TEST_P(WorkerTest, WhatARemovedObserverLeftIsCleanedUp) {
   worker.Observe(Spec("stays", "contents", Nothing));
   ASSERT_THAT(worker.Start(), IsOk());
   EXPECT_TRUE(Eventually([&] { return Backlogged() == 0; }));
-  Set("d", "other", "w");  // nobody observes it any more
+  Set("d", "other", "w");  // no longer observed
   EXPECT_EQ(Backlogged(), 0U);
   ASSERT_THAT(worker.WaitUntilIdle(kLong), IsOk());
   EXPECT_EQ(Get("d", "copied"), "-");
 }
 
-// The observers of both are those of the cluster, and a mark stays until both have seen it (N1).
+// The cluster has the observers of both workers, and a mark stays until both have seen the change (N1).
 TEST_P(WorkerTest, AddOnly) {
   Worker one(*cluster_, Options());
   one.Observe(Spec("one", "contents", CountIn("count_one")));
@@ -332,7 +332,7 @@ TEST_P(WorkerTest, AddOnly) {
   EXPECT_THAT(two.DescribeGraph(), HasSubstr("one observes docs:\"contents\" (in other workers)"));
 }
 
-TEST_P(WorkerTest, AnObserverRunsSoOftenAtOnceAndNoOftener) {
+TEST_P(WorkerTest, AnObserverRunsAtOnceUpToItsLimit) {
   std::atomic<int> inside = 0;
   std::atomic<int> most = 0;
   WorkerOptions options = Options();
@@ -373,7 +373,7 @@ TEST_P(WorkerTest, AFullQueueLosesNothing) {
   }
 }
 
-// Also where the worker is destroyed later: its Stop is the last that it asks of the cluster.
+// The worker may be destroyed later: Stop is its last use of the cluster.
 TEST_P(WorkerTest, TheClusterMayBeClosedAfterStop) {
   Worker worker(*cluster_, Options());
   worker.Observe(Spec("copy", "contents", CopyTo("copied")));
@@ -398,7 +398,7 @@ TEST_P(WorkerTest, AnObserverWithoutAFunctionIsRefused) {
   expect_refused([&](Worker& w) { CombineQueue<int64_t>("docs", Sum).Observe(w, "a", nullptr); });
 }
 
-// A change is not lost because its observer could not read, and could not say so.
+// A change is not lost if its observer fails to read and cannot report it.
 TEST_P(WorkerTest, AnObserverThatReturnsNothingFailsIfAReadFails) {
   Worker worker(*cluster_, Options());
   worker.Observe({.name = "reads",
@@ -416,7 +416,7 @@ TEST_P(WorkerTest, AnObserverThatReturnsNothingFailsIfAReadFails) {
   EXPECT_EQ(MetricsOf(worker, "reads").quarantined, 1);
 }
 
-TEST_P(WorkerTest, BadRegistrations) {
+TEST_P(WorkerTest, BadRegistrationsAreRefused) {
   const auto start = [&](const ObserverSpec& spec) {
     Worker worker(*cluster_, Options());
     worker.Observe(spec);
@@ -428,7 +428,7 @@ TEST_P(WorkerTest, BadRegistrations) {
   EXPECT_THAT(start(Spec(std::string(65, 'a'), "c", Nothing)), invalid);
   EXPECT_THAT(start(Spec("a", "c", nullptr)), invalid);
   EXPECT_THAT(start(Spec("a", std::string("\0ack", 4), Nothing)), invalid);
-  EXPECT_THAT(start(Spec("a", "touched", Nothing)), invalid);  // strong, on a column that can't be written
+  EXPECT_THAT(start(Spec("a", "touched", Nothing)), invalid);  // strong, on a column that cannot be written
   ObserverSpec spec = Spec("a", "c", Nothing);
   spec.kind = NotificationKind::kWeak;
   EXPECT_THAT(start(spec), invalid);
@@ -445,13 +445,13 @@ TEST_P(WorkerTest, BadRegistrations) {
   WorkerOptions no_threads = Options();
   no_threads.threads = 0;
   EXPECT_THAT(Worker(*cluster_, no_threads).Start(), invalid);
-  // None of them has left an observer behind.
+  // None of them has registered an observer.
   Set("d", "c", "v");
   EXPECT_EQ(Backlogged(), 0U);
   EXPECT_THAT(start(Spec(std::string(64, 'a'), "c", Nothing)), IsOk());
 }
 
-TEST_P(WorkerTest, AWorkerThatIsNotStartedDoesLittle) {
+TEST_P(WorkerTest, AWorkerThatIsNotStartedRefusesCalls) {
   Worker worker(*cluster_, Options());
   worker.Observe(Spec("a", "c", Nothing));
   EXPECT_THAT(worker.WaitUntilIdle(kLong), StatusIs(absl::StatusCode::kFailedPrecondition));

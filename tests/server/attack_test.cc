@@ -1,6 +1,6 @@
-// A server under attack: strangers send, keep open and never read what costs the most, each way alone and all at once, while
-// a client works. The server is a process of its own that may open 1,024 files. It survives with less than 1 GB of memory,
-// gives the memory back, and the client goes on working.
+// A server under attack: attackers send, keep open and never read what costs the most, each way alone and all at once,
+// while a client works. The server is a process of its own that may open 1,024 files. It survives with less than 1 GB
+// of memory, gives the memory back, and the client continues to work.
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -46,17 +46,17 @@ using std::chrono::steady_clock;
 constexpr rlim_t kFiles = 1024;
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kMemory = 1000 * kMiB;
-constexpr size_t kKept = 250 * kMiB;  // more than before an attack, after it: caches, and the buffers of the store
+constexpr size_t kKept = 250 * kMiB;  // the max growth by an attack, for caches and the buffers of the store
 constexpr std::chrono::seconds kLongestWait(5);
-// The factor by which an attack may slow the good client down, compared with right before it.
+// The max factor by which an attack may slow the good client down, compared with right before it.
 constexpr double kSlower = 3;
-constexpr int kTries = 3;  // something else may run beside one of them
+constexpr int kTries = 3;  // because other load may disturb one of them
 constexpr std::chrono::milliseconds kBaseline(700);
 constexpr std::chrono::milliseconds kAttack(1500);
 constexpr std::chrono::seconds kTimeout(20);
 constexpr char kTable[] = "projects/p/instances/i/tables/big";
 
-// The process that is attacked. Says where it listens, and ends with the test.
+// The process under attack. Prints its address, and ends with the test.
 int Serve(const std::string& data) {
   const rlimit files{kFiles, kFiles};
   setrlimit(RLIMIT_NOFILE, &files);
@@ -73,7 +73,7 @@ int Serve(const std::string& data) {
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-// A client that works without end: transactions that write a cell and read it.
+// A client that works until stopped: transactions that write a cell and read it.
 class GoodClient {
  public:
   explicit GoodClient(const Cluster& cluster) : cluster_(cluster), thread_([this] { Work(); }) {}
@@ -82,7 +82,7 @@ class GoodClient {
     thread_.join();
   }
 
-  // Transactions in a second.
+  // The number of transactions in a second.
   double RateDuring(const std::function<void()>& what) {
     const int before = done_;
     const auto begin = steady_clock::now();
@@ -153,7 +153,7 @@ class Attacker {
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
   }
 
-  // Each must be refused: what is written here is an error of the test.
+  // Expects that the server refuses the request. A failure printed here is an error of the test.
   static void ExpectRefused(std::string_view what, bool ok) {
     if (ok) std::cout << what << " was answered" << std::endl;
   }
@@ -188,7 +188,7 @@ class Attacker {
     Forever();
   }
 
-  // Empty messages in a repeated field, as many as a request may have bytes.
+  // Empty messages in a repeated field, as many as the max size of a request allows.
   void Empties(const std::string& method, grpc_compression_algorithm compression) const {
     std::string empties(79 * kMiB, '\0');
     for (size_t i = 0; i < empties.size(); i += 2) empties[i] = '\x0a';
@@ -254,9 +254,9 @@ class Attacker {
     }
   }
 
-  // Requests of which the last bytes never come.
+  // Requests whose last bytes never come.
   void HalfRequests() const {
-    const std::string head("\0\x04\xff\xff\xff", 5);  // 80 MiB will come
+    const std::string head("\0\x04\xff\xff\xff", 5);  // announces 80 MiB
     const std::string part = Http2Frame(kHttp2Data, 0, 1, std::string(16'000, 'x'));
     std::vector<RawConnection> connections;
     for (int i = 0; i < 10; ++i) {
@@ -264,12 +264,12 @@ class Attacker {
       connection.Send(Http2Begin());
       connection.Send(Http2Call(1, "/percolator.v1.Store/Mutate"));
       connection.Send(Http2Frame(kHttp2Data, 0, 1, head));
-      for (int n = 0; n < 4; ++n) connection.Send(part);  // as much as the server allows before it takes something
+      for (int n = 0; n < 4; ++n) connection.Send(part);  // as much as the server allows before it accepts a request
     }
     Forever();
   }
 
-  // As many calls on each connection as it may have. Their requests never come.
+  // As many calls on each connection as allowed, whose requests never come.
   void CallsWithoutRequests() const {
     constexpr uint8_t kAcknowledge = 1;
     std::string calls = Http2Begin() + Http2Frame(kHttp2Settings, kAcknowledge, 0, "");
@@ -282,7 +282,7 @@ class Attacker {
   const int port_;
 };
 
-// A process of attackers. With little priority: attackers have machines of their own.
+// A process of attackers, with low priority, because real attackers have machines of their own.
 int RunAttacks(int port, const std::vector<std::string>& names) {
   rlimit files{};
   getrlimit(RLIMIT_NOFILE, &files);
@@ -313,7 +313,7 @@ class AttackTest : public ::testing::Test {
 
   absl::StatusOr<Cluster> Open() const { return Cluster::Open(StrCat("percolator://127.0.0.1:", port_)); }
 
-  // A new client may have to try again while every connection that the server may have is younger than a second.
+  // A new client may have to try again while every connection of the server is younger than a second.
   bool CanOpen() const {
     const auto end = steady_clock::now() + kLongestWait;
     while (!Open().ok()) {
@@ -347,7 +347,7 @@ class AttackTest : public ::testing::Test {
     }
   }
 
-  // In bytes, as /proc has them.
+  // In bytes, from /proc.
   size_t Memory(std::string_view which) const {
     std::ifstream file(StrCat("/proc/", server_->pid(), "/status"));
     for (std::string line; std::getline(file, line);) {
@@ -358,14 +358,14 @@ class AttackTest : public ::testing::Test {
 
   void ForgetPeak() const { std::ofstream(StrCat("/proc/", server_->pid(), "/clear_refs")) << "5"; }
 
-  // Runs attacks together for a while, and checks what the server and the good client make of it.
+  // Runs attacks together for a while, and checks the server and the good client.
   void Expect(const std::string& name, const std::vector<std::string>& attacks) {
     double kept = Attack(name, attacks);
     for (int tries = 1; kept < 1 / kSlower && !kSanitized && tries < kTries; ++tries) kept = Attack(name, attacks);
     EXPECT_TRUE(kept >= 1 / kSlower || kSanitized) << name << ": the good client kept only " << kept << " of its rate";
   }
 
-  // Returns which part of its rate the good client kept. Everything else must hold each time.
+  // Returns the fraction of its rate that the good client kept. Checks everything else.
   double Attack(const std::string& name, const std::vector<std::string>& attacks) {
     const double usual = good_->RateDuring([] { std::this_thread::sleep_for(kBaseline); });
     const size_t before = Memory("VmRSS");
@@ -374,12 +374,12 @@ class AttackTest : public ::testing::Test {
     argv.insert(argv.end(), attacks.begin(), attacks.end());
     ChildProcess attackers(argv);
     const double rate = good_->RateDuring([] { std::this_thread::sleep_for(kAttack); });
-    EXPECT_TRUE(CanOpen()) << name << ": a client that comes now";
+    EXPECT_TRUE(CanOpen()) << name << ": a new client";
     kill(attackers.pid(), SIGKILL);
     EXPECT_EQ(attackers.ReadAll(), "") << name;
     const size_t peak = Memory("VmHWM");
     size_t after = Memory("VmRSS");
-    for (int i = 0; i < 150 && after > before + kKept; ++i) {  // every ten seconds in any case
+    for (int i = 0; i < 150 && after > before + kKept; ++i) {  // the server frees memory every ten seconds
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       after = Memory("VmRSS");
     }

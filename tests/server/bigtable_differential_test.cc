@@ -1,20 +1,25 @@
-// Our server and Google's emulator get the same random requests, and must answer the same.
+// Our server and Google's emulator get the same random requests, and must give the same answers.
 //
-// Where the emulator is known to be wrong, or Bigtable leaves the answer open, the requests keep away from it:
+// The requests avoid cases where the emulator is known to be wrong, or Bigtable leaves the answer open:
 //
 //   REGEX         bytes from 0x80 up: its regular expressions do not match them
-//   SINGLE        chains and interleaves of one filter: it takes them, production does not
-//   CELL COUNTS   cells_per_row_offset and _limit over several families: it visits these in any order, so each stands behind
+//   SINGLE        chains and interleaves of one filter: it accepts them, production does not
+//   CELL COUNTS   cells_per_row_offset and _limit over several families: it visits these in any order, so each stands
+//                 behind
 //                 a filter that leaves one family
-//   EMPTY MATCH   what an offset, a limit of zero or a pass leaves empty counts as a match in conditions, chains and limits
-//                 of rows: so an offset or a row limit is not the last of a chain, is in no predicate and in no row limit
-//   SINK, SAMPLE  it does not know sink, and a sample is left to chance
+//   EMPTY MATCH   a row that an offset, a limit of zero or a pass leaves empty counts as a match in conditions, chains
+//                 and
+//                 limits of rows: so an offset or a row limit is not the last of a chain, and not in a predicate or row
+//                 limit
+//   SINK, SAMPLE  it does not know sink, and a sample is random
 //   LABEL         it forgets a label when it strips the value
-//   COPIES        the order of the copies that an interleave makes of a cell is open: so copies are alike, and values are
+//   COPIES        the order of the copies that an interleave makes of a cell is open: so copies are alike, and values
+//                 are
 //                 stripped at the very end only
-//   ERRORS        it says UNKNOWN or INTERNAL, and leaves half of a row changed: only good requests are sent
-//   APPEND        values that were appended share memory in it, so that a value may change later: appended values are read
-//                 in the answer only, and removed
+//   ERRORS        it returns UNKNOWN or INTERNAL, and leaves half of a row changed: only good requests are sent
+//   APPEND        appended values share memory in it, so that a value may change later: they are only read in the
+//                 answer,
+//                 and removed
 //
 // PERCOLATOR_TEST_SEED: the seed.
 
@@ -47,7 +52,7 @@ uint64_t Seed() {
   return seed;
 }
 
-// Random requests about a few rows, families and columns, so that they meet.
+// Random requests about a few rows, families and columns, so that they collide.
 class Requests {
  public:
   explicit Requests(uint64_t seed) : random_(seed) {}
@@ -197,7 +202,7 @@ class Requests {
     return filter;
   }
 
-  // Cells are counted within one family, and something that looks at each cell comes last.
+  // Counts cells within one family, and puts a filter of single cells last.
   void AddCount(bt::RowFilter::Chain* chain) {
     chain->add_filters()->set_family_name_regex_filter(PickFamily());
     if (Pick(2) == 0) {
@@ -261,7 +266,7 @@ class Requests {
   std::mt19937_64 random_;
 };
 
-// An answer, for comparing.
+// An answer, for comparison.
 template <typename T>
 std::string Text(const absl::StatusOr<T>& answer) {
   if (!answer.ok()) return answer.status().ToString();
@@ -275,7 +280,7 @@ std::string Text(const absl::StatusOr<T>& answer) {
 }
 std::string Text(const absl::Status& status) { return status.ToString(); }
 
-TEST(BigtableDifferentialTest, TheServerAnswersAsTheEmulator) {
+TEST(BigtableDifferentialTest, TheServerGivesTheSameAnswersAsTheEmulator) {
   const auto emulator = Emulator::Start();
   if (absl::IsUnavailable(emulator.status())) GTEST_SKIP() << emulator.status();
   ASSERT_THAT(emulator, IsOk());

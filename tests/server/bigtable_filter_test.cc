@@ -1,4 +1,4 @@
-// Filters of rows, one by one: a row, a filter in protobuf's text, and the cells that are left.
+// Row filters, one by one: a row, a filter in protobuf's text format, and the remaining cells.
 
 #include <google/protobuf/text_format.h>
 
@@ -67,7 +67,7 @@ const Case kCases[] = {
     {"pass_all_filter: true", kAll},
     {"block_all_filter: true", ""},
     {"row_key_regex_filter: 'r.w'", kAll},
-    {"row_key_regex_filter: 'ro'", ""},  // a part is not enough
+    {"row_key_regex_filter: 'ro'", ""},  // a partial match is not enough
     {"row_key_regex_filter: 'ro|row'", kAll},
     {"family_name_regex_filter: '[a-f]'", "f:a@2 f:a@1 f:b@2"},
     {"family_name_regex_filter: ''", ""},
@@ -92,7 +92,7 @@ const Case kCases[] = {
     {"cells_per_column_limit_filter: 0", ""},
     {"strip_value_transformer: true", "f:a@2= f:a@1= f:b@2= g:a@3= g:c@1="},
     {"apply_label_transformer: 'l-1'", "f:a@2#l-1 f:a@1#l-1 f:b@2#l-1 g:a@3#l-1 g:c@1#l-1"},
-    // Each of a chain gets what the one before has left.
+    // Each filter of a chain gets the output of the previous one.
     {"chain { filters { timestamp_range_filter { end_timestamp_micros: 2000 } } "
      "filters { cells_per_column_limit_filter: 1 } }",
      "f:a@1 g:c@1"},
@@ -100,7 +100,7 @@ const Case kCases[] = {
      "filters { timestamp_range_filter { end_timestamp_micros: 2000 } } }",
      "g:c@1"},
     {"chain { filters { strip_value_transformer: true } filters { value_regex_filter: 'a2' } }", ""},
-    // An interleave keeps the order, and gives twice what two branches give.
+    // An interleave keeps the order, and duplicates cells that two branches return.
     {"interleave { filters { family_name_regex_filter: 'g' } filters { column_qualifier_regex_filter: 'a' } }",
      "f:a@2 f:a@1 g:a@3 g:a@3 g:c@1"},
     {"interleave { filters { block_all_filter: true } filters { block_all_filter: true } }", ""},
@@ -122,7 +122,7 @@ const Case kCases[] = {
      "g:a@3 g:c@1"},
     {"condition { predicate_filter { pass_all_filter: true } }", ""},
     {"condition { predicate_filter { cells_per_row_offset_filter: 5 } true_filter { pass_all_filter: true } }", ""},
-    // What reaches a sink comes out, whatever follows, and goes no further.
+    // A cell that reaches a sink is in the result, and skips the later filters.
     {"chain { filters { family_name_regex_filter: 'f' } filters { interleave { filters { pass_all_filter: true } "
      "filters { chain { filters { apply_label_transformer: 'foo' } filters { sink: true } } } } } "
      "filters { column_qualifier_regex_filter: 'b' } }",
@@ -130,12 +130,12 @@ const Case kCases[] = {
     {"chain { filters { sink: true } filters { pass_all_filter: true } }", kAll},
 };
 
-TEST(BigtableFilterTest, LeavesWhatItSays) {
+TEST(BigtableFilterTest, EachFilterLeavesItsCells) {
   const Filtered row;
   for (const Case& c : kCases) EXPECT_EQ(row.By(c.filter), c.left) << c.filter;
 }
 
-TEST(BigtableFilterTest, RegularExpressionsAreOfBytes) {
+TEST(BigtableFilterTest, RegularExpressionsMatchBytes) {
   for (const std::string_view value :
        {std::string_view("\x80\xff"), std::string_view("a\0b", 3), std::string_view("\n")}) {
     bt::RowFilter filter;
@@ -151,7 +151,7 @@ TEST(BigtableFilterTest, RegularExpressionsAreOfBytes) {
     EXPECT_EQ(compiled->Apply("r", {{"f", "q", 0, value, {}, 0}})->size(), 1u) << quoted;
     EXPECT_EQ(compiled->Apply("r", {{"f", "q", 0, "other", {}, 0}})->size(), 0u) << quoted;
   }
-  // A byte that stands for itself, and what a dot is not.
+  // A byte that stands for itself, and the bytes that a dot does not match.
   bt::RowFilter filter;
   filter.set_value_regex_filter("\xe9.");
   const auto compiled = BigtableFilter::Compile(filter);
@@ -160,7 +160,7 @@ TEST(BigtableFilterTest, RegularExpressionsAreOfBytes) {
   EXPECT_EQ(compiled->Apply("r", {{"f", "q", 0, "\xe9\n", {}, 0}})->size(), 0u);
 }
 
-TEST(BigtableFilterTest, ASampleIsOfWholeRows) {
+TEST(BigtableFilterTest, ASampleHasWholeRows) {
   bt::RowFilter filter;
   filter.set_row_sample_filter(0.5);
   const auto compiled = BigtableFilter::Compile(filter);
@@ -175,7 +175,7 @@ TEST(BigtableFilterTest, ASampleIsOfWholeRows) {
   EXPECT_LT(passed, 700);
 }
 
-TEST(BigtableFilterTest, WhatIsWrongIsRefused) {
+TEST(BigtableFilterTest, InvalidFiltersAreRefused) {
   for (const char* text : {
            "row_key_regex_filter: '('",
            "value_regex_filter: '[z-a]'",
@@ -233,7 +233,7 @@ TEST(BigtableFilterTest, TooDeepOrTooLargeIsRefused) {
   EXPECT_THAT(BigtableFilter::Compile(large), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST(BigtableFilterTest, CellsAreNotMultipliedWithoutEnd) {
+TEST(BigtableFilterTest, CellsAreMultipliedUpToALimit) {
   bt::RowFilter twice;
   twice.mutable_interleave()->add_filters()->set_pass_all_filter(true);
   twice.mutable_interleave()->add_filters()->set_pass_all_filter(true);
@@ -249,7 +249,7 @@ TEST(BigtableFilterTest, CellsAreNotMultipliedWithoutEnd) {
   EXPECT_THAT(compiled->Apply("r", cell), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST(BigtableFilterTest, AKindThatIsNotKnownIsRefused) {
+TEST(BigtableFilterTest, AnUnknownKindIsRefused) {
   bt::RowFilter filter;
   ASSERT_TRUE(filter.ParseFromString(std::string("\xf8\x06\x01", 3)));  // field 111
   EXPECT_THAT(BigtableFilter::Compile(filter), StatusIs(absl::StatusCode::kInvalidArgument));

@@ -1,12 +1,13 @@
-// Google's own integration tests of Bigtable, written for their Go client and for production, against our server: those of
-// Debian's golang-google-cloud-dev, as they are.
+// Google's own integration tests of Bigtable, written for their Go client and for production, against our server: those
+// of Debian's golang-google-cloud-dev, as they are.
 //
-// They run twice: as against an emulator, found by BIGTABLE_EMULATOR_HOST, and as against production, with TLS and a token. In
-// the first case their client takes messages of 4 MiB only, and LargeReadsWritesAndScans, which reads a row of 5 MiB, can't
-// pass with any server.
+// They run twice: as against an emulator, found by BIGTABLE_EMULATOR_HOST, and as against production, with TLS and a
+// token. In the first case their client takes messages of 4 MiB only, and LargeReadsWritesAndScans, which reads a row
+// of 5 MiB, cannot pass with any server.
 //
-// Left out, because what they test is not served here:
-//   TestIntegration_TableIam, _AdminCreateInstance, _AdminUpdateInstanceAndSyncClusters, _InstanceAdminClient_AppProfile and
+// Omitted, because our server does not have the feature:
+//   TestIntegration_TableIam, _AdminCreateInstance, _AdminUpdateInstanceAndSyncClusters,
+//   _InstanceAdminClient_AppProfile and
 //     _InstanceUpdate: rights, and instances and clusters that are made and changed
 //   TestIntegration_AdminSnapshot: snapshots
 
@@ -50,7 +51,7 @@ const std::vector<std::string>& Tests() {
   return *kTests;
 }
 
-// What asks for a token gets one: the server does not look at it, but their client wants one.
+// Serves tokens: Google's client asks for one, though the server does not check it.
 class TokenServer {
  public:
   TokenServer() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -147,7 +148,7 @@ class GoogleTest : public ::testing::Test {
     }
   }
 
-  // A certificate for this machine that signs itself: dir/cert.pem and dir/key.pem.
+  // Makes a self-signed certificate for this machine: dir/cert.pem and dir/key.pem.
   bool MakeCertificate() {
     ChildProcess openssl(
         {"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
@@ -162,14 +163,14 @@ class GoogleTest : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-TEST_F(GoogleTest, TheirTestsPassAsAgainstAnEmulator) {
+TEST_F(GoogleTest, GooglesTestsPassAsAgainstAnEmulator) {
   ASSERT_NO_FATAL_FAILURE(StartServer({}));
   std::vector<std::string> tests = Tests();
   std::erase(tests, "LargeReadsWritesAndScans");
   ExpectPasses(tests, {}, {StrCat("BIGTABLE_EMULATOR_HOST=", Target())});
 }
 
-TEST_F(GoogleTest, TheirTestsPassAsAgainstProduction) {
+TEST_F(GoogleTest, GooglesTestsPassAsAgainstProduction) {
   if (!MakeCertificate()) GTEST_SKIP() << "no program openssl that makes a certificate";
   ASSERT_NO_FATAL_FAILURE(StartServer({.cert = dir_.path() + "/cert.pem", .key = dir_.path() + "/key.pem"}));
   const TokenServer tokens;

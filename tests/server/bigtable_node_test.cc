@@ -1,5 +1,5 @@
-// What a program does with Bigtable by Google's client for Node (node/smoke.js), against our server. The client is installed from
-// npm at its first use (half a minute) and kept in the build folder.
+// A program that uses Bigtable by Google's client for Node (node/smoke.js), against our server. The client is installed
+// from npm at its first use (half a minute) and kept in the build folder.
 
 #include <filesystem>
 #include <iostream>
@@ -18,16 +18,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// PERCOLATOR_NODE_FOLDER: where the build keeps it (CMakeLists.txt).
+// PERCOLATOR_NODE_FOLDER: the folder of the installed client (CMakeLists.txt).
 const fs::path kInstalled = PERCOLATOR_NODE_FOLDER;
 const fs::path kSources = PERCOLATOR_SOURCE_FOLDER "/tests/server/node";
 
 bool IsInstalled() {
-  const fs::path last = kInstalled / "node_modules" / ".package-lock.json";  // written when all the rest is there
+  const fs::path last = kInstalled / "node_modules" / ".package-lock.json";  // written last
   return fs::exists(last) && fs::last_write_time(last) > fs::last_write_time(kSources / "package-lock.json");
 }
 
-// Installs what package-lock.json names. Returns why it can't; empty: it could.
+// Installs the packages of package-lock.json. Returns an error, or an empty string.
 std::string Install() {
   fs::create_directories(kInstalled);
   for (const char* file : {"package.json", "package-lock.json"}) {
@@ -38,10 +38,10 @@ std::string Install() {
   const std::string said = npm.ReadAll();
   const int code = npm.Wait();
   if (code == 127) return "no program npm: install nodejs and npm";
-  return code == 0 ? "" : "npm can't install Google's client: " + said;
+  return code == 0 ? "" : "npm cannot install Google's client: " + said;
 }
 
-TEST(BigtableNodeTest, AProgramOfGooglesClientGetsTheAnswersItExpects) {
+TEST(BigtableNodeTest, AProgramWithGooglesClientGetsTheExpectedAnswers) {
   if (!IsInstalled()) {
     if (const std::string why = Install(); !why.empty()) GTEST_SKIP() << why;
   }
@@ -52,7 +52,7 @@ TEST(BigtableNodeTest, AProgramOfGooglesClientGetsTheAnswersItExpects) {
   options.store.durability = Durability::kNoSync;
   const absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options);
   ASSERT_THAT(server, IsOk());
-  // Node looks for packages from where the program is.
+  // Node looks for packages in the folder of the program.
   fs::copy_file(kSources / "smoke.js", kInstalled / "smoke.js", fs::copy_options::overwrite_existing);
   ChildProcess node({"node", kInstalled / "smoke.js"}, {StrCat("BIGTABLE_EMULATOR_HOST=127.0.0.1:", (*server)->port())},
                     /*merge=*/true);

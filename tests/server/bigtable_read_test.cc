@@ -1,5 +1,4 @@
-// Which rows a request is about, how they are cut into messages, and that what the store does of a filter is what the filter
-// says.
+// The rows of a request, their division into messages, and that the store's part of a filter agrees with the filter.
 
 #include <google/protobuf/text_format.h>
 
@@ -34,7 +33,7 @@ std::string Ranges(const std::string& text) {
   return out;
 }
 
-TEST(RowSetTest, RangesAreSortedAndApart) {
+TEST(RowSetTest, RangesAreSortedAndDisjoint) {
   EXPECT_EQ(Ranges(""), "-inf");
   EXPECT_EQ(Ranges("row_keys: 'b' row_keys: 'a' row_keys: 'b'"), "a-a+ b-b+");
   EXPECT_EQ(Ranges("row_ranges { }"), "-inf");
@@ -55,8 +54,8 @@ TEST(RowSetTest, RangesAreSortedAndApart) {
   EXPECT_EQ(Ranges(StrCat("row_ranges { end_key_open: '", std::string(4097, 'k'), "' }")), "INVALID_ARGUMENT");
 }
 
-// A chunk as text: what it has of key/family/qualifier@timestamp=value, ">N" for the size of a split value, "!" at the end of
-// a row.
+// A chunk as text: its parts of key/family/qualifier@timestamp=value, ">N" for the size of a split value, "!" at the
+// end of a row.
 std::string Text(const bt::ReadRowsResponse::CellChunk& chunk) {
   std::string text = chunk.row_key();
   if (chunk.has_family_name()) text += "/" + chunk.family_name().value();
@@ -78,7 +77,7 @@ std::vector<std::string> Text(const std::vector<bt::ReadRowsResponse>& messages)
   return out;
 }
 
-TEST(RowChunkerTest, WhatDoesNotChangeIsNotRepeated) {
+TEST(RowChunkerTest, UnchangedNamesAreNotRepeated) {
   RowChunker chunker;
   chunker.Add("r1", {{"f", "a", 2, "v", {}}, {"f", "a", 1, "", "l"}, {"f", "b", 1, "w", {}}, {"g", "b", 1, "x", {}}});
   chunker.Add("r2", {{"g", "b", 1, "y", {}}});
@@ -86,7 +85,7 @@ TEST(RowChunkerTest, WhatDoesNotChangeIsNotRepeated) {
   EXPECT_TRUE(chunker.Take().empty());
 }
 
-TEST(RowChunkerTest, ALargeValueComesInPieces) {
+TEST(RowChunkerTest, ALargeValueIsSplit) {
   const std::string large(RowChunker::kPieceBytes * 2 + 100, 'x');
   const std::string exact(RowChunker::kPieceBytes, 'y');
   RowChunker chunker;
@@ -96,7 +95,7 @@ TEST(RowChunkerTest, ALargeValueComesInPieces) {
             (std::vector<std::string>{"r/f/a@1=1048576>2097252 @0=1048576>2097252 @0=100 @0=1048576!"}));
 }
 
-TEST(RowChunkerTest, MessagesHaveWholeRows) {
+TEST(RowChunkerTest, MessagesConsistOfWholeRows) {
   const std::string value(100 << 10, 'x');
   RowChunker chunker;
   for (int i = 0; i < 50; ++i) chunker.Add(StrCat("row", i), {{"f", "a", 1, value, {}}});
@@ -107,14 +106,14 @@ TEST(RowChunkerTest, MessagesHaveWholeRows) {
     EXPECT_TRUE(message.chunks(0).row_key().starts_with("row"));
     EXPECT_TRUE(message.chunks(message.chunks_size() - 1).commit_row());
   }
-  // One that is larger than a message has one of its own.
+  // A row larger than a message has a message of its own.
   for (int i = 0; i < 3; ++i) chunker.Add("small", {{"f", "a", 1, "", {}}});
   chunker.Add("z", BigtableCells(20, {"f", "a", 1, value, {}}));
   chunker.Add("zz", {{"f", "a", 1, "", {}}});
   EXPECT_EQ(chunker.Take().size(), 3u);
 }
 
-// --- What the store does of a filter
+// --- The store's part of a filter
 
 class PlanTest : public ::testing::TestWithParam<bool> {
  protected:
@@ -208,7 +207,7 @@ class PlanTest : public ::testing::TestWithParam<bool> {
   std::mt19937_64 random_{7};
 };
 
-TEST_P(PlanTest, TheStoreDoesWhatTheFilterSays) {
+TEST_P(PlanTest, TheStoresPartAgreesWithTheFilter) {
   std::vector<Selector> all;
   for (const Family family : table_->families()) all.push_back({.family = family});
   int less = 0;
@@ -222,13 +221,13 @@ TEST_P(PlanTest, TheStoreDoesWhatTheFilterSays) {
     ASSERT_EQ(Read(plan->selectors, plan->rest), Read(all, *whole)) << filter.ShortDebugString();
     if (plan->rest.passes_all()) ++less;
   }
-  EXPECT_GT(less, 100) << "of how many filters nothing is left to do";
+  EXPECT_GT(less, 100) << "filters that the store evaluates completely";
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, PlanTest, ::testing::Bool(),
                          [](const auto& param_info) { return param_info.param ? "Native" : "Foreign"; });
 
-// --- How far the server has come
+// --- The server's progress
 
 class RowReaderTest : public ::testing::Test {
  protected:
@@ -240,7 +239,7 @@ class RowReaderTest : public ::testing::Test {
     for (int i = 0; i < 500; ++i) WriteRow(i % 50 == 0);
   }
 
-  // A row with a key that may be next to another, which matches or not.
+  // A row with a random key, perhaps next to another, which matches or not.
   void WriteRow(bool matches) {
     static constexpr std::string_view kBytes(
         "\0\x01"
@@ -253,8 +252,8 @@ class RowReaderTest : public ::testing::Test {
     if (matches) matching_.insert(key);
   }
 
-  // Reads everything, and checks after every message that exactly the rows up to what the client takes for done have come.
-  // How many messages had no row.
+  // Reads everything, and checks after every message that exactly the rows that the client counts as done have arrived.
+  // Returns the number of messages without a row.
   int ReadAll() {
     const absl::StatusOr<std::unique_ptr<RowReader>> reader = RowReader::Open(store_.get(), &tables_, request_);
     EXPECT_THAT(reader, IsOk());
@@ -283,12 +282,12 @@ class RowReaderTest : public ::testing::Test {
   std::mt19937_64 random_{11};
 };
 
-TEST_F(RowReaderTest, WhereTheStoreFindsNothingProgressIsTold) {
+TEST_F(RowReaderTest, ProgressIsReportedWhereTheStoreFindsNothing) {
   request_.mutable_filter()->mutable_column_range_filter()->set_family_name("lock");
   EXPECT_GT(ReadAll(), 5);
 }
 
-TEST_F(RowReaderTest, WhereTheFilterLeavesNothingProgressIsTold) {
+TEST_F(RowReaderTest, ProgressIsReportedWhereTheFilterLeavesNothing) {
   request_.mutable_filter()->set_family_name_regex_filter("lo.k");
   EXPECT_GT(ReadAll(), 5);
 }

@@ -18,7 +18,7 @@ class BigtableServer {
  public:
   // The store must outlive this.
   explicit BigtableServer(Store* store);
-  // Ends the calls that are under way.
+  // Ends the calls in progress.
   ~BigtableServer();
 
   // host:port

@@ -65,7 +65,7 @@ class BigtableServiceTest : public ::testing::Test {
   BigtableTester client_;
 };
 
-TEST_F(BigtableServiceTest, WhatWasWrittenIsRead) {
+TEST_F(BigtableServiceTest, WrittenCellsAreRead) {
   ASSERT_THAT(SetRow("r2", {Set("g:b", 1, "x"), Set("f:a", 2, "y"), Set("f:a", 1, "z")}), IsOk());
   ASSERT_THAT(SetRow("r1", {Set("f:", 0, "")}), IsOk());
   EXPECT_THAT(client_.Read(""), IsText("r1{f:@0=} r2{f:a@2000=y f:a@1000=z g:b@1000=x}"));
@@ -94,7 +94,7 @@ TEST_F(BigtableServiceTest, MutationsAreAppliedInTheirOrder) {
   EXPECT_THAT(client_.Read(""), IsText("r{g:b@6000=6 g:b@4000=4}"));
 }
 
-// Tables that Percolator made have a schema; those that a client of Bigtable made with the same families have none.
+// Tables made by Percolator have a schema; those made by a client of Bigtable with the same families have none.
 TEST(BigtableTablesTest, TablesOfTransactionsAreReadOnlyUnlessTheServerAllowsIt) {
   const std::unique_ptr<Store> store = NewMemoryStore();
   ASSERT_THAT(store->CreateTable({"transactional", "\x01"}), IsOk());
@@ -118,7 +118,7 @@ TEST(BigtableTablesTest, TablesOfTransactionsAreReadOnlyUnlessTheServerAllowsIt)
   }
 }
 
-TEST_F(BigtableServiceTest, TheServerHasATime) {
+TEST_F(BigtableServiceTest, TheServerSetsTimestamps) {
   const auto micros = [] {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
@@ -194,7 +194,7 @@ TEST_F(BigtableServiceTest, IncrementsAreNotLost) {
     threads.emplace_back([&, i] {
       for (int j = 0; j < kEach; ++j) {
         EXPECT_THAT(client_.ReadModifyWrite("row_key: 'r' rules { family_name: 'f' increment_amount: 1 }"), IsOk());
-        // Others change the same row meanwhile.
+        // Other threads change the same row meanwhile.
         EXPECT_THAT(SetRow("r", {Set(StrCat("g:", i), j, "")}), IsOk());
       }
     });
@@ -221,7 +221,7 @@ TEST_F(BigtableServiceTest, LargeValuesAndManyRowsAreRead) {
   EXPECT_TRUE(*read == expected) << read->size() << " bytes instead of " << expected.size();
 }
 
-TEST_F(BigtableServiceTest, AClientThatGoesAwayEndsItsRead) {
+TEST_F(BigtableServiceTest, AClientThatDisconnectsEndsItsRead) {
   bt::MutateRowRequest request;
   request.set_table_name(TestTable("t"));
   auto* set = request.add_mutations()->mutable_set_cell();
@@ -241,7 +241,7 @@ TEST_F(BigtableServiceTest, AClientThatGoesAwayEndsItsRead) {
     context.TryCancel();
     EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
-  // Many who read nothing: they hold no thread, so others are served.
+  // Many clients that do not read: they hold no thread, so others are served.
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
   std::vector<std::unique_ptr<grpc::ClientReader<bt::ReadRowsResponse>>> readers;
   for (int i = 0; i < 20; ++i) {
@@ -255,7 +255,7 @@ TEST_F(BigtableServiceTest, AClientThatGoesAwayEndsItsRead) {
 
 // --- Tables of Percolator
 
-TEST_F(BigtableServiceTest, PercolatorsTablesAreSeenAsTheyAre) {
+TEST_F(BigtableServiceTest, PercolatorsTablesAreReadUnchanged) {
   RowMutation mutation{"n", "r", {}, {}};
   mutation.mutations = {
       Mutation::Set(Family::kData, "c", Timestamp(7), "v"), Mutation::Set(Family::kLock, "c", Timestamp(7), "l"),
@@ -287,8 +287,8 @@ TEST_F(BigtableServiceTest, PredicatesOfPercolatorAreDecidedByTheStore) {
   const std::string prewrite = StrCat(request, "predicate_filter { interleave { filters { ", Column("lock"),
                                       " } filters { ", Column("write", from_5), " } } } false_mutations ",
                                       Set("lock:c", 5, "l"), "false_mutations ", Set("data:c", 5, "d"));
-  EXPECT_THAT(client_.CheckAndMutate(prewrite), IsText(false)) << "nothing is in the way";
-  EXPECT_THAT(client_.CheckAndMutate(prewrite), IsText(true)) << "the lock is";
+  EXPECT_THAT(client_.CheckAndMutate(prewrite), IsText(false)) << "there is no obstacle";
+  EXPECT_THAT(client_.CheckAndMutate(prewrite), IsText(true)) << "the lock is the obstacle";
   const std::string all =
       StrCat("predicate_filter { chain { filters { interleave { filters { ", Column("lock", latest), " } filters { ",
              Column("data", from_5 + latest), " } } } filters { cells_per_row_offset_filter: 1 } } } ");
@@ -297,7 +297,7 @@ TEST_F(BigtableServiceTest, PredicatesOfPercolatorAreDecidedByTheStore) {
              "true_mutations { delete_from_column { family_name: 'lock' column_qualifier: 'c' } }");
   EXPECT_THAT(client_.CheckAndMutate(commit), IsText(true));
   EXPECT_THAT(client_.CheckAndMutate(commit), IsText(false)) << "the lock is gone";
-  EXPECT_THAT(client_.CheckAndMutate(prewrite), IsText(true)) << "a newer write is in the way";
+  EXPECT_THAT(client_.CheckAndMutate(prewrite), IsText(true)) << "a newer write is the obstacle";
   EXPECT_THAT(client_.Read(StrCat("table_name: '", TestTable("n"), "'")), IsText("r{data:c@5000=d write:c@6000=w}"));
   const std::string one = StrCat(request, "predicate_filter { ", Column("write", latest), " } ");
   EXPECT_THAT(client_.CheckAndMutate(StrCat(one, "true_mutations ", Set("notify:c", 1, ""))), IsText(true));
@@ -327,7 +327,7 @@ TEST_F(BigtableServiceTest, APredicateMayNameColumnsInAPattern) {
   ASSERT_THAT(store_->Mutate({{"n", "r", {}, {Mutation::Set(Family::kLock, "a.b", Timestamp(5), "")}}}).front(),
               IsOk());
   ASSERT_THAT(store_->Mutate({{"n", "r", {}, {Mutation::Set(Family::kLock, "c", Timestamp(5), "")}}}).front(), IsOk());
-  // Whether true_mutations, which do nothing, would be applied.
+  // Whether true_mutations, which have no effect, would be applied.
   const auto matches = [&](const std::string& pattern, const std::string& families, int offset = -1) {
     const std::string names = StrCat("filters { column_qualifier_regex_filter: '", pattern, "' } ");
     std::string filter = StrCat("chain { ", names, "filters { ", families, " } }");
@@ -359,7 +359,7 @@ TEST_F(BigtableServiceTest, APredicateMayNameColumnsInAPattern) {
   }
 }
 
-TEST_F(BigtableServiceTest, ALockBelowTheSafePointIsTheStoresToRefuse) {
+TEST_F(BigtableServiceTest, TheStoreRefusesALockBelowTheSafePoint) {
   ASSERT_THAT(store_->RaiseSafePoint(Timestamp(10)), IsOk());
   EXPECT_THAT(
       client_.Mutate(StrCat("table_name: '", TestTable("n"), "' row_key: 'r' mutations ", Set("lock:c", 9, ""))),
@@ -382,7 +382,7 @@ TEST_F(BigtableServiceTest, FamiliesAreMadeChangedAndDropped) {
   EXPECT_THAT(client_.Read(""), IsText("r{g:a@1000=}"));
   EXPECT_THAT(SetRow("r", {Set("f:a", 1, "")}), StatusIs(kNotFound));
   ASSERT_THAT(client_.ModifyFamilies("t", "modifications { id: 'f' create { } }"), IsOk());
-  EXPECT_THAT(client_.Read(""), IsText("r{g:a@1000=}")) << "a new family of the name has nothing of the old one";
+  EXPECT_THAT(client_.Read(""), IsText("r{g:a@1000=}")) << "a new family of the same name is empty";
 
   EXPECT_THAT(client_.ModifyFamilies("t", "modifications { id: 'f' create { } }"),
               StatusIs(absl::StatusCode::kAlreadyExists));
@@ -448,7 +448,7 @@ TEST_F(BigtableServiceTest, RowsAreDropped) {
   EXPECT_THAT(SetRow("r", {Set("h:a", 1, "")}), IsOk()) << "the families are still there";
 }
 
-TEST_F(BigtableServiceTest, TheRestOfTheServices) {
+TEST_F(BigtableServiceTest, OtherMethodsOfTheServices) {
   EXPECT_THAT(client_.Sample("t"), IsOk());
   ASSERT_THAT(SetRow("r", {Set("f:a", 1, "")}), IsOk());
   const auto keys = client_.Sample("t");
@@ -485,9 +485,9 @@ TEST_F(BigtableServiceTest, TheRestOfTheServices) {
   EXPECT_THAT(Call(client_.data(), &bt::Bigtable::Stub::PingAndWarm, kPatience, ping, &pong), IsOk());
 }
 
-// --- What is wrong
+// --- Errors
 
-TEST_F(BigtableServiceTest, NamesThatAreNone) {
+TEST_F(BigtableServiceTest, InvalidNamesAreRefused) {
   for (const char* name : {"", "t", "projects/p", "projects/p/instances/i", "projects/p/instances/i/tables/",
                            "projects//instances/i/tables/t", "projects/p/instances/i/tables/a.b",
                            "projects/p/instances/i/tables/t/x", "instances/i/projects/p/tables/t"}) {
@@ -503,7 +503,7 @@ TEST_F(BigtableServiceTest, NamesThatAreNone) {
   EXPECT_THAT(client_.CreateTable("u", {std::string(65, 'f')}), StatusIs(kInvalid));
 }
 
-TEST_F(BigtableServiceTest, RequestsThatAreWrongChangeNothing) {
+TEST_F(BigtableServiceTest, InvalidRequestsChangeNothing) {
   const std::string good = "mutations " + Set("f:a", 1, "");
   for (const std::string& text : {
            good,  // no row key
@@ -555,7 +555,7 @@ TEST_F(BigtableServiceTest, TooManyMutationsAreRefused) {
   EXPECT_THAT(client_.MutateRows(many), StatusIs(kInvalid));
 }
 
-// --- What lasts
+// --- Persistence
 
 TEST(BigtableServiceRestartTest, TablesFamiliesAndCellsSurvive) {
   const TempDir dir;

@@ -26,10 +26,10 @@ std::string CellText(const std::string& family, const std::string& qualifier, in
   return StrCat(family, ":", Escaped(qualifier), "@", timestamp, "=", Escaped(value));
 }
 
-// Puts chunks together.
+// Assembles rows from chunks.
 class Assembler {
  public:
-  // Empty, or what is wrong.
+  // Returns an error, or an empty string.
   std::string Add(const bt::ReadRowsResponse::CellChunk& chunk) {
     if (chunk.reset_row()) return "reset_row";
     if (!in_cell_) {

@@ -1,8 +1,8 @@
-// A plain client of Bigtable's API for tests: each call blocks, and answers are given as text.
+// A plain client of Bigtable's API for tests: each call blocks, and answers are text.
 //
 //     row    key{family:qualifier@timestamp=value#label ...}
 //
-// Families are sorted, because servers give them in any order; within a family cells are as they came.
+// Families are sorted, because servers return them in any order; cells within a family keep their order.
 
 #ifndef PERCOLATOR_TESTS_SERVER_BIGTABLE_TESTER_H_
 #define PERCOLATOR_TESTS_SERVER_BIGTABLE_TESTER_H_
@@ -27,10 +27,10 @@ class BigtableTester {
   explicit BigtableTester(const std::string& target);
 
   absl::Status CreateTable(std::string_view id, const std::vector<std::string>& families);
-  // A message in protobuf's text, as changes of families.
+  // Changes of families, as a message in protobuf's text format.
   absl::StatusOr<google::bigtable::admin::v2::Table> ModifyFamilies(std::string_view id, const std::string& text);
 
-  // Requests in protobuf's text; without a name of a table it is "t".
+  // Requests in protobuf's text format. The default table is "t".
   absl::Status Mutate(const std::string& text);
   absl::StatusOr<bool> CheckAndMutate(const std::string& text);
   absl::StatusOr<std::string> ReadModifyWrite(const std::string& text);

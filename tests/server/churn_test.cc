@@ -1,12 +1,12 @@
-// A server whose clients come and go without end: clusters, workers, sessions, streams, tables and bare connections are opened and
-// closed, left open, cancelled, or their process is killed in the middle. The server is a process of its own. After each round
-// its clients are gone and its sockets closed; over the rounds its files, threads and memory stay where they were. In the end it
-// stops when it is told to, with exit code 0: with AddressSanitizer that says that nothing has leaked.
+// A server whose clients come and go: clusters, workers, sessions, streams, tables and bare connections are opened and
+// closed, left open, cancelled, or their process is killed in the middle. The server is a process of its own. After
+// each round its clients are gone and its sockets closed; over the rounds its files, threads and memory do not grow. At
+// the end it stops on request, with exit code 0: with AddressSanitizer this proves that nothing has leaked.
 //
 // The program is its own server and its own client: "serve DATA [CERT KEY]", "client HOST:PORT CA SEED".
 //
-// PERCOLATOR_CHURN_SECONDS: for how long, for each mode, instead of a few rounds. PERCOLATOR_TEST_SEED: who does what, and when it
-// is killed.
+// PERCOLATOR_CHURN_SECONDS: the duration for each mode, instead of a few rounds. PERCOLATOR_TEST_SEED: the seed of the
+// clients' actions and kills.
 
 #include <dirent.h>
 #include <grpcpp/grpcpp.h>
@@ -55,11 +55,11 @@ using std::chrono::steady_clock;
 
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr std::chrono::seconds kTimeout(60);
-constexpr std::chrono::seconds kPatience(120);  // what is not done by then never will be
+constexpr std::chrono::seconds kPatience(120);  // anything that takes longer hangs
 constexpr int kClients = 3;
 constexpr int kLeastRounds = Amount(12, 3);
 constexpr char kInstance[] = "projects/p/instances/i";
-constexpr char kLeftTable[] = "left";  // what the names of tables begin with that clients make and may leave
+constexpr char kLeftTable[] = "left";  // the prefix of tables that clients may leave
 
 // --- The server
 
@@ -67,13 +67,13 @@ int Serve(const std::string& data, const TlsFiles& tls) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // in the threads to come, too
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // also for threads started later
   ServerOptions options;
   options.listen = "127.0.0.1:0";
   options.data = data;
   options.tls = tls;
   options.session_ttl = std::chrono::seconds(1);
-  // Caches and buffers that are full soon: what grows after that is not theirs.
+  // Small caches and buffers, which are full soon, so that later growth is a leak.
   options.store.durability = Durability::kNoSync;
   options.store.block_cache_bytes = 4 * kMiB;
   options.store.version_cache_bytes = 4 * kMiB;
@@ -101,7 +101,7 @@ ClusterOptions ForClients() {
   return options;
 }
 
-// Does one thing after another that costs the server something, until it is killed.
+// Performs random actions that cost the server something, until it is killed.
 class Client {
  public:
   Client(std::string target, TlsFiles tls, uint64_t seed)
@@ -111,9 +111,9 @@ class Client {
     return StrCat("percolator://", target, tls.ca.empty() ? "" : "?ca=", tls.ca);
   }
 
-  // A line for each thing that was done. Returns if nothing can be done.
+  // Prints a line for each action. Returns if no action succeeds.
   int Run() {
-    constexpr int kMaxFailures = 20;  // in a row
+    constexpr int kMaxFailures = 20;  // consecutive
     for (int failures = 0; failures < kMaxFailures;) {
       const absl::Status done = AnyThing();
       failures = done.ok() ? 0 : failures + 1;
@@ -127,7 +127,7 @@ class Client {
   }
 
  private:
-  // A call of a stream that goes on.
+  // A call of a stream that stays open.
   template <typename Response>
   struct Stream {
     grpc::ClientContext context;
@@ -192,7 +192,7 @@ class Client {
     return random_() % 2 == 0 ? cluster->DropTable(table) : absl::OkStatus();
   }
 
-  // A connection of its own. It is shared with none: channels with the same arguments share theirs.
+  // A connection of its own. Channels with the same arguments would share one.
   absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect() { return OpenChannel(target_, tls_); }
 
   static bt::ReadRowsRequest AllRows() {
@@ -218,7 +218,7 @@ class Client {
     return absl::OkStatus();
   }
 
-  // Until the process ends.
+  // The streams stay open until the process ends.
   absl::Status LeaveRowsUnread() {
     constexpr size_t kMax = 20;
     const auto channel = Connect();
@@ -261,7 +261,7 @@ class Client {
     return absl::OkStatus();
   }
 
-  // Most answers come too late for it.
+  // Most answers come after its timeout.
   absl::Status CallWithoutPatience() {
     const auto channel = Connect();
     if (!channel.ok()) return channel.status();
@@ -285,16 +285,16 @@ class Client {
   std::vector<std::unique_ptr<Stream<bt::ReadRowsResponse>>> unread_;
 };
 
-// --- What is measured
+// --- Measurements
 
 struct Footprint {
   size_t descriptors = 0;
-  size_t sockets = 0;  // among them
+  size_t sockets = 0;  // included in the descriptors
   size_t threads = 0;
   size_t memory = 0;  // MiB
 };
 
-// The number that a line of /proc/PID/status begins with.
+// The number at the beginning of a line of /proc/PID/status.
 size_t StatusOf(pid_t pid, std::string_view name) {
   std::ifstream file(StrCat("/proc/", pid, "/status"));
   for (std::string line; std::getline(file, line);) {
@@ -319,8 +319,8 @@ Footprint FootprintOf(pid_t pid) {
   return footprint;
 }
 
-// How much the last third of the values, at its lowest, is above the first third at its highest: what stays within bounds, however
-// much it goes up and down, gives nothing; what leaks gives the growth of a third of the time at least.
+// The amount by which the minimum of the last third of the values exceeds the maximum of the first third. Values that
+// fluctuate within bounds give zero; a leak gives at least the growth of a third of the time.
 size_t Growth(const std::vector<size_t>& values) {
   const auto third = static_cast<std::ptrdiff_t>(values.size() / 3);
   if (third == 0) return 0;
@@ -329,7 +329,7 @@ size_t Growth(const std::vector<size_t>& values) {
   return after > before ? after - before : 0;
 }
 
-TEST(GrowthTest, IsThatOfWhatLeaksAndNotOfWhatGoesUpAndDown) {
+TEST(GrowthTest, ALeakGrowsAndAFluctuationDoesNot) {
   EXPECT_EQ(Growth({}), 0u);
   EXPECT_EQ(Growth({5, 9}), 0u);
   EXPECT_EQ(Growth({7, 7, 7, 7, 7, 7}), 0u);
@@ -387,7 +387,7 @@ class ChurnTest : public ::testing::Test {
     ASSERT_THAT(SetUpChain(*cluster), IsOk());
   }
 
-  // Connections that say nothing, nonsense, or the beginning of a call, and are dropped.
+  // Connections that send nothing, garbage, or the beginning of a call, and are dropped.
   void DropConnections() {
     const std::string half =
         Http2Begin() + Http2Call(1, "/percolator.v1.Store/Mutate") + Http2Frame(kHttp2Data, 0, 1, std::string(2, '\0'));
@@ -399,7 +399,7 @@ class ChurnTest : public ::testing::Test {
     }
   }
 
-  // Clients work, and are killed in the middle of something.
+  // Clients work, and are killed in the middle of an action.
   void LetClientsLiveAndDie() {
     std::vector<std::unique_ptr<ChildProcess>> clients;
     for (int i = 0; i < kClients; ++i) {
@@ -419,7 +419,7 @@ class ChurnTest : public ::testing::Test {
     }
   }
 
-  // What clients have left in the store goes, or that would grow.
+  // Removes what clients have left in the store, which would grow.
   void TidyUp() {
     const absl::StatusOr<Cluster> cluster = Open();
     ASSERT_THAT(cluster, IsOk());
@@ -427,14 +427,14 @@ class ChurnTest : public ::testing::Test {
     ASSERT_THAT(tables, IsOk());
     for (const std::string& table : *tables) {
       if (!table.starts_with(kLeftTable)) continue;
-      // The server may still be dropping it for a client that is dead.
+      // The server may still be dropping it for a dead client.
       const absl::Status dropped = cluster->DropTable(table);
       ASSERT_TRUE(dropped.ok() || absl::IsNotFound(dropped)) << dropped;
     }
     ASSERT_THAT(cluster->CollectGarbage(), IsOk());
   }
 
-  // The server notices that clients are gone.
+  // Waits until the server has noticed that its clients are gone.
   void WaitUntilAlone() {
     const auto end = steady_clock::now() + kPatience;
     Footprint now = FootprintOf(server_->pid());
@@ -442,7 +442,7 @@ class ChurnTest : public ::testing::Test {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       now = FootprintOf(server_->pid());
     }
-    ASSERT_LE(now.sockets, before_.sockets) << "connections that nobody has any more stay open";
+    ASSERT_LE(now.sockets, before_.sockets) << "connections of dead clients stay open";
     ASSERT_GT(now.sockets, 0u) << "the server is gone";
   }
 
@@ -463,9 +463,9 @@ class ChurnTest : public ::testing::Test {
       std::cout << "round " << round << ": " << now.descriptors << " descriptors, " << now.threads << " threads, "
                 << now.memory << " MiB" << std::endl;
     }
-    std::cout << kills_ << " kills in " << memory.size() << " rounds, " << done_ << " things done; memory "
+    std::cout << kills_ << " kills in " << memory.size() << " rounds, " << done_ << " actions; memory "
               << before_.memory << " MiB before, " << memory.front() << " to " << memory.back() << std::endl;
-    // Files of the store come and go, threads of gRPC too.
+    // The numbers of files of the store and of threads of gRPC vary too.
     EXPECT_LE(Growth(descriptors), 30u);
     EXPECT_LE(Growth(threads), 20u);
     if (!kSanitized) {
@@ -485,13 +485,13 @@ class ChurnTest : public ::testing::Test {
   int kills_ = 0;
 };
 
-TEST_F(ChurnTest, NothingIsLeftOfClientsThatAreGone) {
+TEST_F(ChurnTest, NothingIsLeftOfDeadClients) {
   ASSERT_NO_FATAL_FAILURE(Start());
   Run();
 }
 
 TEST_F(ChurnTest, NothingIsLeftOfClientsWithTls) {
-  if (!Certificates::Available()) GTEST_SKIP() << "there is no command openssl";
+  if (!Certificates::Available()) GTEST_SKIP() << "no command openssl";
   Certificates certificates(dir_.path());
   ASSERT_TRUE(certificates.MakeAuthority("ca"));
   ASSERT_TRUE(certificates.Make("server", "ca"));

@@ -1,5 +1,5 @@
-// A server whose clients are hostile or broken, or the network odd. Whatever they send, keep open or never read, the server
-// goes on serving others, within bounds of memory, and ends when it is told to.
+// A server with hostile or broken clients, or an odd network. Whatever they send, keep open or never read, the server
+// continues to serve others, within its limits of memory, and stops on request.
 
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -52,7 +52,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 constexpr char kTable[] = "projects/p/instances/i/tables/big";
 constexpr int kBigRows = 48;
 
-// Of this process, in which clients and server are.
+// The memory of this process, which contains clients and server.
 size_t MemoryInUse() {
   std::ifstream file("/proc/self/statm");
   size_t total = 0;
@@ -80,7 +80,7 @@ class HostileTest : public ::testing::Test {
     return *OpenChannel(StrCat("127.0.0.1:", server_->port()), TlsFiles());
   }
 
-  // A client that wants nothing but good is served, on a new connection.
+  // Expects that a well-behaved client is served, on a new connection.
   void ExpectServes() const {
     const absl::StatusOr<Cluster> cluster = Cluster::Open(server_->address());
     ASSERT_THAT(cluster, IsOk());
@@ -90,14 +90,14 @@ class HostileTest : public ::testing::Test {
     EXPECT_THAT(cluster->Transact([](ReadWrite& t) { t.Set({"good", "row", "column"}, "value"); }), IsOk());
   }
 
-  // It ends in spite of all that is open.
+  // Expects that the server stops in spite of all open calls.
   void ExpectStops() {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_THAT(server_->Stop(std::chrono::milliseconds(500)), IsOk());
     EXPECT_LT(std::chrono::steady_clock::now() - begin, kTimeout);
   }
 
-  // Calls a method by its name with any bytes.
+  // Calls a method by name with the given bytes.
   grpc::Status CallWith(const std::string& method, const std::string& bytes,
                         grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) const {
     grpc::GenericStub stub(channel_);
@@ -118,7 +118,7 @@ class HostileTest : public ::testing::Test {
     return status;
   }
 
-  // Makes a table of so many rows of one MiB in Bigtable's way.
+  // Makes a table with this number of rows of one MiB each, by Bigtable's API.
   void MakeBigTable(int rows) const {
     admin::CreateTableRequest create;
     create.set_parent("projects/p/instances/i");
@@ -142,7 +142,7 @@ class HostileTest : public ::testing::Test {
     }
   }
 
-  // Many ask for these rows and do not read them. Stops the server.
+  // Many clients ask for these rows and do not read them. Stops the server.
   void ExpectUnreadRowsAreBounded(const bt::ReadRowsRequest& request);
 
   TempDir dir_;
@@ -174,7 +174,7 @@ std::string RandomBytes(size_t size, std::mt19937* random) {
   return bytes;
 }
 
-// All that is served, as /package.Service/Method.
+// All methods of the server, as /package.Service/Method.
 std::vector<std::string> AllMethods() {
   std::vector<std::string> methods;
   for (const google::protobuf::FileDescriptor* file :
@@ -190,9 +190,9 @@ std::vector<std::string> AllMethods() {
   return methods;
 }
 
-// --- What is sent
+// --- Requests
 
-TEST_F(HostileTest, BytesThatAreNotTheProtocol) {
+TEST_F(HostileTest, BytesOfAnotherProtocolAreRefused) {
   Start();
   std::mt19937 random(1);
   std::vector<std::string> garbage = {"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", std::string(100'000, '\0'),
@@ -210,9 +210,9 @@ TEST_F(HostileTest, BytesThatAreNotTheProtocol) {
   ExpectServes();
 }
 
-TEST_F(HostileTest, ConnectionsThatEndInTheMiddle) {
+TEST_F(HostileTest, ConnectionsThatEndInTheMiddleAreClosed) {
   Start();
-  const std::string half_headers("\0\x40\0\x01\x04\0\0\0\x01\x82\x84", 11);  // says 16 KiB, and gives two bytes
+  const std::string half_headers("\0\x40\0\x01\x04\0\0\0\x01\x82\x84", 11);  // announces 16 KiB, and has two bytes
   const std::string all = StrCat(kHttp2Preface, Http2Frame(kHttp2Settings, 0, 0, ""), half_headers);
   for (size_t size = 1; size <= all.size(); ++size) {
     RawConnection connection(server_->port());
@@ -222,7 +222,7 @@ TEST_F(HostileTest, ConnectionsThatEndInTheMiddle) {
   ExpectServes();
 }
 
-TEST_F(HostileTest, MessagesThatAreNone) {
+TEST_F(HostileTest, MalformedMessagesAreRefused) {
   Start();
   const std::vector<std::string> methods = AllMethods();
   ASSERT_GT(methods.size(), 35U);
@@ -237,17 +237,18 @@ TEST_F(HostileTest, MessagesThatAreNone) {
   ExpectServes();
 }
 
-// Each field of each request may be absent, or something else.
-TEST_F(HostileTest, MessagesThatMeanNothing) {
+// Each field of each request may be absent, or have another type.
+TEST_F(HostileTest, MessagesWithWrongFieldsAreRefused) {
   Start();
   std::mt19937 random(2);
   for (const std::string& method : AllMethods()) {
-    if (method.ends_with("/Listen")) continue;  // which has no end
+    if (method.ends_with("/Listen")) continue;  // it does not end
     for (int i = 0; i < 10; ++i) {
       std::string bytes;
       for (int field = 1; i > 0 && field <= 6; ++field) {
         if (random() % 2 == 0) continue;
-        const std::string content = random() % 2 == 0 ? "" : std::string("\x08\x63");  // a number that is no enum's
+        const std::string content =
+            random() % 2 == 0 ? "" : std::string("\x08\x63");  // a number that is not in any enum
         bytes += static_cast<char>(field << 3 | 2);
         bytes += static_cast<char>(content.size());
         bytes += content;
@@ -260,7 +261,7 @@ TEST_F(HostileTest, MessagesThatMeanNothing) {
   ExpectServes();
 }
 
-TEST_F(HostileTest, UnknownMethods) {
+TEST_F(HostileTest, UnknownMethodsAreRefused) {
   Start();
   for (const char* const method : {"/percolator.v1.Store/Nothing", "/nobody.Nothing/Nothing", "/", "/a/b/c/d"}) {
     EXPECT_EQ(CallWith(method, "").error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
@@ -268,7 +269,7 @@ TEST_F(HostileTest, UnknownMethods) {
   ExpectServes();
 }
 
-TEST_F(HostileTest, NumbersAndNamesThatCantBe) {
+TEST_F(HostileTest, InvalidNumbersAndNamesAreRefused) {
   Start();
   const auto stub = v1::Store::NewStub(channel_);
   v1::ReadRequest read;
@@ -295,9 +296,10 @@ TEST_F(HostileTest, NumbersAndNamesThatCantBe) {
   ExpectServes();
 }
 
-// Timestamps are microseconds: who could draw a million at once would let ten seconds pass with ten requests.
-TEST_F(HostileTest, MoreTimestampsThanAnybodyNeeds) {
-  static_assert(BatchingOracle::kMaxShared <= OracleService::kMaxAtOnce, "what threads of a process share is answered");
+// Timestamps are microseconds: a client that draws a million at once would skip ten seconds with ten requests.
+TEST_F(HostileTest, TooManyTimestampsAreRefused) {
+  static_assert(BatchingOracle::kMaxShared <= OracleService::kMaxAtOnce,
+                "a request shared by all threads of a process is served");
   Start();
   const auto stub = v1::Oracle::NewStub(channel_);
   const auto draw = [&](uint32_t count) {
@@ -319,8 +321,8 @@ TEST_F(HostileTest, MoreTimestampsThanAnybodyNeeds) {
   ExpectServes();
 }
 
-// It would end all transactions for ever: each would have started below the safe point.
-TEST_F(HostileTest, ASafePointInTheFuture) {
+// It would end all transactions forever: each would start below the safe point.
+TEST_F(HostileTest, ASafePointInTheFutureIsRefused) {
   Start();
   ExpectServes();
   const absl::StatusOr<Cluster> cluster = Cluster::Open(server_->address());
@@ -339,7 +341,7 @@ TEST_F(HostileTest, ASafePointInTheFuture) {
   ExpectServes();
 }
 
-TEST_F(HostileTest, MessagesThatAreTooLarge) {
+TEST_F(HostileTest, MessagesThatAreTooLargeAreRefused) {
   options_.max_request_bytes = kMiB;
   options_.max_response_bytes = kMiB;
   Start();
@@ -350,7 +352,7 @@ TEST_F(HostileTest, MessagesThatAreTooLarge) {
         .front();
   };
   EXPECT_THAT(set("a", 2 * kMiB), StatusIs(absl::StatusCode::kResourceExhausted)) << "the request";
-  EXPECT_THAT(set("a", kMiB / 2), IsOk()) << "the connection goes on";
+  EXPECT_THAT(set("a", kMiB / 2), IsOk()) << "the connection is still usable";
   EXPECT_THAT(set("b", kMiB * 3 / 4), IsOk());
   EXPECT_THAT(store.Read({{"t", "r", {{.family = Family::kData}}}}), StatusIs(absl::StatusCode::kResourceExhausted))
       << "the answer";
@@ -359,7 +361,7 @@ TEST_F(HostileTest, MessagesThatAreTooLarge) {
 }
 
 // A message of a few megabytes can name millions of rows.
-TEST_F(HostileTest, MoreRowsThanARequestMayName) {
+TEST_F(HostileTest, TooManyRowsInARequestAreRefused) {
   constexpr int kRows = 1'000'000;
   Start();
   ASSERT_NO_FATAL_FAILURE(MakeBigTable(0));
@@ -389,7 +391,7 @@ TEST_F(HostileTest, MoreRowsThanARequestMayName) {
 }
 
 // Two bytes of an empty message become a hundred when they are parsed.
-TEST_F(HostileTest, RequestsThatGrow) {
+TEST_F(HostileTest, RequestsThatGrowInMemoryAreRefused) {
   Start();
   ExpectServes();
   std::string empties;
@@ -398,7 +400,7 @@ TEST_F(HostileTest, RequestsThatGrow) {
   const grpc::Status many = CallWith("/percolator.v1.Store/Read", empties);
   EXPECT_EQ(many.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << many.error_message();
   EXPECT_THAT(many.error_message(), HasSubstr("128 MiB of memory"));
-  // A known field with the bytes of another type, a number or the begin and end of a group, is kept as an unknown one.
+  // A known field with the bytes of another type, a number or the start and end of a group, is kept as an unknown one.
   for (const std::string_view other : {std::string_view("\x08\0", 2), std::string_view("\x0b\x0c", 2)}) {
     std::string fields;
     while (fields.size() < 20 * kMiB) fields.append(other);
@@ -411,7 +413,7 @@ TEST_F(HostileTest, RequestsThatGrow) {
   ExpectServes();
 }
 
-TEST_F(HostileTest, MethodsTakeNoMoreThanTheyNeed) {
+TEST_F(HostileTest, EachMethodLimitsTheSizeOfItsRequests) {
   Start();
   for (const auto& [method, bytes] : std::vector<std::pair<std::string, size_t>>{
            {"/percolator.v1.Oracle/GetTimestamps", 2'000},
@@ -429,7 +431,7 @@ TEST_F(HostileTest, MethodsTakeNoMoreThanTheyNeed) {
   ExpectServes();
 }
 
-TEST_F(HostileTest, TablesAndSchemasWithoutEnd) {
+TEST_F(HostileTest, TablesAndSchemasAreLimited) {
   Start();
   RemoteStore store(channel_, kTimeout);
   EXPECT_THAT(store.CreateTable({"t", std::string(StoreLimits().max_schema_bytes + 1, 's')}),
@@ -448,8 +450,8 @@ TEST_F(HostileTest, TablesAndSchemasWithoutEnd) {
   EXPECT_EQ(store.ListTables()->size(), StoreLimits().max_tables - 1);
 }
 
-// More requests than can wait: some are refused, which tells them to try again, and the others are answered.
-TEST_F(HostileTest, MoreRequestsThanCanWait) {
+// More requests than can wait: some are refused, so that their clients try again, and the others are answered.
+TEST_F(HostileTest, WaitingRequestsAreLimited) {
   constexpr int kThreads = 32;
   options_.threads = 1;
   options_.max_waiting_requests = 4;
@@ -478,7 +480,7 @@ TEST_F(HostileTest, MoreRequestsThanCanWait) {
   ExpectServes();
 }
 
-// A program with many threads that read large rows over one connection has no more scans under way than fit.
+// A program with many threads that read large rows over one connection has no more scans in progress than fit.
 TEST_F(HostileTest, ManyThreadsScanLargeRowsOverOneConnection) {
   constexpr int kThreads = 64;
   constexpr size_t kRowBytes = 4 * kMiB;
@@ -499,14 +501,14 @@ TEST_F(HostileTest, ManyThreadsScanLargeRowsOverOneConnection) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// --- What is kept open
+// --- Open connections and calls
 
-TEST_F(HostileTest, AThousandConnectionsThatDoNothing) {
+TEST_F(HostileTest, AThousandIdleConnectionsDoNoHarm) {
   constexpr size_t kConnections = 1000;
   constexpr size_t kBytesEach = 200'000;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  constexpr rlim_t kFiles = 2 * kConnections + 200;  // both ends are in this process
+  constexpr rlim_t kFiles = 2 * kConnections + 200;  // this process has both ends
   if (limit.rlim_max < kFiles) GTEST_SKIP() << "a process may have only " << limit.rlim_max << " files here";
   if (limit.rlim_cur < kFiles) {
     limit.rlim_cur = kFiles;
@@ -528,9 +530,9 @@ TEST_F(HostileTest, AThousandConnectionsThatDoNothing) {
   ExpectStops();
 }
 
-// Calls that begin and never end: without a message, with half of one, or with one that says it is as large as can be.
-TEST_F(HostileTest, HalfOpenCalls) {
-  constexpr uint32_t kCalls = 900;  // on each connection
+// Calls that begin and never end: without a message, with half of one, or with one that announces the max size.
+TEST_F(HostileTest, HalfOpenCallsDoNoHarm) {
+  constexpr uint32_t kCalls = 900;  // per connection
   constexpr size_t kBytesEach = 20'000;
   Start();
   ExpectServes();
@@ -553,7 +555,7 @@ TEST_F(HostileTest, HalfOpenCalls) {
   ExpectStops();
 }
 
-TEST_F(HostileTest, SessionsAndListenersWithoutEnd) {
+TEST_F(HostileTest, SessionsAndListenersAreLimited) {
   constexpr size_t kMax = 5;
   options_.max_sessions = kMax;
   options_.session_ttl = std::chrono::minutes(2);
@@ -574,7 +576,7 @@ TEST_F(HostileTest, SessionsAndListenersWithoutEnd) {
     EXPECT_THAT(open(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("5 sessions")));
     EXPECT_THAT(keep_alive(1), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("5 sessions"))) << "a new one";
   }
-  EXPECT_THAT(keep_alive(opened.session()), IsOk()) << "one that there is";
+  EXPECT_THAT(keep_alive(opened.session()), IsOk()) << "an existing session";
   v1::EndSessionRequest end;
   end.set_session(opened.session());
   v1::EndSessionResponse ended;
@@ -598,7 +600,7 @@ TEST_F(HostileTest, SessionsAndListenersWithoutEnd) {
   ExpectStops();
 }
 
-TEST_F(HostileTest, NamesAndHintsThatAreTooMuch) {
+TEST_F(HostileTest, NamesAndHintsAreLimited) {
   Start();
   const auto stub = v1::Coordination::NewStub(channel_);
   v1::OpenSessionResponse session;
@@ -624,15 +626,15 @@ TEST_F(HostileTest, NamesAndHintsThatAreTooMuch) {
   ExpectServes();
 }
 
-// Many listeners that do not read: what waits for them together is bounded too.
-TEST_F(HostileTest, HintsThatManyDoNotRead) {
+// Many listeners that do not read: the total size of their queues is limited too.
+TEST_F(HostileTest, UnreadHintsOfManyListenersAreLimited) {
   constexpr int kListeners = 300;
-  constexpr int kStreams = 75;  // of a connection, which may have 100
-  // What is bounded, the same once more on its way through gRPC, and as much to spare. Without a bound it would be three
+  constexpr int kStreams = 75;  // per connection, which may have 100
+  // The limit itself, the same again on its way through gRPC, and as much to spare. Without a limit it would be three
   // times a MiB for each listener.
   constexpr size_t kBound = 3 * CoordinationService::kHintBytes;
   Start();
-  // The client's end is in this process too: it must not take in more than 64 KiB of each stream.
+  // The client's end is in this process too, so it must not accept more than 64 KiB of each stream.
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own for each channel
@@ -664,10 +666,10 @@ TEST_F(HostileTest, HintsThatManyDoNotRead) {
   ExpectStops();
 }
 
-// A listener that does not read: what waits for it is bounded, however large the hints.
-TEST_F(HostileTest, HintsThatNobodyReads) {
+// A listener that does not read: the size of its queue is limited, however large the hints.
+TEST_F(HostileTest, UnreadHintsOfAListenerAreLimited) {
   constexpr int kListeners = 8;
-  constexpr size_t kBound = 250 * kMiB;  // without one it would be 10,000 hints of 10 kB for each, or the 400 MB sent
+  constexpr size_t kBound = 250 * kMiB;  // without a limit, 10,000 hints of 10 kB for each, or the 400 MB sent
   Start();
   std::vector<std::unique_ptr<v1::Coordination::Stub>> stubs;
   std::vector<Unread<v1::Hints>> listeners;
@@ -718,7 +720,7 @@ TEST_F(HostileTest, ListenersThatComeAndGoWhileHintsAreSent) {
         if ((n + i) % 3 == 0) continue;  // cancelled at once
         v1::Hints hints;
         if (!listener.reader->Read(&hints)) continue;
-        EXPECT_EQ(hints.cells_size(), 0) << "the first message says no more than that it is heard";
+        EXPECT_EQ(hints.cells_size(), 0) << "the first message only says that the listener is registered";
         ++heard;
       }
     });
@@ -746,7 +748,7 @@ void HostileTest::ExpectUnreadRowsAreBounded(const bt::ReadRowsRequest& request)
     ASSERT_TRUE(reader.reader->Read(&first));
   }
   ExpectServes();
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // so that what would be read ahead is
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // time for a server that reads ahead
   EXPECT_LT(MemoryInUse(), before + kBound);
   readers.resize(0);
   ExpectServes();
@@ -757,7 +759,7 @@ void HostileTest::ExpectUnreadRowsAreBounded(const bt::ReadRowsRequest& request)
   ExpectStops();
 }
 
-TEST_F(HostileTest, RowsThatNobodyReads) {
+TEST_F(HostileTest, UnreadRowsAreLimited) {
   Start();
   ASSERT_NO_FATAL_FAILURE(MakeBigTable(kBigRows));
   bt::ReadRowsRequest request;
@@ -765,7 +767,7 @@ TEST_F(HostileTest, RowsThatNobodyReads) {
   ExpectUnreadRowsAreBounded(request);
 }
 
-TEST_F(HostileTest, RowsByTheirKeysThatNobodyReads) {
+TEST_F(HostileTest, UnreadRowsReadByKeyAreLimited) {
   Start();
   ASSERT_NO_FATAL_FAILURE(MakeBigTable(kBigRows));
   bt::ReadRowsRequest request;
@@ -774,10 +776,11 @@ TEST_F(HostileTest, RowsByTheirKeysThatNobodyReads) {
   ExpectUnreadRowsAreBounded(request);
 }
 
-// --- The end
+// --- Shutdown
 
-// Many write while the server is stopped: each write is acknowledged, and then it is there, or it is kUnavailable.
-TEST_F(HostileTest, AFloodWhileItStops) {
+// Many clients write while the server is stopped: each write is acknowledged, and then it exists, or fails with
+// Unavailable.
+TEST_F(HostileTest, WritesDuringAStopAreAcknowledgedOrUnavailable) {
   constexpr int kThreads = 64;
   options_.data = dir_.path() + "/data";
   Start();
@@ -820,7 +823,7 @@ TEST_F(HostileTest, AFloodWhileItStops) {
 }
 
 // The answer to a bad request is delayed in proportion to the work that the request caused, by at most a second.
-TEST(RefusalTest, FollowsTheWorkOfARequestAtFault) {
+TEST(RefusalTest, ADelayFollowsTheWorkOfABadRequest) {
   using std::chrono::milliseconds;
   const absl::Status too_much = absl::ResourceExhaustedError("too much");
   EXPECT_EQ(RefuseAfter(too_much, milliseconds(0)).delay, milliseconds(0));

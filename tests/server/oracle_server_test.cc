@@ -21,7 +21,7 @@
 namespace percolator {
 namespace {
 
-// As soon as there is one.
+// Waits until the oracle answers.
 Timestamp Get(Oracle* oracle, uint32_t count = 1) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   for (;;) {
@@ -47,7 +47,7 @@ class OracleServerTest : public ::testing::Test {
   OracleServerOptions options_;
 };
 
-TEST_F(OracleServerTest, WhenOneStopsAnotherGoesOn) {
+TEST_F(OracleServerTest, WhenOneStopsAnotherTakesOver) {
   const std::unique_ptr<OracleServer> first = OracleServer::Start(options_).value();
   const std::unique_ptr<OracleServer> second = OracleServer::Start(options_).value();
   EXPECT_EQ(first->address(), "127.0.0.1:" + std::to_string(first->port()));
@@ -64,9 +64,9 @@ TEST_F(OracleServerTest, WhenOneStopsAnotherGoesOn) {
   }
 }
 
-// A call without a message has no end, and no answer. One who leads must not go on leading because of it.
+// A call without a message has no end, and no answer. It must not make a leader continue to lead.
 TEST_F(OracleServerTest, AHalfOpenCallDoesNotKeepTheLead) {
-  options_.lease = std::chrono::seconds(30);  // nobody takes over from a leader that is only silent
+  options_.lease = std::chrono::seconds(30);  // so that no other server takes over from a silent leader
   const std::unique_ptr<OracleServer> first = OracleServer::Start(options_).value();
   const std::unique_ptr<RemoteOracle> one = RemoteOracle::Open({first->address()}, TlsFiles()).value();
   const Timestamp before = Get(one.get());
@@ -78,7 +78,8 @@ TEST_F(OracleServerTest, AHalfOpenCallDoesNotKeepTheLead) {
   ASSERT_TRUE(connection.WaitUntilHeard(std::chrono::seconds(60)));
   const auto begin = std::chrono::steady_clock::now();
   first->Stop();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << "a second, on a machine with time";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20))
+      << "one second if the machine is not busy";
   EXPECT_GT(Get(other.get()), before);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, options_.lease);
 }
@@ -86,7 +87,8 @@ TEST_F(OracleServerTest, AHalfOpenCallDoesNotKeepTheLead) {
 TEST_F(OracleServerTest, OptionsThatContradictEachOtherAreRefused) {
   OracleServerOptions options = options_;
   options.listen = "0.0.0.0:0";
-  EXPECT_THAT(OracleServer::Start(options), StatusIs(absl::StatusCode::kInvalidArgument)) << "plain text for all";
+  EXPECT_THAT(OracleServer::Start(options), StatusIs(absl::StatusCode::kInvalidArgument))
+      << "plain text on every address";
   options = options_;
   options.etcd.clear();
   EXPECT_THAT(OracleServer::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -95,13 +97,13 @@ TEST_F(OracleServerTest, OptionsThatContradictEachOtherAreRefused) {
   EXPECT_THAT(OracleServer::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(OracleServerTest, AnAddressThatIsTakenIsSaid) {
+TEST_F(OracleServerTest, AnAddressInUseIsReported) {
   const std::unique_ptr<OracleServer> first = OracleServer::Start(options_).value();
   options_.listen = first->address();
   EXPECT_THAT(OracleServer::Start(options_), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST(RemoteOracleTest, AnOracleThatWentBackIsNotBelieved) {
+TEST(RemoteOracleTest, AnOracleThatWentBackIsNotTrusted) {
   TestOracle behind(1000);  // its bound was lost
   Executor executor(1, 10);
   OracleService service(&behind, &executor);

@@ -1,4 +1,4 @@
-// A server and the clusters around it.
+// A server and its clusters.
 
 #include "percolator/server.h"
 
@@ -59,7 +59,7 @@ class ServerTest : public ::testing::Test {
 
   void Start(const std::string& listen = "127.0.0.1:0") {
     absl::StatusOr<std::unique_ptr<Server>> server;
-    Eventually([&] {  // while there was no server, somebody else may have got its port for a connection
+    Eventually([&] {  // while the server was down, its port may have been used for another connection
       server = Server::Start(Options(listen));
       return !absl::IsUnavailable(server.status());
     });
@@ -67,7 +67,7 @@ class ServerTest : public ::testing::Test {
     server_ = *std::move(server);
   }
 
-  // Again, at the same address.
+  // Starts again, at the same address.
   void Restart() {
     const std::string listen = StrCat("127.0.0.1:", server_->port());
     ASSERT_THAT(server_->Stop(), IsOk());
@@ -121,7 +121,7 @@ TEST_F(ServerTest, ClustersOfManyProcessesShareOneServer) {
   EXPECT_EQ(Read(b, "r"), 160);
 }
 
-TEST_F(ServerTest, WhatWasServedCanBeOpenedInProcessAndTheOtherWayRound) {
+TEST_F(ServerTest, AServedFolderCanBeOpenedInProcessAndViceVersa) {
   const std::string embedded = "rocksdb:" + dir_.path() + "/data";
   {
     const auto cluster = Cluster::Open(embedded);
@@ -141,7 +141,7 @@ TEST_F(ServerTest, WhatWasServedCanBeOpenedInProcessAndTheOtherWayRound) {
   EXPECT_EQ(Read(*cluster, "r"), 2);
 }
 
-TEST_F(ServerTest, AClusterGoesOnWhenTheServerComesBack) {
+TEST_F(ServerTest, AClusterContinuesWhenTheServerComesBack) {
   Start();
   const Cluster cluster = Open();
   ASSERT_THAT(cluster.CreateTable("t"), IsOk());
@@ -166,8 +166,8 @@ TEST_F(ServerTest, AClusterGoesOnWhenTheServerComesBack) {
   EXPECT_EQ(Read(cluster, "r"), done);
 }
 
-// Whoever asks now and then, and gets an error each time, has a connection soon after there can be one.
-TEST_F(ServerTest, AServerThatWasAwayForLongIsFoundSoon) {
+// A client that calls occasionally, and gets an error each time, is connected soon after the server is back.
+TEST_F(ServerTest, AServerThatWasLongAwayIsFoundSoon) {
   Start();
   const Cluster cluster = Open({.call_timeout = std::chrono::seconds(1)});
   const std::string listen = StrCat("127.0.0.1:", server_->port());
@@ -184,7 +184,7 @@ TEST_F(ServerTest, AServerThatWasAwayForLongIsFoundSoon) {
   EXPECT_LT(quickest, std::chrono::seconds(5));
 }
 
-TEST_F(ServerTest, ObserversRunWhereverTheyAre) {
+TEST_F(ServerTest, ObserversRunInAnyProcess) {
   Start();
   const Cluster here = Open();
   const Cluster there = Open();
@@ -199,7 +199,7 @@ TEST_F(ServerTest, ObserversRunWhereverTheyAre) {
     return absl::OkStatus();
   });
   ASSERT_THAT(worker.Start(), IsOk());
-  ASSERT_TRUE(Eventually([&] {  // again and again: what is observed has to become known here, and a hint may be lost
+  ASSERT_TRUE(Eventually([&] {  // repeatedly: the observer has to become known here, and a hint may be lost
     if (!Add(here, "r", 1).ok()) return false;
     absl::StatusOr<Snapshot> view = here.GetSnapshot();
     return view.ok() && view->Get({"t", "r", "copy"}).value_or(std::nullopt).has_value();
@@ -207,8 +207,8 @@ TEST_F(ServerTest, ObserversRunWhereverTheyAre) {
   EXPECT_THAT(worker.Stop(), IsOk());
 }
 
-TEST_F(ServerTest, ASessionThatIsSilentIsDeadAndLivesAgainWhenItIsHeard) {
-  session_ttl_ = std::chrono::seconds(3);  // a process that gets no time for so long counts as dead
+TEST_F(ServerTest, ASilentSessionIsDeadUntilItIsRenewed) {
+  session_ttl_ = std::chrono::seconds(3);  // a process without processor time for that long counts as dead
   Start();
   const auto channel = OpenChannel(StrCat("127.0.0.1:", server_->port()), {});
   ASSERT_THAT(channel, IsOk());
@@ -222,7 +222,7 @@ TEST_F(ServerTest, ASessionThatIsSilentIsDeadAndLivesAgainWhenItIsHeard) {
   const std::string listen = StrCat("127.0.0.1:", server_->port());
   ASSERT_THAT(server_->Stop(), IsOk());
   server_.reset();
-  EXPECT_TRUE(Eventually([&] { return !(*session)->alive(); })) << "nobody hears it";
+  EXPECT_TRUE(Eventually([&] { return !(*session)->alive(); })) << "its renewals are lost";
   Start(listen);
   EXPECT_TRUE(Eventually([&] { return here.IsAlive((*session)->id()).value_or(false); })) << "the same id";
   EXPECT_TRUE(Eventually([&] { return (*session)->alive(); }));
@@ -243,8 +243,8 @@ TEST_F(ServerTest, TimestampsGrowOverARestart) {
   EXPECT_THAT((*oracle)->GetTimestamps(Oracle::kMaxCount), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-// T6: each is later than what was drawn before its mutation, and nobody else gets it.
-TEST_F(ServerTest, AMutationComesWithATimestampIfItIsAskedFor) {
+// T6: each is later than all timestamps drawn before its mutation, and unique.
+TEST_F(ServerTest, AMutationReturnsATimestampOnRequest) {
   Start();
   const std::string target = StrCat("127.0.0.1:", server_->port());
   const auto channel = OpenChannel(target, {});
@@ -272,8 +272,8 @@ TEST_F(ServerTest, AMutationComesWithATimestampIfItIsAskedFor) {
   EXPECT_LT(*results[2].drawn, after);
 }
 
-// A call that is too large for one request is several, one after another: all is applied in order, and T6 holds.
-TEST_F(ServerTest, ALargeCallIsSeveralRequests) {
+// A call that is too large for one request becomes several, one after another: all is applied in order, and T6 holds.
+TEST_F(ServerTest, ALargeCallTakesSeveralRequests) {
   Start();
   const std::string target = StrCat("127.0.0.1:", server_->port());
   const auto channel = OpenChannel(target, {});
@@ -287,7 +287,7 @@ TEST_F(ServerTest, ALargeCallIsSeveralRequests) {
     std::vector<RowMutation> mutations;
     std::vector<RowRead> reads;
     for (size_t i = 0; i < kRows; ++i) {
-      const std::string row = StrCat("r", i % (kRows / 2));  // each twice, the second time over the first
+      const std::string row = StrCat("r", i % (kRows / 2));  // each row twice
       mutations.push_back(
           {table, row, {}, {Mutation::Set(Family::kData, "c", Timestamp(1), std::string(100 + i, 'v'))}});
       reads.push_back({table, row, {{.family = Family::kData}}});
@@ -318,7 +318,7 @@ TEST_F(ServerTest, ALargeCallIsSeveralRequests) {
   }
 }
 
-TEST_F(ServerTest, ALargeAnswerIsSeveralRequests) {
+TEST_F(ServerTest, ALargeAnswerTakesSeveralRequests) {
   Start();
   const auto channel = OpenChannel(StrCat("127.0.0.1:", server_->port()), {});
   ASSERT_THAT(channel, IsOk());
@@ -374,7 +374,7 @@ TEST_F(ServerTest, AJointMutationThatIsTooLargeIsRefused) {
   EXPECT_THAT(change(900), IsOk());
 }
 
-TEST(ExecutorTest, WhatIsTooMuchIsRefusedButNotWhatWasBegun) {
+TEST(ExecutorTest, ExcessRequestsAreRefusedAndAcceptedOnesFinish) {
   constexpr size_t kWaiting = 3;
   std::promise<void> busy;
   std::promise<void> go;
@@ -395,7 +395,7 @@ TEST(ExecutorTest, WhatIsTooMuchIsRefusedButNotWhatWasBegun) {
   EXPECT_EQ(done, kWaiting + 1);
 }
 
-TEST(StoreServiceTest, NothingIsDoneForAClientThatIsGone) {
+TEST(StoreServiceTest, RequestsOfAClientThatIsGoneAreNotServed) {
   HookedStore store(NewMemoryStore());
   TestOracle oracle;
   Executor executor(/*threads=*/1, /*most_waiting=*/100);
@@ -420,7 +420,7 @@ TEST(StoreServiceTest, NothingIsDoneForAClientThatIsGone) {
   std::thread slow([&] { EXPECT_THAT(write(&patient, "slow"), IsOk()); });
   busy.get_future().wait();
   EXPECT_THAT(write(&hasty, "hasty"), StatusIs(absl::StatusCode::kDeadlineExceeded));
-  std::this_thread::sleep_for(std::chrono::seconds(3));  // so that the server knows as well
+  std::this_thread::sleep_for(std::chrono::seconds(3));  // so that the server knows it too
   go.set_value();
   slow.join();
   EXPECT_THAT(write(&patient, "after"), IsOk());
@@ -431,9 +431,9 @@ TEST(StoreServiceTest, NothingIsDoneForAClientThatIsGone) {
   listening->server->Wait();
 }
 
-TEST_F(ServerTest, ASessionDoesNotTakeItselfForAliveAfterTheMachineHasSlept) {
+TEST_F(ServerTest, ASessionIsNotAliveAfterTheMachineHasSlept) {
   WrongClock clock;
-  session_ttl_ = std::chrono::hours(1);  // it is not renewed during the test
+  session_ttl_ = std::chrono::hours(1);  // no renewal during the test
   Start();
   const auto channel = OpenChannel(StrCat("127.0.0.1:", server_->port()), {});
   ASSERT_THAT(channel, IsOk());
@@ -443,11 +443,11 @@ TEST_F(ServerTest, ASessionDoesNotTakeItselfForAliveAfterTheMachineHasSlept) {
   clock.boot_ahead = 3'600'000'000;
   EXPECT_FALSE(session->alive());
   EXPECT_THAT(session->ReportOldestSnapshot(Timestamp(1)), IsOk());
-  EXPECT_TRUE(session->alive()) << "it was heard again";
+  EXPECT_TRUE(session->alive()) << "it was renewed";
 }
 
-// A server that takes its time, and whose sessions are so long that no call of theirs runs into its deadline: the server
-// may go on with a call that its client has given up.
+// A slow server whose sessions are so long that no call of theirs reaches its deadline: the server may continue with a
+// call that its client has given up.
 class SlowCoordination final : public v1::Coordination::Service {
  public:
   grpc::Status OpenSession(grpc::ServerContext*, const v1::OpenSessionRequest*,
@@ -491,8 +491,8 @@ TEST(RemoteSessionTest, ReportsArriveInTheirOrder) {
   listening.server->Shutdown();
 }
 
-// A server that takes every call and answers none.
-TEST(DeadlineTest, SaysWhatWasWaitedForWhereAndHowLong) {
+// A server that accepts every call and answers none.
+TEST(DeadlineTest, ATimeoutNamesTheCallTheServerAndTheTime) {
   grpc::AsyncGenericService silent;
   grpc::ServerBuilder builder;
   int port = 0;
@@ -520,7 +520,7 @@ TEST(DeadlineTest, SaysWhatWasWaitedForWhereAndHowLong) {
   }
 }
 
-TEST_F(ServerTest, WhatCantBeServedSaysWhy) {
+TEST_F(ServerTest, AnErrorSaysWhyAServerCannotStart) {
   Start();
   ServerOptions options = Options(StrCat("127.0.0.1:", server_->port()));
   options.data = dir_.path() + "/other";
@@ -556,11 +556,11 @@ TEST_F(ServerTest, WhatCantBeServedSaysWhy) {
   EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/nowhere/cert")));
 }
 
-TEST_F(ServerTest, ACallToNobodyFailsInTime) {
+TEST_F(ServerTest, ACallWithoutAServerFailsInTime) {
   Start();
   const std::string address = server_->address();
   ASSERT_THAT(server_->Stop(), IsOk());
-  EXPECT_TRUE(Eventually([&] {  // the machine may be too busy to find it out in that time
+  EXPECT_TRUE(Eventually([&] {  // a busy machine may need more than one attempt
     return absl::IsUnavailable(Cluster::Open(address, {.call_timeout = std::chrono::seconds(1)}).status());
   }));
 }

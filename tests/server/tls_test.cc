@@ -1,5 +1,5 @@
-// Servers and clients that speak TLS, and those who should not get in: whoever is refused learns why, soon, and the server
-// goes on serving others.
+// Servers and clients with TLS, and clients that must be refused: a refused client gets a clear error, soon, and the
+// server continues to serve others.
 
 #include <chrono>
 #include <fstream>
@@ -27,13 +27,13 @@ constexpr std::chrono::seconds kBound(60);
 class TlsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!Certificates::Available()) GTEST_SKIP() << "there is no command openssl, which makes the certificates";
+    if (!Certificates::Available()) GTEST_SKIP() << "no command openssl to make the certificates";
     ASSERT_TRUE(made_.MakeAuthority("ca"));
     ASSERT_TRUE(made_.MakeAuthority("other-ca"));
     ASSERT_TRUE(made_.Make("server", "ca"));
   }
 
-  // The name of a certificate, and of the authority of its clients, if they need certificates too.
+  // The name of the server's certificate, and of the authority of its clients, if they need certificates too.
   void Start(const std::string& name, const std::string& client_ca = {}) {
     ServerOptions options;
     options.listen = "127.0.0.1:0";
@@ -59,7 +59,7 @@ class TlsTest : public ::testing::Test {
     EXPECT_THAT(cluster->Transact([&](ReadWrite& t) { t.Set({table, "row", "column"}, "value"); }), IsOk());
   }
 
-  // kUnavailable with a text that `text` matches, in bounded time.
+  // Expects Unavailable with a text that `text` matches, in bounded time.
   template <typename Text>
   void ExpectRefused(const std::string& address, Text text) {
     const auto begin = std::chrono::steady_clock::now();
@@ -126,10 +126,10 @@ TEST_F(TlsTest, ClientsNeedACertificateWhereOneIsRequired) {
   ExpectServed(Address("ca", "client"));
 }
 
-TEST_F(TlsTest, FilesThatDoNotFitAreSaidSo) {
+TEST_F(TlsTest, FilesThatDoNotMatchAreReported) {
   ASSERT_TRUE(made_.Make("client", "ca"));
   const std::string garbage = dir_.path() + "/garbage.pem";
-  std::ofstream(garbage) << "this is no certificate\n";
+  std::ofstream(garbage) << "this is not a certificate\n";
   Start("server");
   const auto open = [&](const std::string& settings) {
     return Cluster::Open(StrCat(server_->address(), "?", settings), {.call_timeout = kTimeout}).status();
@@ -150,8 +150,8 @@ TEST_F(TlsTest, FilesThatDoNotFitAreSaidSo) {
   ExpectServed(Address("ca"));
 }
 
-// The server is Bigtable and the oracle in one.
-TEST_F(TlsTest, BigtableOraclesAndEtcdMayAllSpeakTls) {
+// The server acts as Bigtable and as the oracle.
+TEST_F(TlsTest, BigtableOraclesAndEtcdMayUseTls) {
   if (!EtcdProcess::WhyNot().empty()) GTEST_SKIP() << EtcdProcess::WhyNot();
   Start("server");
   const EtcdProcess etcd({made_.Cert("ca"), made_.Cert("server"), made_.Key("server")});
@@ -165,7 +165,7 @@ TEST_F(TlsTest, BigtableOraclesAndEtcdMayAllSpeakTls) {
   EXPECT_THAT(Cluster::Open(address(server), impatient), StatusIs(absl::StatusCode::kUnavailable)) << "plain text";
 }
 
-TEST_F(TlsTest, PlainTextToAnEndpointThatIsFarHasToBeWanted) {
+TEST_F(TlsTest, PlainTextToARemoteEndpointRequiresAnOption) {
   const auto open = [&](const std::string& settings) {
     return Cluster::Open("bigtable:projects/p/instances/i?oracle=127.0.0.1:1&coord=127.0.0.1:1&endpoint=" + settings)
         .status();
