@@ -46,7 +46,7 @@ std::string FileText(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// As exec takes them.
+// The words as arguments of exec.
 std::vector<char*> Pointers(Words* words) {
   std::vector<char*> pointers;
   for (std::string& word : *words) pointers.push_back(word.data());
@@ -67,7 +67,7 @@ class CliTest : public ::testing::Test {
   std::string Folder() const { return dir_.path() + "/store"; }
   std::string Address() const { return "rocksdb:" + Folder(); }
 
-  // Runs a program with its output in files. Without an address in its environment, if that is empty.
+  // Runs a program with its output in files. If `address` is empty, its environment has no address.
   Ran RunProgram(const std::string& program, Words words, const std::string& address, const std::string& in = {}) {
     const std::string base = StrCat(dir_.path(), "/run", runs_++);
     std::ofstream(base + ".in", std::ios::binary) << in;
@@ -94,7 +94,7 @@ class CliTest : public ::testing::Test {
     return {WEXITSTATUS(status), FileText(base + ".out"), FileText(base + ".err")};
   }
   Ran Run(Words words, const std::string& in = {}) { return RunProgram(PERCOLATOR, std::move(words), Address(), in); }
-  // The same, and it has to go well: its output.
+  // The same, but expects success. Returns the output.
   std::string Must(Words words, const std::string& in = {}) {
     const Ran ran = Run(std::move(words), in);
     EXPECT_EQ(ran.exit, 0) << ran.err;
@@ -122,7 +122,8 @@ class CliTest : public ::testing::Test {
     return *std::move(cluster);
   }
 
-  // The observer "parse" of accounts:bal, which fails for all rows, has given up so many cells; `waiting` others wait.
+  // The observer "parse" of accounts:bal, which fails for all rows, has quarantined this number of cells; `waiting`
+  // others wait.
   void FailObserver(int quarantined, int waiting) {
     const Cluster cluster = Open();
     ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
@@ -149,7 +150,7 @@ class CliTest : public ::testing::Test {
 
 // --- Cells
 
-TEST_F(CliTest, WhatIsSetIsThere) {
+TEST_F(CliTest, ACellThatWasSetIsRead) {
   EXPECT_THAT(Must({"tables", "create", "accounts"}), HasSubstr("created table accounts"));
   EXPECT_THAT(Must({"set", "accounts", "Bob", "bal", "10"}), HasSubstr("committed at"));
   EXPECT_EQ(Must({"get", "accounts", "Bob", "bal"}), "10\n");
@@ -264,10 +265,10 @@ TEST_F(CliTest, Tables) {
   EXPECT_EQ(Run({"tables", "--json"}).json(), Json::array());
 }
 
-// --- What waits
+// --- Waiting work
 
 // Two transactions of a process that died: one that had not committed, and one that had, at its primary.
-TEST_F(CliTest, LocksOfTheDead) {
+TEST_F(CliTest, LocksOfDeadProcessesAreListed) {
   Must({"tables", "create", "t"});
   {
     const std::unique_ptr<Store> store = OpenRocksStore(Folder()).value();
@@ -308,7 +309,7 @@ TEST_F(CliTest, LocksOfTheDead) {
   EXPECT_THAT(Must({"locks", "--resolve"}), HasSubstr("0 rolled forward"));
 }
 
-TEST_F(CliTest, NotificationsThatWait) {
+TEST_F(CliTest, WaitingNotificationsAreListed) {
   FailObserver(0, 2);
   EXPECT_EQ(Must({"notifications", "count"}), "2\n");
   EXPECT_EQ(MustJson({"notifications", "count"})["cells"], 2);
@@ -326,12 +327,12 @@ TEST_F(CliTest, NotificationsThatWait) {
   EXPECT_THAT(waited.err, AllOf(HasSubstr("2 cells wait"), HasSubstr("worker")));
   EXPECT_EQ(Run({"wait-idle", "--timeout", "0s", "--json"}).json()["cells"], 2);
   ExpectError({"wait-idle", "--timeout", "soon"}, 2, "duration");
-  // The program writes as any other: what it sets is observed.
+  // The program writes like any other: its write is observed.
   Must({"set", "accounts", "another", "bal", "3"});
   EXPECT_EQ(Must({"notifications", "count"}), "3\n");
 }
 
-TEST_F(CliTest, NothingWaits) {
+TEST_F(CliTest, NothingIsListedWhenNothingWaits) {
   Must({"tables", "create", "t"});
   EXPECT_EQ(Must({"notifications", "count"}), "0\n");
   ExpectError({"notifications"}, 1, "no notifications");
@@ -353,7 +354,7 @@ TEST_F(CliTest, Quarantine) {
   ExpectError({"quarantine", "replay", "parse", "accounts", "good", "bal"}, 1, "not in quarantine");
 
   EXPECT_EQ(MustJson({"quarantine", "replay", "parse", "accounts", "bad0", "bal"})["replayed"], 1);
-  EXPECT_EQ(Must({"notifications", "count"}), "1\n");  // for the next worker: nobody has run it here
+  EXPECT_EQ(Must({"notifications", "count"}), "1\n");  // for the next worker: none has run here
   EXPECT_THAT(Must({"quarantine", "drop", "parse", "accounts", "bad1", "bal"}), HasSubstr("dropped 1"));
   EXPECT_EQ(MustJson({"quarantine"}).size(), 1u);
   EXPECT_EQ(Run({"quarantine", "drop", "--all", "other"}).exit, 1);
@@ -362,7 +363,7 @@ TEST_F(CliTest, Quarantine) {
   EXPECT_EQ(Must({"notifications", "count"}), "2\n");
 }
 
-TEST_F(CliTest, AnEntryOfAnObserverThatIsGoneCanOnlyBeDropped) {
+TEST_F(CliTest, AnEntryOfARemovedObserverCanOnlyBeDropped) {
   FailObserver(1, 0);
   {
     const Cluster cluster = Open();
@@ -375,7 +376,7 @@ TEST_F(CliTest, AnEntryOfAnObserverThatIsGoneCanOnlyBeDropped) {
 
 // --- Damage
 
-// Bytes that are no records, as another program may write them, in the families of table t.
+// Bytes that are not records, as another program may write them, in the families of table t.
 void WriteGarbage(Store* store) {
   const std::string reserved("\0mine", 5);
   const std::string long_value = EncodeWriteRecord({WriteKind::kPut, Timestamp(5), {}, {}});
@@ -429,8 +430,8 @@ TEST_F(CliTest, CheckFindsBadCellsAndRepairRemovesThem) {
   ExpectError({"check", "--table", "nosuch"}, 2, "nosuch");
 }
 
-// The observers of a cluster are read when it is opened. Damage there does not keep repair from opening it.
-TEST_F(CliTest, RepairOfTheObserversThemselves) {
+// The observers of a cluster are read when it is opened. Damage there does not prevent repair from opening it.
+TEST_F(CliTest, RepairRemovesDamageOfTheObservers) {
   Must({"tables", "create", "t"});
   {
     const Cluster cluster = Cluster::Open("rocksdb:" + Folder()).value();
@@ -476,7 +477,7 @@ TEST_F(CliTest, RepairThroughAServer) {
   EXPECT_THAT(Must({"check"}), HasSubstr("0 problems"));
 }
 
-// A lock whose primary can't be read or is no primary stops readers as well, though its bytes are those of a lock.
+// A lock whose primary cannot be read, or is not a primary, also stops readers, though its own bytes are valid.
 TEST_F(CliTest, CheckFollowsLocksToTheirPrimaries) {
   Must({"tables", "create", "t"});
   {
@@ -500,7 +501,7 @@ TEST_F(CliTest, CheckFollowsLocksToTheirPrimaries) {
   ExpectError({"scan", "t"}, 1, "no such rows");
 }
 
-TEST_F(CliTest, RepairLeavesWhatMayBeGood) {
+TEST_F(CliTest, RepairLeavesCellsThatMayBeGood) {
   Must({"tables", "create", "t"});
   const std::string far = EncodeWriteRecord({WriteKind::kPut, Timestamp(5), {}, "v"});
   {
@@ -522,27 +523,27 @@ TEST_F(CliTest, RepairLeavesWhatMayBeGood) {
   EXPECT_THAT(repair.out, AllOf(ContainsRegex("newer +6 +newer-format "), ContainsRegex("future +[0-9]+ +future "),
                                 ContainsRegex("abandoned +5 +abandoned "), HasSubstr("2 problems, 1 notes")));
   EXPECT_FALSE(std::filesystem::exists(saved));
-  EXPECT_EQ(Run({"repair", "--yes", "--newer-format", "--save", saved}).exit, 1);  // for the one in the future
+  EXPECT_EQ(Run({"repair", "--yes", "--newer-format", "--save", saved}).exit, 1);  // leaves the one in the future
   EXPECT_THAT(FileText(saved), HasSubstr("\"kind\":\"newer-format\""));
   EXPECT_EQ(Run({"check", "--json"}).json().size(), 2u);
 }
 
-// What observers, quarantine and Percolator's own table leave is no problem.
-TEST_F(CliTest, CheckFindsNothingWrongWithWhatWorkersLeave) {
+// The cells of observers, quarantine and Percolator's own table are not problems.
+TEST_F(CliTest, CheckFindsNoProblemsInCellsOfWorkers) {
   FailObserver(2, 2);
   Must({"delete", "accounts", "bad0", "bal"});
   EXPECT_THAT(Must({"check"}), HasSubstr("0 problems, 0 notes"));
   EXPECT_EQ(MustJson({"check"}), Json::array());
 }
 
-// --- Operating
+// --- Operation
 
-TEST_F(CliTest, GarbageIsCollectedWhenToldTo) {
+TEST_F(CliTest, GarbageIsCollectedOnRequest) {
   Must({"tables", "create", "t"});
   Must({"set", "t", "r", "c", "old"});
   Must({"set", "t", "r", "c", "new"});
   EXPECT_THAT(Must({"gc"}), AllOf(HasSubstr("safe point"), HasSubstr("0 collected")));
-  const Json gc = MustJson({"gc", "--keep", "1d"});  // never back
+  const Json gc = MustJson({"gc", "--keep", "1d"});  // the safe point never goes back
   EXPECT_EQ(gc["versions_collected"], 0);
   EXPECT_EQ(MustJson({"stats"})["safe_point"], gc["safe_point"]);
   EXPECT_EQ(MustJson({"cells", "t", "r"}).size(), 2u);
@@ -551,7 +552,7 @@ TEST_F(CliTest, GarbageIsCollectedWhenToldTo) {
   ExpectError({"gc", "--keep", "long"}, 2, "duration");
 }
 
-TEST_F(CliTest, OldVersionsGo) {
+TEST_F(CliTest, OldVersionsAreCollected) {
   {  // an hour ago
     const std::unique_ptr<Store> store = OpenRocksStore(Folder()).value();
     ASSERT_THAT(store->CreateTable({"t", ""}), IsOk());
@@ -588,7 +589,7 @@ TEST_F(CliTest, BenchLeavesNothing) {
   Must({"tables", "create", "t"});
   const Json measured = MustJson({"bench", "--time", "20ms", "--rows", "100", "--threads", "2"});
   ASSERT_EQ(measured.size(), 4u);
-  // On a busy machine one of them, on a quick one the other may be zero when rounded.
+  // On a busy machine one of them, on a fast one the other may be zero when rounded.
   for (const Json& one : measured) EXPECT_GT(one["per_second"].get<double>() + one["p99_us"].get<double>(), 0) << one;
   EXPECT_EQ(MustJson({"tables"}).size(), 1u);
   const Ran in_memory = RunProgram(PERCOLATOR, {"bench", "--time", "20ms", "--rows", "100"}, "memory:");
@@ -596,7 +597,7 @@ TEST_F(CliTest, BenchLeavesNothing) {
   EXPECT_THAT(in_memory.out, HasSubstr("transactions/s"));
 }
 
-// Commands that follow each other quickly do not make timestamps run ahead of the clock.
+// Commands in quick succession do not make timestamps run ahead of the clock.
 TEST_F(CliTest, TimestampsKeepToTheClock) {
   Must({"tables", "create", "t"});
   const Json first = MustJson({"set", "t", "r", "c", "v"});
@@ -609,21 +610,21 @@ TEST_F(CliTest, TimestampsKeepToTheClock) {
 
 // --- The command line itself
 
-TEST_F(CliTest, WithoutAClusterItNamesBothWays) {
+TEST_F(CliTest, WithoutAClusterTheErrorNamesBothWays) {
   const Ran ran = RunProgram(PERCOLATOR, {"tables"}, "");
   EXPECT_EQ(ran.exit, 2);
   EXPECT_THAT(ran.err, AllOf(HasSubstr("--cluster"), HasSubstr("PERCOLATOR_CLUSTER")));
 }
 
-TEST_F(CliTest, TheClusterIsNamedBeforeOrBehindTheCommand) {
+TEST_F(CliTest, TheClusterIsNamedBeforeOrAfterTheCommand) {
   Must({"tables", "create", "t"});
   EXPECT_EQ(RunProgram(PERCOLATOR, {"--cluster", Address(), "tables"}, "").exit, 0);
   EXPECT_EQ(RunProgram(PERCOLATOR, {"tables", "list", "--cluster", Address()}, "").exit, 0);
-  // What is said counts more than the environment.
+  // The option takes precedence over the environment.
   EXPECT_EQ(RunProgram(PERCOLATOR, {"tables", "--cluster", Address()}, "rocksdb:/nosuch").exit, 0);
 }
 
-TEST_F(CliTest, AnAddressThatIsWrongMakesNothing) {
+TEST_F(CliTest, AWrongAddressCreatesNothing) {
   ExpectError({"tables"}, 3, "there is no store in " + Folder());
   EXPECT_FALSE(std::filesystem::exists(Folder()));
   ExpectError({"get", "t", "r", "c", "--cluster", "bogus"}, 2, "rocksdb:DIR");
@@ -633,7 +634,7 @@ TEST_F(CliTest, AnAddressThatIsWrongMakesNothing) {
   ExpectError({"tables", "create", "t"}, 3, "has files but is not a Percolator store");
 }
 
-TEST_F(CliTest, AFolderThatAnotherProcessHasOpen) {
+TEST_F(CliTest, AFolderOpenInAnotherProcessIsRefused) {
   Must({"tables", "create", "t"});
   const Cluster cluster = Open();
   for (const Words& words : std::vector<Words>{{"tables"}, {"get", "t", "r", "c"}, {"stats"}, {"gc"}, {"bench"}}) {
@@ -651,7 +652,7 @@ TEST_F(CliTest, BadUsage) {
   ExpectError({"bench", "--threads", "0"}, 2, "--threads");
 }
 
-TEST_F(CliTest, EveryCommandTeachesByExample) {
+TEST_F(CliTest, EveryCommandHasExamples) {
   const std::vector<Words> commands = {{},        {"get"},           {"set"},        {"delete"},
                                        {"scan"},  {"cells"},         {"tables"},     {"tables", "create"},
                                        {"locks"}, {"notifications"}, {"quarantine"}, {"quarantine", "replay"},
@@ -667,14 +668,14 @@ TEST_F(CliTest, EveryCommandTeachesByExample) {
   EXPECT_THAT(Must({"--version"}), ContainsRegex("^[0-9]+\\.[0-9]+\\.[0-9]+\n$"));
 }
 
-TEST_F(CliTest, OutputThatCantBeWrittenIsAnError) {
+TEST_F(CliTest, OutputThatCannotBeWrittenIsAnError) {
   Must({"tables", "create", "t"});
   const Ran ran = RunProgram("bash", {"-c", StrCat(PERCOLATOR, " tables > /dev/full")}, Address());
   EXPECT_EQ(ran.exit, 4);
   EXPECT_THAT(ran.err, HasSubstr("can't write the output"));
 }
 
-// What bash would offer after these words.
+// The completions of bash after these words.
 TEST_F(CliTest, CompletionInBash) {
   const std::string script = dir_.path() + "/completion.bash";
   std::ofstream(script) << Must({"completion", "bash"});
@@ -687,11 +688,11 @@ TEST_F(CliTest, CompletionInBash) {
   EXPECT_EQ(complete("percolator quarantine ''", 2), "--cluster --help --json --version drop list replay\n");
   EXPECT_EQ(complete("percolator quarantine replay --a", 3), "--all\n");
   EXPECT_EQ(complete("percolator --cluster rocksdb:x scan t --as", 5), "--as-of\n");
-  EXPECT_EQ(complete("percolator get tables --r", 3), "--raw\n");  // a table of that name is no command
+  EXPECT_EQ(complete("percolator get tables --r", 3), "--raw\n");  // a table of that name is not a command
   EXPECT_EQ(complete("percolator completion ''", 2), "--cluster --help --json --version bash fish zsh\n");
 }
 
-// The other shells may not be there; that every command is named can be seen without.
+// The other shells may not be installed, but the list of commands can be checked without them.
 TEST_F(CliTest, CompletionInOtherShells) {
   EXPECT_THAT(Must({"completion", "zsh"}), AllOf(StartsWith("#compdef percolator"), HasSubstr("'wait-idle:Waits until"),
                                                  HasSubstr("'tables create')")));

@@ -1,4 +1,4 @@
-// `percolator serve` as a process, with other processes around it; and the commands on every kind of address that many share.
+// `percolator serve` as a process, with other processes around it; and the commands on every kind of shared address.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,16 +46,16 @@ Ran RunCommand(const Words& words) {
   return ran;
 }
 
-// What is wrong is said soon, before anything is served.
+// Errors are reported soon, before anything is served.
 void ExpectError(const Words& words, int exit, const std::string& text) {
   const auto begin = std::chrono::steady_clock::now();
   const Ran ran = RunCommand(words);
   EXPECT_EQ(ran.exit, exit) << ran.said;
-  EXPECT_THAT(ran.said, AllOf(ContainsRegex("(^|\n)percolator: "), HasSubstr(text)));  // gRPC may have its say before
+  EXPECT_THAT(ran.said, AllOf(ContainsRegex("(^|\n)percolator: "), HasSubstr(text)));  // after messages of gRPC
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
-// A limit of memory ends it with a message and a code, however early it is met.
+// A memory limit ends the server with a message and an exit code, at whichever allocation it is met.
 TEST(ShortageTest, AServerWithoutMemoryEndsWithAMessage) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need more address space than the limit";
@@ -70,7 +70,7 @@ TEST(ShortageTest, AServerWithoutMemoryEndsWithAMessage) {
   }
 }
 
-// Commands that are given an address.
+// Commands with an address.
 class CommandsTest : public ::testing::Test {
  protected:
   Words With(const Words& words) const {
@@ -88,7 +88,7 @@ class CommandsTest : public ::testing::Test {
     const std::string said = Must(words);
     return Json::parse(said, nullptr, /*allow_exceptions=*/false);
   }
-  // With an exit code that says: there is none.
+  // Expects the exit code for an empty result.
   void ExpectNone(const Words& words, const std::string& text) const {
     const Ran ran = RunCommand(With(words));
     EXPECT_EQ(ran.exit, 1) << ran.said;
@@ -121,12 +121,12 @@ class CommandsTest : public ::testing::Test {
 
 class ServeTest : public CommandsTest {
  protected:
-  // Starts it, on a port that is free unless told otherwise, and waits until it is ready.
+  // Starts the server, by default on a free port, and waits until it is ready.
   void Serve(const std::string& listen = "127.0.0.1:0") {
     const Words words = {"serve", "--listen", listen, "--data", Data(), "--no-sync"};
     server_ = std::make_unique<ChildProcess>(Program(words));
     std::string line;
-    // While it was dead, somebody else may have got its port for a connection.
+    // While it was dead, its port may have been used for another connection.
     for (int i = 0; !server_->ReadLine(&line); ++i) {
       ASSERT_LT(i, 100) << "it does not start";
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -135,7 +135,7 @@ class ServeTest : public CommandsTest {
     ASSERT_THAT(line, StartsWith("ready on percolator://127.0.0.1:"));
     address_ = line.substr(std::string("ready on ").size());
   }
-  // Its exit code.
+  // Stops the server. Returns its exit code.
   int Stop(int signal = SIGTERM) {
     kill(server_->pid(), signal);
     return server_->Wait();
@@ -154,7 +154,7 @@ TEST_F(ServeTest, CommandsOfOtherProcesses) {
   EXPECT_EQ(Stop(), 0);
 }
 
-TEST_F(ServeTest, WhatWasAcknowledgedIsThereAfterwards) {
+TEST_F(ServeTest, AcknowledgedWritesSurviveAKill) {
   ASSERT_NO_FATAL_FAILURE(Serve());
   Must({"tables", "create", "t"});
   Must({"set", "t", "r", "c", "v"});
@@ -167,7 +167,7 @@ TEST_F(ServeTest, WhatWasAcknowledgedIsThereAfterwards) {
   EXPECT_EQ(Stop(), 0);
 }
 
-TEST_F(ServeTest, ForPrograms) {
+TEST_F(ServeTest, OutputForPrograms) {
   server_ = std::make_unique<ChildProcess>(Program({"serve", "--listen", "127.0.0.1:0", "--json"}));
   std::string text;
   Json ready;
@@ -183,18 +183,18 @@ TEST_F(ServeTest, ForPrograms) {
   EXPECT_EQ(Stop(), 0);
 }
 
-TEST_F(ServeTest, AnAddressOfIPv6) {
+TEST_F(ServeTest, AnAddressOfIPv6IsServed) {
   server_ = std::make_unique<ChildProcess>(Program({"serve", "--listen", "[::1]:0"}));
   std::string line;
-  if (!server_->ReadLine(&line)) GTEST_SKIP() << "it can't listen on [::1]: this machine has no IPv6";
+  if (!server_->ReadLine(&line)) GTEST_SKIP() << "it cannot listen on [::1]: this machine has no IPv6";
   ASSERT_THAT(line, StartsWith("ready on percolator://[::1]:"));
   address_ = line.substr(std::string("ready on ").size());
   Must({"tables", "create", "t"});
   EXPECT_EQ(Stop(), 0);
 }
 
-// Clients that are killed while requests are under way.
-TEST_F(ServeTest, ClientsThatAreKilled) {
+// Clients that are killed while requests are in progress.
+TEST_F(ServeTest, KilledClientsDoNoHarm) {
   ASSERT_NO_FATAL_FAILURE(Serve());
   Must({"tables", "create", "t"});
   for (int i = 0; i < 3; ++i) {
@@ -219,7 +219,7 @@ TEST_F(ServeTest, AStopWhileClientsWork) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
-TEST_F(ServeTest, WhatCantBeServed) {
+TEST_F(ServeTest, AnErrorSaysWhyNothingIsServed) {
   ASSERT_NO_FATAL_FAILURE(Serve());
   ExpectError({"serve", "--listen", Listen()}, 3, "taken");
   ExpectError({"serve", "--listen", "127.0.0.1:0", "--data", Data()}, 3, Data());
@@ -240,7 +240,7 @@ TEST_F(ServeTest, WhatCantBeServed) {
   EXPECT_EQ(Stop(), 0);
 }
 
-TEST_F(ServeTest, NobodyAnswers) {
+TEST_F(ServeTest, WithoutAServerCommandsFail) {
   ExpectError({"--cluster", "percolator://nobody.invalid:1", "get", "t", "r", "c"}, 3, "nobody.invalid:1");
   ExpectError({"--cluster", "percolator://127.0.0.1:1", "get", "t", "r", "c"}, 3, "127.0.0.1:1");
   ExpectError({"--cluster", "percolator://127.0.0.1", "get", "t", "r", "c"}, 2, "HOST:PORT");

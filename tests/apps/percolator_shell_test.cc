@@ -1,4 +1,4 @@
-// What all commands of the command line share: apps/percolator/shell.h.
+// The common part of all commands of the command line: apps/percolator/shell.h.
 
 #include <gtest/gtest.h>
 
@@ -39,8 +39,8 @@ TEST_F(ShellCommitTest, ALostAnswerIsFoundOut) {
   EXPECT_EQ(Now("Bob"), "3");
 }
 
-// An error that says only that the cluster can't be reached would be taken for "nothing was written".
-TEST_F(ShellCommitTest, IfNobodyCanTellTheErrorSaysThatTheOutcomeIsUnknown) {
+// An error that only says that the cluster cannot be reached would suggest that nothing was written.
+TEST_F(ShellCommitTest, AnUnknownOutcomeIsReportedAsUnknown) {
   process_.wire().FailAt(kCommitsTogether, {.kind = FaultKind::kLoseReply});
   process_.wire().After(kCommitsTogether, [&] { process_.wire().FailFrom(1, {.kind = FaultKind::kLoseRequest}); });
   const absl::StatusOr<Timestamp> committed = SetBob();

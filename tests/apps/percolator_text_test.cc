@@ -1,4 +1,4 @@
-// Bytes, times and durations as the command line shows and reads them: apps/percolator/text.h.
+// Bytes, times and durations as the command line prints and parses them: apps/percolator/text.h.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-TEST(EscapedTest, WhatIsPrintableStaysAsItIs) {
+TEST(EscapedTest, PrintableTextIsUnchanged) {
   EXPECT_EQ(Escaped("Bob's account, 3 %"), "Bob's account, 3 %");
   EXPECT_EQ(Escaped("Z\xc3\xbcrich \xe2\x82\xac \xf0\x9f\x90\x9d"), "Z\xc3\xbcrich \xe2\x82\xac \xf0\x9f\x90\x9d");
   EXPECT_EQ(Escaped(""), "");
 }
 
-TEST(EscapedTest, TheRestIsEscaped) {
+TEST(EscapedTest, OtherBytesAreEscaped) {
   EXPECT_EQ(Escaped(std::string("a\0b\\c\n\t\r\x1b", 9)), "a\\x00b\\\\c\\n\\t\\r\\x1b");
   EXPECT_EQ(Escaped("\xff\xfe"), "\\xff\\xfe");
   EXPECT_EQ(Escaped("\xc3"), "\\xc3");                    // cut off
@@ -34,7 +34,7 @@ TEST(EscapedTest, TheRestIsEscaped) {
   EXPECT_EQ(Escaped("\xc2\x9b"), "\\xc2\\x9b");           // a control that terminals obey
 }
 
-TEST(EscapedTest, WhatIsShownCanBeTyped) {
+TEST(EscapedTest, PrintedTextCanBeTyped) {
   std::string all;
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
   all += "\xe2\x82\xac\\x41\\";
@@ -42,13 +42,13 @@ TEST(EscapedTest, WhatIsShownCanBeTyped) {
   EXPECT_EQ(Unescaped("\\x41\\xfF").value(), "A\xff");
 }
 
-TEST(EscapedTest, ABackslashThatMeansNothingIsRefused) {
+TEST(EscapedTest, AnInvalidBackslashIsRefused) {
   for (const char* text : {"\\", "a\\q", "\\x", "\\x4", "\\xg0", "\\x-1", "\\X00"}) {
     EXPECT_THAT(Unescaped(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
   }
 }
 
-TEST(EscapedTest, LongOnesAreCutBetweenCharacters) {
+TEST(EscapedTest, LongTextIsCutBetweenCharacters) {
   EXPECT_EQ(EscapedShort("abc", 3), "abc");
   EXPECT_EQ(EscapedShort("abcd", 3), "abc... (4 bytes)");
   EXPECT_EQ(EscapedShort("\xc3\xbc\xc3\xbc\xc3\xbc", 2), "\xc3\xbc\xc3\xbc... (6 bytes)");
@@ -81,7 +81,7 @@ TEST(DurationTest, AgesAreShort) {
   EXPECT_EQ(AgeText(hours(76)), "3d 4h");
 }
 
-TEST(TimeTest, InThreeForms) {
+TEST(TimeTest, TimesHaveThreeForms) {
   const Timestamp now(10'000'000'000);
   EXPECT_EQ(ParseTime("123", now).value(), Timestamp(123));
   EXPECT_EQ(ParseTime("-5m", now).value(), Timestamp(9'700'000'000));
@@ -96,7 +96,7 @@ TEST(TimeTest, InThreeForms) {
   }
 }
 
-TEST(TimeTest, WhatIsShownCanBeTyped) {
+TEST(TimeTest, PrintedTextCanBeTyped) {
   const Timestamp ts(59'126'753'879'959);
   EXPECT_EQ(TimeText(ts), "2026-11-16T08:05:53.879959Z");
   EXPECT_EQ(ParseTime(TimeText(ts), Timestamp()).value(), ts);

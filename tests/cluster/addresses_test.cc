@@ -1,6 +1,6 @@
-// Transactions and observers where many processes share a cluster: at a server, and in Bigtable. What is asked of them is what
-// is asked of the embedded cluster (tests/stress), in a smaller size. Two clusters stand for two processes: one commits in one
-// step where it can, the other in two phases.
+// Transactions and observers where many processes share a cluster: at a server, and in Bigtable. The tests are those of
+// the embedded cluster (tests/stress), in a smaller size. Two clusters stand for two processes: one commits in one step
+// if it can, the other in two phases.
 
 #include <atomic>
 #include <chrono>
@@ -24,7 +24,7 @@
 namespace percolator {
 namespace {
 
-constexpr std::chrono::seconds kLoadTime(3);  // or longer, until there are so many:
+constexpr std::chrono::seconds kLoadTime(3);  // or longer, until there are enough commits:
 constexpr size_t kLeast = 50;
 
 class AddressesTest : public ::testing::TestWithParam<ClusterPlaceKind> {
@@ -79,7 +79,7 @@ TEST_P(AddressesTest, SnapshotIsolationHolds) {
   std::cout << lists.transactions.size() << " transactions on lists\n";
 }
 
-TEST_P(AddressesTest, WhatObserversDeriveIsExact) {
+TEST_P(AddressesTest, DerivedCellsAreExact) {
   ASSERT_THAT(SetUpChain(clusters_[0]), IsOk());
   WorkerOptions options;
   options.threads = 3;
@@ -98,7 +98,7 @@ TEST_P(AddressesTest, WhatObserversDeriveIsExact) {
     });
   }
   for (std::thread& loader : loaders) loader.join();
-  EXPECT_THAT(workers[1]->Stop(), IsOk());  // one that is alone can say when it is idle
+  EXPECT_THAT(workers[1]->Stop(), IsOk());  // so that the other one knows when it is idle
   ASSERT_THAT(workers[0]->WaitUntilIdle(std::chrono::seconds(120)), IsOk());
   ChainCounts counts;
   CheckChain(clusters_[0], &counts);
@@ -106,7 +106,7 @@ TEST_P(AddressesTest, WhatObserversDeriveIsExact) {
   EXPECT_THAT(workers[0]->Stop(), IsOk());
 }
 
-TEST_P(AddressesTest, GarbageIsCollectedAndLocksOfTheDeadAreSettled) {
+TEST_P(AddressesTest, GarbageIsCollectedAndLocksOfDeadProcessesAreSettled) {
   ASSERT_THAT(clusters_[0].CreateTable("t"), IsOk());
   for (int i = 0; i < 5; ++i) {
     ASSERT_THAT(clusters_[0].Transact([&](ReadWrite& t) { t.Set({"t", "r", "c"}, std::to_string(i)); }), IsOk());
@@ -123,7 +123,7 @@ TEST_P(AddressesTest, GarbageIsCollectedAndLocksOfTheDeadAreSettled) {
   ASSERT_THAT(collector, IsOk());
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   ASSERT_THAT(clusters_[0].Transact([&](ReadWrite& t) { t.Set({"t", "r", "c"}, "new"); }), IsOk());
-  // What the first cluster read when it last reported its snapshots is kept until its next report, 5 s later.
+  // The last reported snapshot of the first cluster is kept until its next report, 5 s later.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   absl::Status read;
   do {

@@ -1,5 +1,5 @@
-// Transactions on a store in Bigtable: real threads of two clusters for a bounded time, judged by the checkers of histories;
-// and how many requests a transaction takes.
+// Transactions on a store in Bigtable: real threads of two clusters for a bounded time, judged by the checkers of
+// histories; and the number of requests of a transaction.
 
 #include <atomic>
 #include <chrono>
@@ -29,7 +29,7 @@
 namespace percolator {
 namespace {
 
-// What there is of a server, while it lives.
+// The resources of a server, while it lives.
 struct Endpoint {
   std::string target;
   std::shared_ptr<void> owned;
@@ -131,7 +131,7 @@ TEST_P(BigtableClusterTest, HistoriesHaveAnExplanation) {
   for (std::thread& thread : threads) thread.join();
   for (const absl::Status& run : runs) ASSERT_THAT(run, IsOk());
   const ClusterMetrics stats = clusters[0].metrics();
-  // The one that collects garbage knows its own snapshots at once, and others only after a while.
+  // The cluster that collects garbage knows its own snapshots at once, and those of others only after a while.
   EXPECT_THAT(clusters[0].Close(), IsOk());
   Judge(clusters[1], &keeper);
   std::cout << stats.commits << " commits, " << stats.conflicts << " conflicts, " << stats.foreign_locks_found
@@ -165,7 +165,7 @@ absl::Status ReadRows(ReadWrite& t, int rows) {
 }
 
 // docs/bigtable.md has the arithmetic, and these figures.
-TEST_P(BigtableClusterTest, ATransactionTakesTheRequestsThatTheManualSays) {
+TEST_P(BigtableClusterTest, ATransactionTakesTheDocumentedRequests) {
   ClusterOptions options;
   options.gc_period = Duration(0);
   const std::shared_ptr<Store> store = OpenStore(std::chrono::hours(1));
@@ -177,7 +177,7 @@ TEST_P(BigtableClusterTest, ATransactionTakesTheRequestsThatTheManualSays) {
   // A cluster of its own for each, because closing it waits for the secondaries.
   const auto count = [&](const std::function<absl::Status(ReadWrite&)>& fn) {
     const Cluster cluster = NewCluster(store, options);
-    // A first one, which asks for the table's schema too.
+    // The first transaction also reads the table's schema.
     EXPECT_THAT(cluster.Transact([](ReadWrite& t) { t.Set({"t", "first", "c"}, "v"); }), IsOk());
     const BigtableRpcs before = RpcsOf(*store);
     EXPECT_THAT(cluster.Transact(fn), IsOk());

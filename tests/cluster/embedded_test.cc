@@ -37,7 +37,7 @@ class EmbeddedTest : public ::testing::Test {
 
   static ClusterOptions Options(bool one_step = true) {
     ClusterOptions options;
-    options.store.durability = Durability::kNoSync;  // a process dies here, no machine
+    options.store.durability = Durability::kNoSync;  // enough when a process dies, not the machine
     options.one_step_commit = one_step;
     return options;
   }
@@ -53,7 +53,7 @@ class EmbeddedTest : public ::testing::Test {
     EXPECT_THAT(value, IsOk());
     return value.ok() ? *value : std::nullopt;
   }
-  // The locks that are left in the folder, seen without a cluster.
+  // The number of locks in the folder, counted without a cluster.
   size_t LocksLeft() const {
     const std::unique_ptr<Store> store = OpenRocksStore(Folder()).value();
     size_t locks = 0;
@@ -70,7 +70,7 @@ class EmbeddedTest : public ::testing::Test {
   TempDir dir_;
 };
 
-TEST_F(EmbeddedTest, WhatWasCommittedIsThereAgain) {
+TEST_F(EmbeddedTest, CommittedWritesSurviveARestart) {
   Timestamp committed;
   {
     const Cluster cluster = Open();
@@ -93,7 +93,7 @@ TEST_F(EmbeddedTest, WhatWasCommittedIsThereAgain) {
   EXPECT_THAT(t.Commit().status, StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-// O1, O3: no restart goes back in time, however quick.
+// O1, O3: timestamps do not go back after a restart, however quick.
 TEST_F(EmbeddedTest, TimestampsGrowOverRestarts) {
   Timestamp last;
   for (int i = 0; i < 5; ++i) {
@@ -104,7 +104,7 @@ TEST_F(EmbeddedTest, TimestampsGrowOverRestarts) {
   }
 }
 
-// Many short programs on one folder do not run ahead of the clock, if they say so.
+// Many short programs on one folder do not run ahead of the clock, if they use this option.
 TEST_F(EmbeddedTest, AShortOracleWindowKeepsToTheClock) {
   ClusterOptions options = Options();
   const auto skipped = [&] {
@@ -119,7 +119,7 @@ TEST_F(EmbeddedTest, AShortOracleWindowKeepsToTheClock) {
   EXPECT_LT(skipped(), std::chrono::seconds(60));
 }
 
-TEST_F(EmbeddedTest, AStoreIsNotMadeIfThatIsNotWanted) {
+TEST_F(EmbeddedTest, AStoreIsCreatedOnlyOnRequest) {
   ClusterOptions options = Options();
   options.store.create_if_missing = false;
   EXPECT_THAT(Cluster::Open(Address(), options), StatusIs(absl::StatusCode::kNotFound));
@@ -141,7 +141,7 @@ TEST_F(EmbeddedTest, WithoutCloseTheDestructorCloses) {
   EXPECT_EQ(Get(cluster, "Bob"), "3");
 }
 
-TEST_F(EmbeddedTest, CloseTwice) {
+TEST_F(EmbeddedTest, CloseMayBeCalledTwice) {
   const Cluster cluster = Open();
   ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
   EXPECT_THAT(cluster.Close(), IsOk());
@@ -149,23 +149,23 @@ TEST_F(EmbeddedTest, CloseTwice) {
   EXPECT_EQ(Get(Open(), "Bob"), std::nullopt);
 }
 
-TEST_F(EmbeddedTest, ASecondOneInTheSameFolderIsRefused) {
+TEST_F(EmbeddedTest, ASecondClusterInTheSameFolderIsRefused) {
   const Cluster cluster = Open();
   const absl::Status status = Cluster::Open(Address(), Options()).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition));
   ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
-  MustSet(cluster, "Bob", "3");  // and the first goes on
+  MustSet(cluster, "Bob", "3");  // the first still works
   EXPECT_EQ(Get(cluster, "Bob"), "3");
 }
 
-TEST_F(EmbeddedTest, AFolderOfSomethingElseIsRefused) {
+TEST_F(EmbeddedTest, AFolderWithForeignFilesIsRefused) {
   std::filesystem::create_directories(Folder());
   std::ofstream(Folder() + "/photos.zip") << "not a store";
   EXPECT_THAT(Cluster::Open(Address(), Options()), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_TRUE(std::filesystem::exists(Folder() + "/photos.zip"));
 }
 
-// A small cluster lives in the log alone until it is closed.
+// Until it is closed, a small cluster exists only in the log.
 TEST_F(EmbeddedTest, DamageAfterACloseIsNeverSilent) {
   {
     const Cluster cluster = Open();
@@ -183,7 +183,7 @@ TEST_F(EmbeddedTest, DamageAfterACloseIsNeverSilent) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("restore the folder from a backup"));
 }
 
-TEST_F(EmbeddedTest, FilesAreTheOwnersAlone) {
+TEST_F(EmbeddedTest, FilesAreAccessibleToTheOwnerOnly) {
   using std::filesystem::perms;
   const Cluster cluster = Open();
   ASSERT_THAT(cluster.CreateTable("accounts"), IsOk());
@@ -208,7 +208,7 @@ TEST_F(EmbeddedTest, AMissingOracleFileIsRefusedWhereThereIsData) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(std::string(status.message()), HasSubstr(Folder() + "/oracle"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("missing"));
-  EXPECT_FALSE(std::filesystem::exists(Folder() + "/oracle"));  // and nobody made a new one
+  EXPECT_FALSE(std::filesystem::exists(Folder() + "/oracle"));  // it was not made again
   std::filesystem::rename(dir_.path() + "/taken-away", Folder() + "/oracle");
   EXPECT_EQ(Get(Open(), "Bob"), "3");
 }
@@ -222,7 +222,7 @@ TEST_F(EmbeddedTest, ADamagedOracleFileIsRefused) {
   EXPECT_THAT(Cluster::Open(Address(), Options()), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// Whoever dies between making the store and making the oracle's file has lost nothing.
+// If a process dies between making the store and making the oracle's file, nothing is lost.
 TEST_F(EmbeddedTest, AMissingOracleFileIsMadeWhereThereIsNoData) {
   { ASSERT_THAT(OpenRocksStore(Folder()).value()->Close(), IsOk()); }
   const absl::StatusOr<Cluster> cluster = Cluster::Open(Address(), Options());
@@ -270,7 +270,7 @@ TEST_F(EmbeddedTest, TheSafePointSurvives) {
   EXPECT_EQ(Get(cluster, "Bob"), "2");
 }
 
-// Threads in both ways of committing at once, on the same rows: money is neither made nor lost.
+// Threads that commit in both ways at once, on the same rows: the sum does not change.
 TEST_F(EmbeddedTest, TransfersKeepTheSum) {
   constexpr int kAccounts = 5;
   const Cluster cluster = Open(Options());
@@ -309,9 +309,10 @@ TEST_F(EmbeddedTest, TransfersKeepTheSum) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// --- A process that is killed.
+// --- A process that is killed
 
-// kill_child.cc, until it has committed so many transactions. Returns the number of the last one that it told of.
+// Runs kill_child.cc until it has committed this number of transactions. Returns the number of the last one that it
+// reported.
 uint64_t RunAndKill(const std::string& address, bool one_step, uint64_t until) {
   int fds[2];
   EXPECT_EQ(pipe2(fds, O_CLOEXEC), 0);
@@ -337,7 +338,7 @@ uint64_t RunAndKill(const std::string& address, bool one_step, uint64_t until) {
   return told;
 }
 
-// T10, T15: what was acknowledged is there, both rows always agree, and locks of the dead process are in nobody's way.
+// T10, T15: acknowledged writes exist, both rows always agree, and locks of the dead process stop no other.
 TEST_F(EmbeddedTest, NothingIsLostWhenTheProcessIsKilled) {
   for (const bool one_step : {true, false}) {
     SCOPED_TRACE(one_step);
@@ -354,7 +355,7 @@ TEST_F(EmbeddedTest, NothingIsLostWhenTheProcessIsKilled) {
       ASSERT_TRUE(bob.has_value());
       EXPECT_EQ(Get(cluster, "Joe"), bob);
       EXPECT_GE(std::stoull(*bob), acknowledged);
-      MustSet(cluster, "Bob", *bob);  // at once: the session of a dead process is dead
+      MustSet(cluster, "Bob", *bob);  // at once, because the session of a dead process is dead
       EXPECT_THAT(cluster.Close(), IsOk());
     }
     EXPECT_EQ(LocksLeft(), 0u);

@@ -1,5 +1,5 @@
-// kill_child ADDRESS one-step|two-phases: transactions over two rows of the table "accounts" until it is killed. The number
-// of each goes to the standard output, as eight bytes, when it is committed. For embedded_test.cc.
+// kill_child ADDRESS one-step|two-phases: runs transactions over two rows of the table "accounts" until it is killed.
+// Writes the number of each committed one to standard output, as eight bytes. For embedded_test.cc.
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// The handles of a cluster: each of their calls after Close, during it, when the cluster's own handle is gone and when they
-// were moved from, and every order in which they can be destroyed.
+// The handles of a cluster: each of their calls after Close, during it, after the cluster's own handle was destroyed
+// and after they were moved from, and every order of destruction.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ absl::Status ReadAll(Scan scan) {
   return ReadFrom(scan.begin());
 }
 
-// A scan of which some rows were read.
+// A scan that has been read in part.
 template <typename Scan>
 class PartlyRead {
  public:
@@ -102,9 +102,9 @@ class PartlyRead {
     if (rows > 0) key_ = KeyOf(***at_);
   }
 
-  // Reads the rest. The row that was read last must still be there.
+  // Reads the rest. The row that was read last must still exist.
   absl::Status ReadRest() {
-    if (at_.has_value() && *at_ == std::default_sentinel) return absl::OkStatus();  // this was called before
+    if (at_.has_value() && *at_ == std::default_sentinel) return absl::OkStatus();  // a second call
     if (at_.has_value()) {
       EXPECT_EQ(KeyOf(***at_), key_);
     }
@@ -208,7 +208,7 @@ void SetOne(ReadWrite& t) { t.Set({"t", "e", "c"}, "1"); }
 
 // --- Handles
 
-// Some of each kind, all of the same cluster.
+// Some handles of each kind, all of the same cluster.
 struct Handles {
   explicit Handles(const std::string& address)
       : cluster(Cluster::Open(address, {.gc_period = Duration(0)}).value()), inspector(*cluster) {
@@ -263,7 +263,7 @@ struct Handles {
 
   std::optional<Cluster> cluster;
   std::optional<Snapshot> snapshot;
-  std::unique_ptr<Transaction> transaction;  // that has not begun
+  std::unique_ptr<Transaction> transaction;  // not begun
   std::unique_ptr<Transaction> begun;
   std::vector<std::unique_ptr<Transaction>> writers;  // one for each of Writes
   std::vector<ScanHandle> scans;
@@ -276,8 +276,8 @@ struct Handles {
 struct Call {
   std::string name;
   std::function<absl::Status(Handles& h)> call;
-  // The error that it may also return while the cluster is open: because others make the same calls, or because there is
-  // nothing of the kind.
+  // Another error that it may return while the cluster is open: because others make the same calls, or because the
+  // thing does not exist.
   absl::StatusCode unless = absl::StatusCode::kOk;
 };
 
@@ -388,7 +388,7 @@ void ExpectThatEachWorks(const std::vector<Call>& calls, Handles* h) {
   for (const Call& call : calls) EXPECT_THAT(call.call(*h), AnyOf(IsOk(), StatusIs(call.unless))) << call.name;
 }
 
-// Calls that need no cluster, and work always.
+// Calls that do not need a cluster, and always work.
 void UseWhatIsLeft(Handles* h) {
   h->worker->Pause();
   h->worker->Resume();
@@ -417,7 +417,7 @@ class LifetimeTest : public ::testing::TestWithParam<std::string> {
 #endif
 };
 
-TEST_P(LifetimeTest, AfterCloseEveryCallSaysSo) {
+TEST_P(LifetimeTest, AfterCloseEveryCallReportsIt) {
   Handles h(Address());
   EXPECT_THAT(h.cluster->Close(), IsOk());
   ExpectEach(ClusterCalls(), &h, SaysClosed());
@@ -434,7 +434,7 @@ TEST_P(LifetimeTest, AfterCloseEveryCallSaysSo) {
   UseWhatIsLeft(&h);
 }
 
-TEST_P(LifetimeTest, WithoutTheClustersHandleTheOthersWork) {
+TEST_P(LifetimeTest, OtherHandlesWorkWithoutTheClustersHandle) {
   Handles h(Address());
   h.cluster.reset();
   ExpectThatEachWorks(OtherCalls(h), &h);
@@ -456,8 +456,8 @@ TEST_P(LifetimeTest, ACopyOfAClusterIsTheSameCluster) {
   EXPECT_THAT(late.Close(), IsOk());
 }
 
-// Which works as before.
-TEST_P(LifetimeTest, AHandleThatWasMovedFromIsStillAHandle) {
+// It works as before.
+TEST_P(LifetimeTest, AHandleThatWasMovedFromStillWorks) {
   Handles h(Address());
   const Cluster cluster = std::move(*h.cluster);
   const Snapshot snapshot = std::move(*h.snapshot);
@@ -473,8 +473,8 @@ TEST_P(LifetimeTest, AHandleThatWasMovedFromIsStillAHandle) {
   EXPECT_THAT(inspector.ListTables(), SaysClosed());
 }
 
-// Close begins at one call after the other, while three more threads call.
-TEST_P(LifetimeTest, DuringCloseACallSucceedsOrSaysThatItIsClosed) {
+// Close begins at each call in turn, while three more threads call.
+TEST_P(LifetimeTest, DuringCloseACallSucceedsOrReportsTheClose) {
   constexpr size_t kMoments = 8;
   const std::string address = Address();
   for (size_t moment = 0; moment < kMoments; ++moment) {
@@ -555,7 +555,7 @@ TEST_P(LifetimeTest, HandlesMayBeDestroyedInAnyOrder) {
         if (which == 4) h.ResetWorkers();
       }
     }
-    if (GetParam() != "memory") std::reverse(order.begin() + 1, order.end());  // 5 of the 120: they take longer
+    if (GetParam() != "memory") std::reverse(order.begin() + 1, order.end());  // 5 of the 120, because they take longer
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
@@ -577,7 +577,7 @@ TEST_P(LifetimeTest, AScanMayOutliveItsView) {
   EXPECT_EQ((*number)->value, 1);
 }
 
-// The element that was read last stays as it is, and a scan that has ended does not begin again.
+// The element that was read last does not change, and a scan that has ended does not begin again.
 TEST_P(LifetimeTest, CloseChangesNothingThatAScanHasRead) {
   Handles h(Address());
   RowScan rows = h.snapshot->Scan("t");
@@ -597,7 +597,7 @@ TEST_P(LifetimeTest, CloseChangesNothingThatAScanHasRead) {
   EXPECT_TRUE(end == std::default_sentinel);
 }
 
-TEST_P(LifetimeTest, TwoWhoCloseGetTheSameAnswer) {
+TEST_P(LifetimeTest, TwoCallsOfCloseGetTheSameResult) {
   Handles h(Address());
   absl::Status other = absl::UnknownError("");
   std::thread thread([&other, copy = *h.cluster] { other = copy.Close(); });
@@ -786,7 +786,7 @@ TEST_F(DestroyedWithinTest, AnInspectorsFunctionMayDestroyTheLastHandles) {
   EXPECT_THAT(TryOpen(), IsOk());
 }
 
-TEST(CloseTest, WaitsForLoadFunctionsThatRunAndDropsTheOthers) {
+TEST(CloseTest, CloseWaitsForRunningLoadFunctionsAndDropsTheOthers) {
   Handles h("memory:");
   std::atomic<bool> running{false};
   std::atomic<int> runs{0};
@@ -870,8 +870,8 @@ TEST(CloseTest, AScanThatIsTheLastHandleClosesTheCluster) {
   EXPECT_THAT(Cluster::Open(address), IsOk());
 }
 
-// The lock of a transaction that is alive, and stays so.
-TEST(CloseTest, EndsAReadThatWaitsForALock) {
+// The lock of a transaction that stays alive.
+TEST(CloseTest, CloseEndsAReadThatWaitsForALock) {
   ClusterOptions options;
   options.lock_lease = std::chrono::hours(1);
   options.call_timeout = std::chrono::hours(1);
@@ -886,7 +886,7 @@ TEST(CloseTest, EndsAReadThatWaitsForALock) {
     const std::unique_ptr<Session> owner = parts.coordinator->OpenSession().value();
     const Timestamp start_ts = parts.oracle->GetTimestamp().value();
     const Lock lock{.kind = WriteKind::kPut, .session = owner->id(), .refreshed = start_ts, .value = "1"};
-    for (const char* row : {"a", "x"}) {  // all of them read one of these
+    for (const char* row : {"a", "x"}) {  // every read includes one of these
       const Mutation set = Mutation::Set(Family::kLock, "c", start_ts, EncodeLock(lock));
       ASSERT_THAT(parts.store->Mutate({{"t", row, {}, {set}}}).front(), IsOk());
     }
@@ -898,7 +898,7 @@ TEST(CloseTest, EndsAReadThatWaitsForALock) {
   }
 }
 
-// Keeps calls that are about the row "x" waiting. Others, such as those of background tasks, go on.
+// Holds calls that concern the row "x". Others, such as those of background tasks, continue.
 class HoldingStore final : public ForwardingStore {
  public:
   HoldingStore(std::shared_ptr<Store> store, bool together) : ForwardingStore(std::move(store)), together_(together) {}
@@ -950,7 +950,7 @@ class HoldingStore final : public ForwardingStore {
   const bool together_;
 };
 
-TEST(CloseTest, WaitsForACommitAndAReadThatAreInTheStore) {
+TEST(CloseTest, CloseWaitsForACommitAndAReadInTheStore) {
   ClusterOptions options;
   options.gc_period = Duration(0);
   for (const bool together : {false, true}) {
@@ -983,7 +983,7 @@ TEST(CloseTest, WaitsForACommitAndAReadThatAreInTheStore) {
       closed = true;
     });
     while (!IsClosed(cluster.GetSnapshot().status())) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // in which Close would return, if it did not wait
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time for a Close that does not wait
     EXPECT_FALSE(closed);
     store->holds = false;
     reader.join();
@@ -993,7 +993,7 @@ TEST(CloseTest, WaitsForACommitAndAReadThatAreInTheStore) {
   }
 }
 
-TEST(CloseTest, EndsAReadThatWaitsForItsTimestamp) {
+TEST(CloseTest, CloseEndsAReadThatWaitsForItsTimestamp) {
   ClusterOptions options;
   options.call_timeout = std::chrono::hours(1);
   options.gc_period = Duration(0);
@@ -1013,16 +1013,17 @@ TEST(CloseTest, EndsAReadThatWaitsForItsTimestamp) {
   }
 }
 
-// --- In a child of fork(): threads do not survive there, and files would have two writers.
+// --- In a child of fork(): threads do not survive there, and files would have two writers
 
 class ForkTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // Another thread may hold a lock of the sanitizer's allocator at the fork. The C library releases its own in the child.
+    // Another thread may hold a lock of the sanitizer's allocator at the fork. The C library releases its own in the
+    // child.
     if (kSanitized) GTEST_SKIP() << "a child of a process with threads may hang in the sanitizer's allocator";
   }
 
-  // Runs `fn` in a child of fork(). Returns what it returned, or -1 if it did not end by itself.
+  // Runs `fn` in a child of fork(). Returns its result, or -1 if the child did not end by itself.
   template <typename Fn>
   static int InChild(const Fn& fn) {
     constexpr int kSeconds = 120;
@@ -1058,7 +1059,7 @@ TEST_F(ForkedClusterTest, AChildCanUseNothingAndTheParentLosesNothing) {
     h.reset();
     return wrong;
   };
-  EXPECT_EQ(InChild(use_everything), 0) << "calls that did not say so";
+  EXPECT_EQ(InChild(use_everything), 0) << "calls without that error";
   ASSERT_THAT(h->cluster->Transact([](ReadWrite& t) { t.Set(kNumber, "a", 2); }), IsOk());
   ASSERT_THAT(h->cluster->Close(), IsOk());
   const Cluster again = Cluster::Open(address).value();
@@ -1076,7 +1077,7 @@ int IsNotOfAChild(const char* name, const absl::Status& status) {
   return 1;
 }
 
-// Makes each call to a store. Returns how many of them did not say that this process is a child.
+// Makes each call to a store. Returns the number of calls whose error does not say that this process is a child.
 int UseInChild(Store* store, Oracle* oracle) {
   const RowRead read{"t", "a", {{.family = Family::kData, .column = "c"}}};
   const RowMutation set{"t", "a", {}, {Mutation::Set(Family::kData, "c", Timestamp(7), "of the child")}};
@@ -1099,7 +1100,7 @@ class ForkedPartsTest : public ForkTest {
   absl::Status Set(Store* store, const std::string& row) {
     return store->Mutate({{"t", row, {}, {Mutation::Set(Family::kData, "c", Timestamp(5), row)}}}).front().status();
   }
-  // The rows of the folder, which nobody has open.
+  // The rows of the folder, while it is not open.
   std::vector<std::string> Rows() {
     const std::unique_ptr<Store> store = OpenRocksStore(folder_).value();
     std::vector<std::string> keys;

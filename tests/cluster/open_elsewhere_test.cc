@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(OpenTest, AnAddressElsewhereThatIsNone) {
+TEST(OpenTest, InvalidRemoteAddressesAreRefused) {
   const std::string instance = "bigtable:projects/p/instances/i";
   for (const auto& [address, why] : std::vector<std::pair<std::string, std::string>>{
            {"percolator://", "names nothing"},

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(OpenTest, WithoutServersNothingElsewhereIsAvailable) {
+TEST(OpenTest, WithoutServersRemoteAddressesAreUnavailable) {
   for (const auto& [address, scheme] : std::vector<std::pair<std::string, std::string>>{
            {"percolator://127.0.0.1:1", "percolator://"},
            {"bigtable:projects/p/instances/i?oracle=a:1&coord=b:2", "bigtable:"}}) {

@@ -26,7 +26,7 @@ absl::Status OpenStatus(const std::string& address, const ClusterOptions& option
   return Cluster::Open(address, options).status();
 }
 
-TEST(OpenTest, AnAddressThatIsNone) {
+TEST(OpenTest, InvalidAddressesAreRefused) {
   for (const std::string address : {"", "rocksdb:", "memory:x", "/var/lib/accounts", "oracle:localhost", "Memory:"}) {
     const absl::Status status = OpenStatus(address);
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument)) << address;
@@ -35,12 +35,12 @@ TEST(OpenTest, AnAddressThatIsNone) {
   }
 }
 
-TEST(OpenTest, AFolderThatCannotBe) {
+TEST(OpenTest, AnImpossibleFolderIsRefused) {
   EXPECT_THAT(OpenStatus("rocksdb:/dev/null/x"), ::testing::Not(IsOk()));
   EXPECT_THAT(OpenStatus("rocksdb:/proc/percolator"), ::testing::Not(IsOk()));
 }
 
-TEST(OpenTest, OptionsThatCannotBe) {
+TEST(OpenTest, InvalidOptionsAreRefused) {
   const auto with = [](auto change) {
     ClusterOptions options;
     change(options);
@@ -69,13 +69,13 @@ class MemoryClusterTest : public ::testing::Test {
   const Cluster cluster_;
 };
 
-TEST_F(MemoryClusterTest, WorksAsAnyOther) {
+TEST_F(MemoryClusterTest, WorksLikeAnyOther) {
   ASSERT_THAT(cluster_.Transact([](ReadWrite& t) { t.Set({"accounts", "Bob", "bal"}, "3"); }), IsOk());
   EXPECT_EQ(cluster_.GetSnapshot()->Get({"accounts", "Bob", "bal"}).value(), "3");
   EXPECT_EQ(cluster_.metrics().commits, 1u);
 }
 
-TEST_F(MemoryClusterTest, EachIsAWorldOfItsOwn) {
+TEST_F(MemoryClusterTest, EachMemoryClusterIsSeparate) {
   const Cluster other = Cluster::Open("memory:").value();
   EXPECT_THAT(other.ListTables().value(), IsEmpty());
   EXPECT_THAT(cluster_.ListTables().value(), ElementsAre("accounts"));
@@ -86,8 +86,8 @@ TEST_F(MemoryClusterTest, ClosesTwice) {
   EXPECT_THAT(cluster_.Close(), IsOk());
 }
 
-// Threads of this machine, all on one row: every increment counts.
-TEST_F(MemoryClusterTest, ThreadsCountTogether) {
+// Real threads, all on one row: every increment counts.
+TEST_F(MemoryClusterTest, ThreadsIncrementOneCounter) {
   constexpr int kThreads = 4;
   constexpr int kEach = 50;
   std::vector<std::thread> threads;
@@ -110,7 +110,7 @@ TEST_F(MemoryClusterTest, ThreadsCountTogether) {
   EXPECT_EQ(cluster_.GetSnapshot()->Get({"accounts", "counter", "n"}).value(), std::to_string(kThreads * kEach));
 }
 
-// The parts of a cluster may be the caller's own.
+// The caller may own the parts of a cluster.
 TEST(AssembleTest, TwoClustersShareOneStore) {
   TestOracle oracle;
   const std::unique_ptr<Coordinator> coordinator = NewLocalCoordinator(&oracle);
@@ -122,7 +122,7 @@ TEST(AssembleTest, TwoClustersShareOneStore) {
   EXPECT_EQ(two.GetSnapshot()->Get({"accounts", "Bob", "bal"}).value(), "3");
   EXPECT_THAT(Assemble(parts, {.lock_lease = Duration(0)}), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(one.Close(), IsOk());
-  // The store is not the cluster's to close.
+  // The cluster does not close a store that it does not own.
   EXPECT_EQ(two.GetSnapshot()->Get({"accounts", "Bob", "bal"}).value(), "3");
 }
 

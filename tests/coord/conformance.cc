@@ -13,7 +13,7 @@ std::vector<CoordinatorKind>& Registry() {
 
 std::string NameOf(const ::testing::TestParamInfo<CoordinatorKind>& info) { return info.param.name; }
 
-// The answer of a call that has to succeed; a default one, and a failed test, if it does not.
+// The result of a call that has to succeed. If it fails, so does the test, and the result is a default one.
 template <typename T>
 T ValueOf(absl::StatusOr<T> answer) {
   EXPECT_THAT(answer, IsOk());

@@ -1,20 +1,20 @@
-// The conformance suite: what percolator/spi/coordinator.h promises, tested on every kind of coordinator.
+// The conformance suite: the contract of percolator/spi/coordinator.h, tested on every kind of coordinator.
 //
 // The suite is the object library coord_conformance_suite. A test program links it and registers the coordinators to
 // test:
 //
 //     const bool kRegistered = RegisterCoordinator({"remote", &StartServer});
 //
-// Where the header leaves something open, the suite fixes it:
+// Where the header leaves a choice, the suite fixes it:
 //
-//   - What a session did and what its end brings about is seen by all connections; its end soon (Eventually), the rest
-//     when the call returns.
-//   - A session that does not exist leads nothing and claims nothing: kFailedPrecondition. Release is never an error of
-//     the claim: nothing happens if the session does not have it.
-//   - Whoever leads or has a claim already gets a true for asking again.
-//   - Names are any bytes.
-//   - Once SetHintListener returns, the listener before is not called any more, and no call of it is under way. An empty
-//     listener only takes away the one before.
+// - All connections see the acts of a session and the consequences of its end; its end soon (Eventually), the rest when
+//   the call returns.
+// - A session that does not exist leads nothing and claims nothing: FailedPrecondition. Release of a claim that the
+//   session does not have succeeds, without effect.
+// - A session that already leads, or has the claim, gets true again.
+// - Names are any bytes.
+// - Once SetHintListener returns, the previous listener is not called any more, and no call of it is in progress. An
+//   empty listener only removes the previous one.
 
 #ifndef PERCOLATOR_TESTS_COORD_CONFORMANCE_H_
 #define PERCOLATOR_TESTS_COORD_CONFORMANCE_H_
@@ -33,15 +33,15 @@
 
 namespace percolator {
 
-// Where coordination happens, at first without any session. What it needs (a server, a folder) lives as long as the place.
+// A place of coordination, without any session at first. Its resources (a server, a folder) live as long as the place.
 class CoordinatorPlace {
  public:
   virtual ~CoordinatorPlace() = default;
 
-  // The coordinator as one more process sees it; it may be the same for all, if there can be only one process. Lives
-  // until Restart, or as long as the place.
+  // The coordinator as a new process sees it. It may be the same for all, if there can be only one process. Lives until
+  // Restart, or as long as the place.
   virtual Coordinator* Connect() = 0;
-  // Ends every process and what coordinates them, and starts it again. REQUIRES: no session is open.
+  // Ends every process and the coordination service, and starts it again. REQUIRES: no session is open.
   virtual void Restart() = 0;
 };
 
@@ -53,10 +53,10 @@ struct CoordinatorKind {
 
 inline void PrintTo(const CoordinatorKind& kind, std::ostream* os) { *os << kind.name; }
 
-// Adds a kind of coordinator to those the suite runs on. To be called before main, by initialising a global.
+// Adds a kind of coordinator to those that the suite tests. Called before main, by initialising a global.
 bool RegisterCoordinator(CoordinatorKind kind);
 
-// Runs `task` in so many threads at once, each with its number.
+// Runs `task` in this number of threads at once, each with its number.
 void InThreads(int count, const std::function<void(int thread)>& task);
 
 // A session that no coordinator has opened.

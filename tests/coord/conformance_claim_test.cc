@@ -17,7 +17,7 @@ TEST_P(CoordinatorTest, TheFirstToCampaignLeadsAndTheOthersDoNot) {
   const std::unique_ptr<Session> second = Open(there_);
   EXPECT_TRUE(Campaign(here_, "gc", *first));
   EXPECT_FALSE(Campaign(there_, "gc", *second));
-  EXPECT_TRUE(Campaign(here_, "gc", *first)) << "who leads already still does";
+  EXPECT_TRUE(Campaign(here_, "gc", *first)) << "the leader gets true again";
   EXPECT_FALSE(Campaign(there_, "gc", *second));
 }
 
@@ -65,12 +65,12 @@ TEST_P(CoordinatorTest, OfManyCandidatesExactlyOneLeads) {
   }
 }
 
-TEST_P(CoordinatorTest, AClaimedRowIsNotGivenToAnotherSession) {
+TEST_P(CoordinatorTest, AClaimedRowCannotBeClaimedByAnotherSession) {
   const std::unique_ptr<Session> first = Open(here_);
   const std::unique_ptr<Session> second = Open(there_);
   EXPECT_TRUE(Claim(here_, "t", "r", *first));
   EXPECT_FALSE(Claim(there_, "t", "r", *second));
-  EXPECT_TRUE(Claim(here_, "t", "r", *first)) << "who has it already still does";
+  EXPECT_TRUE(Claim(here_, "t", "r", *first)) << "the owner gets true again";
   EXPECT_FALSE(Claim(there_, "t", "r", *second));
 }
 
@@ -78,7 +78,7 @@ TEST_P(CoordinatorTest, AReleasedRowMayBeClaimedByAnother) {
   const std::unique_ptr<Session> first = Open(here_);
   const std::unique_ptr<Session> second = Open(there_);
   ASSERT_TRUE(Claim(here_, "t", "r", *first));
-  ASSERT_TRUE(Claim(here_, "t", "r", *first));  // a second claim of the same takes no second release
+  ASSERT_TRUE(Claim(here_, "t", "r", *first));  // a second claim needs no second release
   ASSERT_THAT(here_->Release("t", "r", *first), IsOk());
   EXPECT_TRUE(Claim(there_, "t", "r", *second));
   EXPECT_FALSE(Claim(here_, "t", "r", *first));
@@ -109,10 +109,19 @@ TEST_P(CoordinatorTest, ClaimsOfASessionEndWithIt) {
 TEST_P(CoordinatorTest, ClaimsAreOfExactlyThatTableAndRow) {
   const std::unique_ptr<Session> first = Open(here_);
   const std::unique_ptr<Session> second = Open(there_);
-  const std::vector<std::pair<std::string, std::string>> rows = {
-      {"t", "r"},  {"t", "rr"},       {"tr", "r"},           {"t", "R"},          {"tr", "rr"},
-      {"u", "r"},  {"t", Bytes({0})}, {"t", Bytes({0, 0})},  {"t", Bytes({255})}, {"t", Bytes({'/'})},
-      {"t/", "r"}, {"t", "/r"},       {"t", Bytes({'r', 0})}};
+  const std::vector<std::pair<std::string, std::string>> rows = {{"t", "r"},
+                                                                 {"t", "rr"},
+                                                                 {"tr", "r"},
+                                                                 {"t", "R"},
+                                                                 {"tr", "rr"},
+                                                                 {"u", "r"},
+                                                                 {"t", Bytes({0})},
+                                                                 {"t", Bytes({0, 0})},
+                                                                 {"t", Bytes({255})},
+                                                                 {"t", Bytes({'/'})},
+                                                                 {"t/", "r"},
+                                                                 {"t", "/r"},
+                                                                 {"t", Bytes({'r', 0})}};
   for (const auto& [table, row] : rows) EXPECT_TRUE(Claim(here_, table, row, *first)) << table << " " << row;
   for (const auto& [table, row] : rows) EXPECT_FALSE(Claim(there_, table, row, *second)) << table << " " << row;
   for (size_t i = 0; i < rows.size(); i += 2) {
@@ -131,7 +140,7 @@ TEST_P(CoordinatorTest, ARowAndARoleOfTheSameNameAreDifferentThings) {
   EXPECT_TRUE(Claim(there_, "", "x", *second));
 }
 
-// At no moment two have the same row.
+// Two threads never have the same row at the same time.
 TEST_P(CoordinatorTest, ClaimsExcludeEachOther) {
   constexpr int kRows = 3;
   constexpr int kClaims = 100;

@@ -1,4 +1,4 @@
-// Conformance: hints. They may be lost, doubled or late, so a test sends them again until one is heard.
+// Conformance: hints. They may be lost, doubled or late, so a test sends them repeatedly until one arrives.
 
 #include <atomic>
 #include <chrono>
@@ -11,7 +11,7 @@
 namespace percolator {
 namespace {
 
-// Remembers what it hears.
+// Records the hints that it gets.
 class Listener {
  public:
   Coordinator::HintListener AsFunction() {
@@ -42,7 +42,7 @@ bool SendUntil(Coordinator* from, const CellName& cell, const std::function<bool
   });
 }
 
-TEST_P(CoordinatorTest, AHintReachesTheListenerElsewhere) {
+TEST_P(CoordinatorTest, AHintReachesAListenerInAnotherProcess) {
   Listener listener;
   there_->SetHintListener(listener.AsFunction());
   const std::vector<CellName> cells = {
@@ -50,11 +50,11 @@ TEST_P(CoordinatorTest, AHintReachesTheListenerElsewhere) {
   for (const CellName& cell : cells) {
     EXPECT_TRUE(SendUntil(here_, cell, [&] { return listener.Heard(cell); })) << cell.table;
   }
-  EXPECT_EQ(listener.heard(), std::set<CellName>(cells.begin(), cells.end())) << "nothing that was not sent";
+  EXPECT_EQ(listener.heard(), std::set<CellName>(cells.begin(), cells.end())) << "only hints that were sent";
   there_->SetHintListener(nullptr);
 }
 
-TEST_P(CoordinatorTest, AHintThatNobodyListensForIsNoHarm) {
+TEST_P(CoordinatorTest, AHintWithoutAListenerIsHarmless) {
   here_->SendHint({"t", "r", "c"});
   Listener listener;
   there_->SetHintListener(listener.AsFunction());
@@ -63,7 +63,7 @@ TEST_P(CoordinatorTest, AHintThatNobodyListensForIsNoHarm) {
   there_->SetHintListener(nullptr);
 }
 
-TEST_P(CoordinatorTest, AListenerTakesThePlaceOfTheOneBefore) {
+TEST_P(CoordinatorTest, AListenerReplacesThePreviousOne) {
   Listener before, after;
   there_->SetHintListener(before.AsFunction());
   ASSERT_TRUE(SendUntil(here_, {"t", "r", "1"}, [&] { return before.Heard({"t", "r", "1"}); }));
@@ -74,8 +74,8 @@ TEST_P(CoordinatorTest, AListenerTakesThePlaceOfTheOneBefore) {
   there_->SetHintListener(nullptr);
 }
 
-// Whoever takes a listener away may destroy what it works on.
-TEST_P(CoordinatorTest, AListenerThatWasTakenAwayIsNotRunningAnyMore) {
+// A caller that removes a listener may destroy the state that it uses.
+TEST_P(CoordinatorTest, ARemovedListenerDoesNotRunAnyMore) {
   std::atomic<bool> stop = false;
   std::thread sender([&] {
     while (!stop) here_->SendHint({"t", "r", "c"});
@@ -89,7 +89,7 @@ TEST_P(CoordinatorTest, AListenerThatWasTakenAwayIsNotRunningAnyMore) {
     });
     EXPECT_TRUE(Eventually([&] { return *calls > 0; }));
     there_->SetHintListener(nullptr);
-    EXPECT_EQ(*calls % 2, 0) << "a call is under way";
+    EXPECT_EQ(*calls % 2, 0) << "a call is in progress";
   }
   stop = true;
   sender.join();
@@ -108,7 +108,7 @@ TEST_P(CoordinatorTest, AListenerMayUseTheCoordinator) {
   there_->SetHintListener(nullptr);
 }
 
-TEST_P(CoordinatorTest, ManyMaySendAtOnce) {
+TEST_P(CoordinatorTest, ManyThreadsMaySendAtOnce) {
   Listener listener;
   there_->SetHintListener(listener.AsFunction());
   InThreads(4, [&](int t) {

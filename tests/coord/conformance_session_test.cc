@@ -1,4 +1,4 @@
-// Conformance: sessions, and the snapshots they report.
+// Conformance: sessions, and the snapshots that they report.
 
 #include <algorithm>
 #include <limits>
@@ -19,7 +19,7 @@ TEST_P(CoordinatorTest, ASessionIsAliveUntilItIsDestroyed) {
   EXPECT_TRUE(Eventually([&] { return !IsAlive(here_, id) && !IsAlive(there_, id); }));
 }
 
-TEST_P(CoordinatorTest, TheEndOfOneSessionIsNotTheEndOfAnother) {
+TEST_P(CoordinatorTest, TheEndOfASessionDoesNotEndOthers) {
   std::unique_ptr<Session> first = Open(here_);
   const std::unique_ptr<Session> second = Open(here_);
   const std::unique_ptr<Session> third = Open(there_);
@@ -29,14 +29,14 @@ TEST_P(CoordinatorTest, TheEndOfOneSessionIsNotTheEndOfAnother) {
   EXPECT_TRUE(IsAlive(here_, third->id()));
 }
 
-TEST_P(CoordinatorTest, ASessionThatNeverWasIsNotAlive) {
+TEST_P(CoordinatorTest, AnUnknownSessionIsNotAlive) {
   const std::unique_ptr<Session> session = Open(here_);
   for (const SessionId never : {SessionId{0}, SessionId{1}, std::numeric_limits<SessionId>::max()}) {
     EXPECT_FALSE(IsAlive(here_, never)) << never;
   }
 }
 
-TEST_P(CoordinatorTest, SessionIdsAreNeverUsedTwice) {
+TEST_P(CoordinatorTest, SessionIdsAreUnique) {
   constexpr int kThreads = 4;
   constexpr int kSessions = 50;
   std::vector<std::vector<SessionId>> ids(kThreads);
@@ -46,7 +46,7 @@ TEST_P(CoordinatorTest, SessionIdsAreNeverUsedTwice) {
       std::unique_ptr<Session> session = Open(t % 2 == 0 ? here_ : there_);
       ASSERT_NE(session, nullptr);
       ids[t].push_back(session->id());
-      if (i % 2 == 0) open.push_back(std::move(session));  // the others end, and their ids must not come back
+      if (i % 2 == 0) open.push_back(std::move(session));  // the others end, and their ids must not be reused
     }
   });
   std::set<SessionId> distinct;
@@ -54,7 +54,7 @@ TEST_P(CoordinatorTest, SessionIdsAreNeverUsedTwice) {
   EXPECT_EQ(distinct.size(), kThreads * kSessions);
 }
 
-TEST_P(CoordinatorTest, SessionIdsAreNotUsedAgainAfterARestart) {
+TEST_P(CoordinatorTest, SessionIdsAreNotReusedAfterARestart) {
   std::set<SessionId> before;
   for (int i = 0; i < 20; ++i) before.insert(Open(here_)->id());
   Restart();
@@ -62,13 +62,13 @@ TEST_P(CoordinatorTest, SessionIdsAreNotUsedAgainAfterARestart) {
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(before.contains(Open(here_)->id()));
 }
 
-TEST_P(CoordinatorTest, WithoutReportsNoSnapshotIsTheOldest) {
+TEST_P(CoordinatorTest, WithoutReportsThereIsNoOldestSnapshot) {
   EXPECT_EQ(Oldest(here_), Timestamp::Infinity());
   const std::unique_ptr<Session> session = Open(here_);
   EXPECT_EQ(Oldest(here_), Timestamp::Infinity());
 }
 
-TEST_P(CoordinatorTest, TheOldestSnapshotOfAllSessionsCounts) {
+TEST_P(CoordinatorTest, TheAnswerIsTheOldestSnapshotOfAllSessions) {
   const std::unique_ptr<Session> first = Open(here_);
   const std::unique_ptr<Session> second = Open(there_);
   ASSERT_THAT(first->ReportOldestSnapshot(Timestamp(20)), IsOk());
@@ -79,7 +79,7 @@ TEST_P(CoordinatorTest, TheOldestSnapshotOfAllSessionsCounts) {
   EXPECT_EQ(Oldest(here_), Timestamp(10));
 }
 
-TEST_P(CoordinatorTest, AReportTakesThePlaceOfTheOneBefore) {
+TEST_P(CoordinatorTest, AReportReplacesThePreviousOne) {
   const std::unique_ptr<Session> first = Open(here_);
   const std::unique_ptr<Session> second = Open(there_);
   ASSERT_THAT(first->ReportOldestSnapshot(Timestamp(10)), IsOk());
@@ -92,7 +92,7 @@ TEST_P(CoordinatorTest, AReportTakesThePlaceOfTheOneBefore) {
   EXPECT_EQ(Oldest(there_), Timestamp::Infinity());
 }
 
-// A process that is gone must not hold back the safe point (G2) forever.
+// A dead process must not hold back the safe point (G2) forever.
 TEST_P(CoordinatorTest, TheReportOfASessionEndsWithIt) {
   std::unique_ptr<Session> first = Open(here_);
   const std::unique_ptr<Session> second = Open(there_);
@@ -102,8 +102,8 @@ TEST_P(CoordinatorTest, TheReportOfASessionEndsWithIt) {
   EXPECT_TRUE(Eventually([&] { return Oldest(there_) == Timestamp(30); }));
 }
 
-// While one session holds back a snapshot, no other's coming, going and reporting makes the answer larger.
-TEST_P(CoordinatorTest, TheOldestSnapshotIsNeverMissedWhileOthersComeAndGo) {
+// While one session reports a snapshot, other sessions that come, go and report do not make the answer larger.
+TEST_P(CoordinatorTest, TheOldestSnapshotIsReturnedWhileOthersComeAndGo) {
   const std::unique_ptr<Session> holder = Open(here_);
   ASSERT_THAT(holder->ReportOldestSnapshot(Timestamp(10)), IsOk());
   InThreads(4, [&](int t) {

@@ -1,6 +1,6 @@
-// What the coordinator on etcd promises beyond the conformance suite: sessions when processes and etcd stand still or die.
+// The coordinator on etcd beyond the conformance suite: sessions when processes and etcd stand still or die.
 //
-// The program is its own child: --session ETCD ID holds a session of that id, which leads, until it is killed.
+// The program is its own child: --session ETCD ID holds a session with that id, which leads, until it is killed.
 
 #include "src/coord/etcd/etcd_coordinator.h"
 
@@ -32,9 +32,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::seconds kPatience(60);  // what takes longer never comes
+constexpr std::chrono::seconds kPatience(60);  // anything that takes longer hangs
 constexpr char kPrefix[] = "coordinator test/";
-constexpr std::chrono::seconds kTtl(3);  // a process that gets no time for so long counts as dead
+constexpr std::chrono::seconds kTtl(3);  // a process without processor time for that long counts as dead
 
 EtcdOptions OptionsFor(const std::vector<std::string>& endpoints) {
   EtcdOptions options;
@@ -66,12 +66,12 @@ class EtcdCoordinatorTest : public ::testing::Test {
     session_ = coordinator_->OpenSession().value();
   }
 
-  // As far as can be known now.
+  // False if the session is known to be dead, or the call fails.
   bool IsAlive(SessionId session) { return coordinator_->IsAlive(session).value_or(false); }
   bool IsGone(SessionId session) { return !coordinator_->IsAlive(session).value_or(true); }
   bool OldestIs(uint64_t ts) { return coordinator_->OldestSnapshot().value_or(Timestamp()) == Timestamp(ts); }
 
-  static TestOracle oracle_;  // ids are not used again by the next test
+  static TestOracle oracle_;  // static, so that tests do not reuse ids
   std::unique_ptr<Coordinator> coordinator_;
   std::unique_ptr<Session> session_;
 };
@@ -81,13 +81,13 @@ TestOracle EtcdCoordinatorTest::oracle_(1000);
 TEST_F(EtcdCoordinatorTest, ASessionOutlivesARestartOfEtcd) {
   ASSERT_THAT(session_->ReportOldestSnapshot(Timestamp(77)), IsOk());
   Etcd().Kill();
-  EXPECT_TRUE(Eventually([&] { return !session_->alive(); })) << "who knows what etcd thinks";
+  EXPECT_TRUE(Eventually([&] { return !session_->alive(); })) << "etcd may have ended it";
   Etcd().Start();
   EXPECT_TRUE(Eventually([&] { return session_->alive() && IsAlive(session_->id()); }));
   EXPECT_TRUE(Eventually([&] { return OldestIs(77); }));
 }
 
-TEST_F(EtcdCoordinatorTest, ASessionThatEtcdHasEndedBeginsAnewWithTheSameId) {
+TEST_F(EtcdCoordinatorTest, ASessionThatEtcdHasEndedRestartsWithTheSameId) {
   ASSERT_THAT(session_->ReportOldestSnapshot(Timestamp(78)), IsOk());
   ASSERT_TRUE(coordinator_->Campaign("lost", *session_).value());
   const std::unique_ptr<EtcdClient> client = EtcdClient::Open({Etcd().endpoint()}, TlsFiles()).value();
@@ -95,17 +95,17 @@ TEST_F(EtcdCoordinatorTest, ASessionThatEtcdHasEndedBeginsAnewWithTheSameId) {
   EXPECT_TRUE(Eventually([&] { return IsAlive(session_->id()) && session_->alive(); }));
   EXPECT_TRUE(Eventually([&] { return OldestIs(78); }));
   const std::unique_ptr<Session> other = coordinator_->OpenSession().value();
-  EXPECT_TRUE(coordinator_->Campaign("lost", *other).value()) << "what it led is gone";
+  EXPECT_TRUE(coordinator_->Campaign("lost", *other).value()) << "it leads no longer";
 }
 
-TEST_F(EtcdCoordinatorTest, AReportIsAlsoMadeByASessionThatEtcdHasEnded) {
+TEST_F(EtcdCoordinatorTest, ASessionThatEtcdHasEndedCanReport) {
   const std::unique_ptr<EtcdClient> client = EtcdClient::Open({Etcd().endpoint()}, TlsFiles()).value();
   ASSERT_THAT(client->Revoke(static_cast<int64_t>(session_->id()), kPatience), IsOk());
   EXPECT_THAT(session_->ReportOldestSnapshot(Timestamp(79)), IsOk());
   EXPECT_TRUE(Eventually([&] { return OldestIs(79); }));
 }
 
-TEST_F(EtcdCoordinatorTest, ASessionDoesNotTakeItselfForAliveWhenEtcdStandsStill) {
+TEST_F(EtcdCoordinatorTest, ASessionIsNotAliveWhenEtcdStandsStill) {
   EXPECT_TRUE(Eventually([&] { return session_->alive(); }));
   Etcd().Stop();
   EXPECT_TRUE(Eventually([&] { return !session_->alive(); }));
@@ -113,7 +113,7 @@ TEST_F(EtcdCoordinatorTest, ASessionDoesNotTakeItselfForAliveWhenEtcdStandsStill
   EXPECT_TRUE(Eventually([&] { return session_->alive() && IsAlive(session_->id()); }));
 }
 
-TEST_F(EtcdCoordinatorTest, AProcessThatStandsStillCountsAsDeadUntilItGoesOn) {
+TEST_F(EtcdCoordinatorTest, AProcessThatStandsStillCountsAsDeadUntilItContinues) {
   const uint64_t id = oracle_.GetTimestamps(1).value().value();
   ChildProcess child(
       {std::filesystem::read_symlink("/proc/self/exe"), "--session", Etcd().endpoint(), std::to_string(id)});
@@ -121,7 +121,7 @@ TEST_F(EtcdCoordinatorTest, AProcessThatStandsStillCountsAsDeadUntilItGoesOn) {
   ASSERT_TRUE(child.ReadLine(&line));
   EXPECT_EQ(line, "leads");
   EXPECT_TRUE(IsAlive(id));
-  std::this_thread::sleep_for(kTtl * 4 / 3);  // it is kept alive
+  std::this_thread::sleep_for(kTtl * 4 / 3);  // it is renewed meanwhile
   EXPECT_TRUE(IsAlive(id));
   EXPECT_FALSE(coordinator_->Campaign("role", *session_).value());
 
@@ -136,7 +136,7 @@ TEST_F(EtcdCoordinatorTest, AProcessThatStandsStillCountsAsDeadUntilItGoesOn) {
   EXPECT_TRUE(Eventually([&] { return IsGone(id); }));
 }
 
-TEST_F(EtcdCoordinatorTest, AnEndpointThatIsNotThereIsPassedOver) {
+TEST_F(EtcdCoordinatorTest, AMissingEndpointIsSkipped) {
   const std::string nobody = StrCat("127.0.0.1:", FreePort());
   const std::unique_ptr<Coordinator> coordinator =
       OpenEtcdCoordinator(OptionsFor({nobody, Etcd().endpoint(), nobody}), &oracle_).value();
@@ -145,11 +145,11 @@ TEST_F(EtcdCoordinatorTest, AnEndpointThatIsNotThereIsPassedOver) {
   EXPECT_TRUE(coordinator->IsAlive(session_->id()).value());
 }
 
-TEST_F(EtcdCoordinatorTest, WithoutEtcdCallsEndInTimeAndSayWhy) {
+TEST_F(EtcdCoordinatorTest, WithoutEtcdCallsFailInTimeAndSayWhy) {
   EtcdOptions options = OptionsFor({StrCat("127.0.0.1:", FreePort())});
   options.timeout = std::chrono::seconds(1);
   const std::unique_ptr<Coordinator> coordinator = OpenEtcdCoordinator(options, &oracle_).value();
-  EXPECT_TRUE(Eventually([&] {  // the machine may be too busy to find it out in that time
+  EXPECT_TRUE(Eventually([&] {  // a busy machine may need more than one attempt
     const auto begin = std::chrono::steady_clock::now();
     const absl::Status opened = coordinator->OpenSession().status();
     const absl::Status asked = coordinator->IsAlive(1).status();
@@ -160,7 +160,7 @@ TEST_F(EtcdCoordinatorTest, WithoutEtcdCallsEndInTimeAndSayWhy) {
   }));
 }
 
-TEST_F(EtcdCoordinatorTest, HintsAreHeardAgainAfterARestartOfEtcd) {
+TEST_F(EtcdCoordinatorTest, HintsArriveAgainAfterARestartOfEtcd) {
   const std::unique_ptr<Coordinator> there = OpenEtcdCoordinator(OptionsFor({Etcd().endpoint()}), &oracle_).value();
   std::atomic<int> heard = 0;
   there->SetHintListener([&](const CellName&) { ++heard; });
@@ -177,7 +177,7 @@ TEST_F(EtcdCoordinatorTest, HintsAreHeardAgainAfterARestartOfEtcd) {
   there->SetHintListener(nullptr);
 }
 
-TEST_F(EtcdCoordinatorTest, HintsTakeABoundedPartOfEtcd) {
+TEST_F(EtcdCoordinatorTest, HintsTakeABoundedSpaceInEtcd) {
   const std::unique_ptr<EtcdClient> client = EtcdClient::Open({Etcd().endpoint()}, TlsFiles()).value();
   std::atomic<size_t> bytes = 0;
   const EtcdWatch watch(client.get(), StrCat(kPrefix, "hints/"),
@@ -202,10 +202,10 @@ TEST_F(EtcdCoordinatorTest, HintsTakeABoundedPartOfEtcd) {
   EXPECT_LT(static_cast<double>(bytes), (took.count() + 1) * (64 << 10));
 }
 
-TEST(EndOfPrefixTest, IsTheFirstKeyBehindAllWithThePrefix) {
+TEST(EndOfPrefixTest, IsTheFirstKeyAfterAllWithThePrefix) {
   EXPECT_EQ(EndOfPrefix("a/"), "a0");
   EXPECT_EQ(EndOfPrefix("a\xff"), "b");
-  EXPECT_EQ(EndOfPrefix("\xff\xff"), std::string(1, '\0')) << "etcd's word for no end";
+  EXPECT_EQ(EndOfPrefix("\xff\xff"), std::string(1, '\0')) << "etcd's notation for no end";
   EXPECT_EQ(EndOfPrefix(""), std::string(1, '\0'));
 }
 

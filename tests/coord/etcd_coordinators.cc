@@ -33,10 +33,10 @@ class EtcdPlace final : public CoordinatorPlace {
  public:
   EtcdPlace() : prefix_(NewPrefix()), oracle_(OrAbort(LocalOracle::Create(OraclePath(), Timestamp()))) {}
 
-  // Often asked for by several threads at once.
+  // Several threads may call it at once.
   Coordinator* Connect() override {
     EtcdOptions options = Etcd().Options(prefix_);
-    options.session_ttl = std::chrono::minutes(2);  // no session ends because the machine is busy
+    options.session_ttl = std::chrono::minutes(2);  // so that no session ends because the machine is busy
     options.timeout = std::chrono::seconds(60);
     std::unique_ptr<Coordinator> connection = OrAbort(OpenEtcdCoordinator(options, oracle_.get()));
     MutexLock lock(&mutex_);
@@ -72,7 +72,7 @@ class EtcdPlace final : public CoordinatorPlace {
 const bool kRegistered =
     EtcdProcess::WhyNot().empty() && RegisterCoordinator({"etcd", [] { return std::make_unique<EtcdPlace>(); }});
 
-TEST(EtcdCoordinatorsTest, EtcdIsThere) {
+TEST(EtcdCoordinatorsTest, EtcdIsInstalled) {
   if (!kRegistered) GTEST_SKIP() << EtcdProcess::WhyNot();
 }
 

@@ -1,4 +1,4 @@
-// What LocalCoordinator promises beyond the conformance suite.
+// LocalCoordinator beyond the conformance suite.
 
 #include "src/coord/local_coordinator.h"
 
@@ -18,22 +18,21 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(SessionTableTest, ClaimsTooManyAreGrantedAndForgotten) {
+TEST(SessionTableTest, ExcessClaimsAreGrantedAndForgotten) {
   SessionTable book;
   for (const SessionId session : {1, 2}) book.Report(session, Timestamp());
   const auto row = [](size_t i) { return std::to_string(i); };
   for (size_t i = 0; i <= SessionTable::kMaxClaims; ++i) ASSERT_THAT(book.Claim("t", row(i), 1), IsOkAndHolds(true));
   EXPECT_THAT(book.Claim("t", row(SessionTable::kMaxClaims - 1), 2), IsOkAndHolds(false));
-  EXPECT_THAT(book.Claim("t", row(SessionTable::kMaxClaims), 2), IsOkAndHolds(true))
-      << "nobody remembers that it was 1's";
+  EXPECT_THAT(book.Claim("t", row(SessionTable::kMaxClaims), 2), IsOkAndHolds(true)) << "the claim of 1 was forgotten";
   book.Release("t", row(0), 1);
   EXPECT_THAT(book.Claim("t", "again", 1), IsOkAndHolds(true));
-  EXPECT_THAT(book.Claim("t", "again", 2), IsOkAndHolds(false)) << "there was room";
+  EXPECT_THAT(book.Claim("t", "again", 2), IsOkAndHolds(false)) << "the claim fits";
   book.End(1);
   EXPECT_THAT(book.Claim("t", row(1), 2), IsOkAndHolds(true));
 }
 
-TEST(SessionTableTest, TheNamesOfAllClaimsAreBounded) {
+TEST(SessionTableTest, TheSizeOfAllNamesOfClaimsIsLimited) {
   SessionTable book;
   for (const SessionId session : {1, 2}) book.Report(session, Timestamp());
   const std::string row(SessionTable::kClaimBytes - 1, 'r');
@@ -41,20 +40,20 @@ TEST(SessionTableTest, TheNamesOfAllClaimsAreBounded) {
     EXPECT_THAT(book.Claim("t", row, 1), IsOkAndHolds(true));
     EXPECT_THAT(book.Claim("t", row, 2), IsOkAndHolds(false));
     EXPECT_THAT(book.Claim("t", "more", 1), IsOkAndHolds(true));
-    EXPECT_THAT(book.Claim("t", "more", 2), IsOkAndHolds(true)) << "there is no room for it";
-    book.End(1);  // which makes room
+    EXPECT_THAT(book.Claim("t", "more", 2), IsOkAndHolds(true)) << "it does not fit";
+    book.End(1);  // frees space
     book.Report(1, Timestamp());
   }
 }
 
-TEST(SessionTableTest, ASessionHasAFewRoles) {
+TEST(SessionTableTest, TheRolesOfASessionAreLimited) {
   SessionTable book;
   for (const SessionId session : {1, 2}) book.Report(session, Timestamp());
   for (size_t i = 0; i < SessionTable::kMaxRoles; ++i) {
     ASSERT_THAT(book.Campaign(std::to_string(i), 1), IsOkAndHolds(true));
   }
   EXPECT_THAT(book.Campaign("one more", 1), StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_THAT(book.Campaign("0", 1), IsOkAndHolds(true)) << "it has that";
+  EXPECT_THAT(book.Campaign("0", 1), IsOkAndHolds(true)) << "it already has this role";
   EXPECT_THAT(book.Campaign("0", 2), IsOkAndHolds(false));
   EXPECT_THAT(book.Campaign("one more", 2), IsOkAndHolds(true));
 }
@@ -69,7 +68,7 @@ TEST(LocalCoordinatorTest, TheIdOfASessionIsATimestamp) {
   EXPECT_EQ(oracle.next(), Timestamp(9));
 }
 
-TEST(LocalCoordinatorTest, WithoutATimestampThereIsNoSession) {
+TEST(LocalCoordinatorTest, WithoutATimestampNoSessionOpens) {
   TestOracle oracle(7);
   oracle.FailNext(1);
   LocalCoordinator coordinator(&oracle);
@@ -77,7 +76,7 @@ TEST(LocalCoordinatorTest, WithoutATimestampThereIsNoSession) {
   EXPECT_THAT(coordinator.OpenSession(), IsOk());
 }
 
-TEST(LocalCoordinatorTest, AHintIsHeardBeforeSendHintReturns) {
+TEST(LocalCoordinatorTest, AHintArrivesBeforeSendHintReturns) {
   TestOracle oracle(7);
   LocalCoordinator coordinator(&oracle);
   std::vector<CellName> heard;

@@ -1,4 +1,4 @@
-// Registers the coordinator of this process for the conformance suite.
+// Registers the coordinator in this process for the conformance suite.
 
 #include <cstdio>
 #include <cstdlib>

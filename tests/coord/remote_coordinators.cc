@@ -37,7 +37,7 @@ class RemotePlace final : public CoordinatorPlace {
     ServerOptions options;
     options.listen = "127.0.0.1:0";
     options.data = dir_.path() + "/data";
-    options.session_ttl = std::chrono::minutes(2);  // no session ends because the machine is busy
+    options.session_ttl = std::chrono::minutes(2);  // so that no session ends because the machine is busy
     auto server = Server::Start(options);
     if (!server.ok()) {
       std::cerr << server.status() << "\n";

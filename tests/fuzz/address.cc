@@ -1,4 +1,4 @@
-// Addresses of clusters: any text is an address or an error that says so.
+// Addresses of clusters: any text is an address, or an error that names it.
 #include "src/cluster/address.h"
 
 #include "tests/fuzz/check.h"

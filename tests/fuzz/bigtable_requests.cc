@@ -1,5 +1,5 @@
-// Bigtable requests that are well formed, on tables and families that exist, one after another; and what a client makes of the
-// answers: complete rows, in order, no more than were asked for, the same when they are read again.
+// Well-formed Bigtable requests on existing tables and families, one after another. Checks the answers as a client gets
+// them: complete rows, in order, no more than were requested, and the same when they are read again.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <string>

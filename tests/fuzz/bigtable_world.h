@@ -1,4 +1,4 @@
-// A store in memory with two tables as Bigtable's clients see them, and its API below gRPC.
+// A store in memory with two tables as Bigtable's clients see them, and the server's API without gRPC.
 
 #ifndef PERCOLATOR_TESTS_FUZZ_BIGTABLE_WORLD_H_
 #define PERCOLATOR_TESTS_FUZZ_BIGTABLE_WORLD_H_

@@ -1,4 +1,4 @@
-// Keys of RocksDB: what is parsed is what would be written.
+// Keys of RocksDB: a key that is parsed encodes to the same bytes.
 #include "src/store/rocks/cell_key.h"
 
 #include "tests/fuzz/check.h"

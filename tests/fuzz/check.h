@@ -1,4 +1,4 @@
-// What the fuzz targets have in common.
+// Common parts of the fuzz targets.
 
 #ifndef PERCOLATOR_TESTS_FUZZ_CHECK_H_
 #define PERCOLATOR_TESTS_FUZZ_CHECK_H_

@@ -1,4 +1,4 @@
-// What people type at the command line: escapes, times, durations.
+// Text typed at the command line: escapes, times, durations.
 #include "apps/percolator/text.h"
 #include "tests/fuzz/check.h"
 

@@ -1,4 +1,4 @@
-// Ordered strings: encodings order as the strings do, and decode to them.
+// Ordered strings: encodings have the order of the strings, and decode to them.
 #include "src/base/coding.h"
 
 #include <fuzzer/FuzzedDataProvider.h>

@@ -1,4 +1,4 @@
-// Messages of the wire: one that is understood becomes the same message again.
+// Messages of the wire: a message that is accepted converts back to itself.
 #include "src/wire/convert.h"
 
 #include "tests/fuzz/check.h"

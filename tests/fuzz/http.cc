@@ -1,6 +1,6 @@
-// Requests to the web index's server, as bytes of a connection: the library parses them, and the server answers, with an index of
-// one document. Whatever is asked, each answer has the headers that protect the page, no file beside the folder is shown, and none
-// is multiplied.
+// Requests to the web index's server, as bytes of a connection: the library parses them, and the server answers, with
+// an index of one document. Whatever the request, each answer has the headers that protect the page, no file outside of
+// the folder is returned, and no part of a file is repeated.
 #include <httplib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace webindex {
 
 using nlohmann::json;
 
-// The cluster behind the answers is left out.
+// The answers have no cluster.
 Api::Api(const percolator::Cluster& cluster, percolator::Worker* worker, const Serving* serving, ApiOptions options)
     : cluster_(cluster), worker_(worker), serving_(serving), options_(std::move(options)) {}
 
@@ -63,7 +63,7 @@ void WriteFile(const std::string& path, std::string_view text) {
   std::fclose(out);
 }
 
-// A folder "in" with a file, a hidden one and a link to a secret beside it.
+// A folder "in" with a file, a hidden file and a link to a secret beside it.
 std::string MakeFolder() {
   char name[] = "/tmp/fuzz_http.XXXXXX";
   FUZZ_CHECK(mkdtemp(name) != nullptr);
@@ -81,7 +81,7 @@ std::string MakeFolder() {
   return root + "/in";
 }
 
-// A connection that brings these bytes, and keeps what is answered.
+// A connection that delivers these bytes, and keeps the answer.
 class Bytes : public httplib::Stream {
  public:
   explicit Bytes(std::string_view asked) : asked_(asked) {}
@@ -115,7 +115,7 @@ class Bytes : public httplib::Stream {
 
 class FuzzedServer : public httplib::Server {
  public:
-  // A cluster without an engine: nothing calls it, and so no module of it is linked.
+  // A cluster without an engine: it is never called, so no module of it is linked.
   FuzzedServer() : folder_(MakeFolder()), api_(percolator::Cluster(nullptr), nullptr, &serving_, {}) {
     Change change;
     change.set_url("a.html");

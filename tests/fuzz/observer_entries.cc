@@ -1,5 +1,5 @@
-// Observers and quarantine entries, as the system table has them: what is decoded encodes to the same bytes. The first byte
-// chooses.
+// Observers and quarantine entries of the system table: an entry that is decoded encodes to the same bytes. The first
+// byte chooses the kind.
 #include "src/observe/quarantine.h"
 #include "src/observe/registry.h"
 #include "tests/fuzz/check.h"

@@ -1,4 +1,4 @@
-// Paths of requests for original files: nothing outside of the folder is reached, whatever the path.
+// Paths of requests for original files: no path reaches a file outside of the folder.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-// A folder "in" with a file, beside a file that must not be reached, and a link to that.
+// A folder "in" with a file, beside a file that must not be reached, and a link to that file.
 std::string MakeFolder() {
   char name[] = "/tmp/fuzz_original_path.XXXXXX";
   FUZZ_CHECK(mkdtemp(name) != nullptr);

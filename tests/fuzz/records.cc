@@ -1,5 +1,5 @@
-// Locks, write records, marks, acknowledgements and schemas: what is decoded encodes to the same bytes or to the same record.
-// The first byte chooses.
+// Locks, write records, marks, acknowledgements and schemas: a record that is decoded encodes to the same bytes or to
+// the same record. The first byte chooses the kind.
 #include "src/observe/ack.h"
 #include "src/txn/lock.h"
 #include "src/txn/mark.h"

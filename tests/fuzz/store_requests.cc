@@ -1,5 +1,5 @@
-// Requests of percolator.v1.Store that are well formed, on tables that exist, one after another: each goes through its message to
-// one store in memory, and as it is to another; both answer alike, and scans agree with reads.
+// Well-formed requests of percolator.v1.Store on existing tables, one after another: each goes through its message to
+// one store in memory, and directly to another. Both answers are equal, and scans agree with reads.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <memory>

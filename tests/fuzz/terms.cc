@@ -1,4 +1,4 @@
-// Words of texts and queries: the short cut finds what the long way does.
+// Words of texts and queries: the fast path finds the same words as the slow one.
 #include "apps/webindex/terms.h"
 
 #include "tests/fuzz/check.h"

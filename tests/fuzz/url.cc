@@ -1,4 +1,4 @@
-// Links: one that leads to a page leads to a path below the base, within its limit.
+// Links: a link that leads to a page leads to a path below the base, within its limit.
 #include "apps/webindex/url.h"
 
 #include <fuzzer/FuzzedDataProvider.h>
@@ -10,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace webindex;
   FuzzedDataProvider bytes(data, size);
-  // REQUIRES of ResolveLink: `page` is the name of a page, which a link could lead to.
+  // REQUIRES of ResolveLink: `page` is a valid name of a page.
   const std::string page = ResolveLink("", "index.html", bytes.ConsumeRandomLengthString(64)).value_or("a/b.html");
   const std::string link = bytes.ConsumeRemainingBytesAsString();
   for (const char* base : {"", "https://e.org/d/"}) {

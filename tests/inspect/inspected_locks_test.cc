@@ -19,7 +19,7 @@ using State = LockInfo::State;
 
 class InspectTest : public ClusterTest {
  protected:
-  // Somebody who commits in two phases leaves these locks and dies, before or after the commit point.
+  // A client that commits in two phases leaves these locks and dies, before or after the commit point.
   void Strand(const std::vector<PlannedWrite>& planned, bool committed) {
     Process dying(&world_, Options(false));
     Transaction t(*dying);
@@ -45,10 +45,10 @@ class InspectTest : public ClusterTest {
   }
 };
 
-TEST_F(InspectTest, OfOneWhoDiedBeforeItsCommit) {
+TEST_F(InspectTest, LocksOfAClientThatDiedBeforeItsCommit) {
   Strand({Put("Bob", "3"), Put("Joe", "9")}, false);
   EXPECT_EQ(Listed(), "Bob abandoned, Joe abandoned of Bob");
-  EXPECT_EQ(Listed(), "Bob abandoned, Joe abandoned of Bob");  // looking does nothing
+  EXPECT_EQ(Listed(), "Bob abandoned, Joe abandoned of Bob");  // inspection changes nothing
   const auto resolved = Inspector(*cluster_).ResolveLocks();
   ASSERT_THAT(resolved, IsOk());
   EXPECT_EQ(resolved->rolled_back, 2u);
@@ -57,7 +57,7 @@ TEST_F(InspectTest, OfOneWhoDiedBeforeItsCommit) {
   EXPECT_EQ(Now("Bob"), std::nullopt);
 }
 
-TEST_F(InspectTest, OfOneWhoDiedAfterItsCommit) {
+TEST_F(InspectTest, LocksOfAClientThatDiedAfterItsCommit) {
   Strand({Put("Bob", "3"), Put("Joe", "9")}, true);
   EXPECT_EQ(Listed(), "Joe committed of Bob");
   const auto resolved = Inspector(*cluster_).ResolveLocks(kTable);
@@ -67,7 +67,7 @@ TEST_F(InspectTest, OfOneWhoDiedAfterItsCommit) {
   EXPECT_EQ(Now("Joe"), "9");
 }
 
-TEST_F(InspectTest, OfOneWhoLives) {
+TEST_F(InspectTest, LocksOfALiveClient) {
   Process slow(&world_, Options(false));
   Transaction t(*slow);
   Buffer(t, {Put("Bob", "3"), Put("Joe", "9")});
@@ -82,7 +82,7 @@ TEST_F(InspectTest, OfOneWhoLives) {
   EXPECT_EQ(Now("Joe"), "9");
 }
 
-TEST_F(InspectTest, AtMostSoMany) {
+TEST_F(InspectTest, TheNumberOfLocksIsLimited) {
   Strand({Put("Ann", "1"), Put("Bob", "3"), Put("Joe", "9")}, false);
   Inspector inspector(*cluster_);
   EXPECT_EQ(inspector.ListLocks(kTable, 2)->size(), 2u);

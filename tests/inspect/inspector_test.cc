@@ -1,4 +1,4 @@
-// Inspector: what people who operate a cluster look at. percolator/inspect.h.
+// Inspector: the view of a cluster for its operators. percolator/inspect.h.
 
 #include <atomic>
 #include <chrono>
@@ -43,7 +43,7 @@ TEST_P(InspectorTest, TablesAndObservers) {
   EXPECT_THAT(inspector.ListObservers().value(),
               ElementsAre(ObserverInfo{"parse", "docs", "contents", NotificationKind::kStrong}));
   const std::vector<TableDescription> tables = inspector.ListTables().value();
-  ASSERT_THAT(tables, SizeIs(2));  // and not Percolator's own
+  ASSERT_THAT(tables, SizeIs(2));  // without Percolator's own
   EXPECT_EQ(tables[0].name, "docs");
   EXPECT_THAT(tables[0].schema.notify_only_columns, ElementsAre("touched"));
   EXPECT_EQ(tables[1].name, "plain");
@@ -105,7 +105,7 @@ TEST_P(InspectorTest, QuarantineWithoutAWorker) {
   EXPECT_THAT(inspector.Replay(entries[0]), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(inspector.Drop(entries[1]), IsOk());
   EXPECT_THAT(inspector.ListQuarantine().value(), IsEmpty());
-  EXPECT_EQ(Backlogged(), 1u);  // nothing ran
+  EXPECT_EQ(Backlogged(), 1u);  // no observer ran
   StartAndStop(Spec("other", "contents", Nothing));
   const absl::Status gone = inspector.Replay(entries[0]);
   EXPECT_THAT(gone, StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -119,7 +119,7 @@ TEST_P(InspectorTest, TheSafePoint) {
   EXPECT_EQ(inspector.SafePoint().value(), collected);
 }
 
-TEST_P(InspectorTest, OfAClosedCluster) {
+TEST_P(InspectorTest, AnInspectorOfAClosedClusterFails) {
   ASSERT_THAT(cluster_->Close(), IsOk());
   Inspector inspector(*cluster_);
   EXPECT_THAT(inspector.ListLocks(), StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -128,11 +128,11 @@ TEST_P(InspectorTest, OfAClosedCluster) {
   EXPECT_THAT(inspector.Drop({}), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST(InspectorOracleTest, AnOracleThatIsAwayForAMomentIsAskedAgain) {
+TEST(InspectorOracleTest, AnOracleThatFailsBrieflyIsTriedAgain) {
   TestOracle oracle;
   ClusterOptions options;
   options.gc_period = Duration(0);
-  options.lock_lease = std::chrono::minutes(10);  // nothing but this test draws timestamps
+  options.lock_lease = std::chrono::minutes(10);  // so that only this test draws timestamps
   const Cluster cluster = Assemble({NewMemoryStore(), Borrow(&oracle), NewLocalCoordinator(&oracle)}, options).value();
   ASSERT_THAT(cluster.CreateTable("t"), IsOk());
   Inspector inspector(cluster);

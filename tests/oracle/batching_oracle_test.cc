@@ -17,7 +17,7 @@
 namespace percolator {
 namespace {
 
-// A distant oracle: takes its time, and remembers at which event each request was sent.
+// A slow, distant oracle, which remembers at which event each request was sent.
 class DistantOracle : public Oracle {
  public:
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
@@ -36,17 +36,17 @@ class DistantOracle : public Oracle {
     return Timestamp(first);
   }
 
-  // When the request that gave this timestamp was sent.
+  // The event at which the request that returned this timestamp was sent.
   uint64_t SentAt(Timestamp ts) {
     MutexLock lock(&mutex_);
     return std::prev(sent_at_.upper_bound(ts.value()))->second;
   }
 
   std::atomic<uint64_t> events{0};
-  uint64_t answers_from = 0;  // the event before which nothing is answered
+  uint64_t answers_from = 0;  // the event before which it does not answer
   std::atomic<int> in_flight{0};
   std::atomic<int> requests{0};
-  std::atomic<uint32_t> most{0};  // timestamps in one request
+  std::atomic<uint32_t> most{0};  // the max number of timestamps in one request
   std::atomic<bool> failing{false};
 
  private:
@@ -64,12 +64,12 @@ TEST(BatchingOracleTest, ALoneCallerGetsItsOwnRequest) {
   EXPECT_EQ(distant.requests, 3);
 }
 
-// O1 and O5 for every timestamp, one request at a time, and many callers to a request.
-TEST(BatchingOracleTest, ThreadsShareRequestsThatWereSentAfterTheyAsked) {
+// Checks O1 and O5 for every timestamp, with one request at a time and many callers to a request.
+TEST(BatchingOracleTest, ThreadsShareOnlyRequestsSentAfterTheirCalls) {
   constexpr int kThreads = 16;
   constexpr int kCalls = 200;
   DistantOracle distant;
-  distant.answers_from = kThreads + 1;  // when all have begun
+  distant.answers_from = kThreads + 1;  // after all have begun
   BatchingOracle oracle(&distant);
   std::vector<std::vector<Timestamp>> drawn(kThreads);
   std::vector<std::thread> threads;
@@ -96,7 +96,7 @@ TEST(BatchingOracleTest, ThreadsShareRequestsThatWereSentAfterTheyAsked) {
   EXPECT_LT(distant.requests, kThreads * kCalls) << "nothing was shared";
 }
 
-TEST(BatchingOracleTest, AnErrorReachesAllWhoShareItAndTheNextTryIsANewRequest) {
+TEST(BatchingOracleTest, AnErrorReachesAllCallersOfTheRequestAndTheNextCallIsANewOne) {
   DistantOracle distant;
   BatchingOracle oracle(&distant);
   distant.failing = true;
@@ -111,7 +111,7 @@ TEST(BatchingOracleTest, AnErrorReachesAllWhoShareItAndTheNextTryIsANewRequest) 
   EXPECT_THAT(oracle.GetTimestamp(), IsOk());
 }
 
-// Eight threads ask for so many each, again and again.
+// Eight threads repeatedly ask for `count` timestamps each.
 void DrawOften(BatchingOracle* oracle, uint32_t count) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
@@ -122,7 +122,7 @@ void DrawOften(BatchingOracle* oracle, uint32_t count) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(BatchingOracleTest, WhatIsSharedIsNoMoreThanAServerAnswers) {
+TEST(BatchingOracleTest, ASharedRequestIsWithinTheLimitOfAServer) {
   DistantOracle distant;
   BatchingOracle oracle(&distant);
   DrawOften(&oracle, BatchingOracle::kMaxShared / 3);
@@ -130,7 +130,7 @@ TEST(BatchingOracleTest, WhatIsSharedIsNoMoreThanAServerAnswers) {
   EXPECT_LT(distant.requests, 8 * 20) << "some were shared";
 }
 
-TEST(BatchingOracleTest, LargeRequestsGoAlone) {
+TEST(BatchingOracleTest, LargeRequestsAreSentAlone) {
   DistantOracle distant;
   BatchingOracle oracle(&distant);
   EXPECT_THAT(oracle.GetTimestamps(0), StatusIs(absl::StatusCode::kInvalidArgument));

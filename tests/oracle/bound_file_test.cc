@@ -36,7 +36,7 @@ class BoundFileTest : public ::testing::Test {
     std::ofstream(Path(), std::ios::binary | std::ios::trunc) << content;
   }
 
-  // What the file has in it when it says `bound`.
+  // The content of a file with this bound.
   std::string ContentFor(uint64_t bound) {
     std::filesystem::remove(Path());
     EXPECT_THAT(BoundFile::Create(Path(), bound), IsOk());
@@ -62,8 +62,8 @@ TEST_F(BoundFileTest, KeepsTheBound) {
   EXPECT_EQ(OpenBound().value(), 7u);
 }
 
-// Whoever may read the file can lock it. Older versions let everybody.
-TEST_F(BoundFileTest, IsTheOwnersAlone) {
+// Any user that may read the file can lock it. Older versions let everybody read it.
+TEST_F(BoundFileTest, IsAccessibleToTheOwnerOnly) {
   using std::filesystem::perms;
   { ASSERT_THAT(BoundFile::Create(Path(), 5), IsOk()); }
   EXPECT_EQ(std::filesystem::status(Path()).permissions(), perms(0600));
@@ -82,14 +82,14 @@ TEST_F(BoundFileTest, GoldenBytes) {
   EXPECT_EQ(content.substr(BoundFile::kBlockBytes), copy);
 }
 
-// O3c: power fails at any byte of a Raise. What was written may be there in part, and the part may be garbage.
+// O3c: power fails at any byte of a Raise. The written part may be incomplete, and may be garbage.
 TEST_F(BoundFileTest, O3c_NoTornWriteMakesTheBoundSmaller) {
   const std::string before = ContentFor(1000);
   const std::string after = ContentFor(2000);
   for (size_t copy : {size_t{0}, BoundFile::kBlockBytes}) {
     for (size_t n = 0; n <= 20; ++n) {
       for (const bool garbage : {false, true}) {
-        // Before the copy all is new, in the copy the first n bytes are, behind it all is old.
+        // Everything before the copy is new, the first n bytes of the copy are new, and the rest is old.
         std::string content = after.substr(0, copy + n) + before.substr(copy + n);
         if (garbage && n < 20) content[copy + n] = static_cast<char>(~content[copy + n]);
         SetContent(content);
@@ -123,7 +123,7 @@ TEST_F(BoundFileTest, O3c_RefusesWhenUnsure) {
   EXPECT_THAT(OpenBound(), StatusIs(absl::StatusCode::kDataLoss));
   SetContent(std::string(content.size(), '\0'));
   EXPECT_THAT(OpenBound(), StatusIs(absl::StatusCode::kDataLoss));
-  SetContent("not an oracle's file at all, but long enough to be one if one did not look");
+  SetContent("not a file of the oracle, but long enough to be one");
   EXPECT_THAT(OpenBound(), StatusIs(absl::StatusCode::kDataLoss));
 }
 
@@ -135,20 +135,20 @@ TEST_F(BoundFileTest, CreateDoesNotReplace) {
   EXPECT_EQ(OpenBound().value(), 5u);
 }
 
-TEST_F(BoundFileTest, CreateGoesOnWhereAnotherDied) {
+TEST_F(BoundFileTest, CreateFinishesAfterAnInterruptedOne) {
   std::ofstream(Path() + ".tmp") << std::string(10'000, 'x');
   EXPECT_THAT(BoundFile::Create(Path(), 5), IsOk());
   EXPECT_EQ(OpenBound().value(), 5u);
 }
 
-TEST_F(BoundFileTest, OneAtATime) {
+TEST_F(BoundFileTest, OnlyOneProcessMayOpenIt) {
   const auto file = BoundFile::Create(Path(), 5);
   ASSERT_THAT(file, IsOk());
   EXPECT_THAT(OpenBound(), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-// A limit on the size of files makes writing fail.
-TEST_F(BoundFileTest, AfterAFailedWriteNothingIsPromised) {
+// A limit on the size of files makes writes fail.
+TEST_F(BoundFileTest, AfterAFailedWriteTheBoundIsNotRaised) {
   const auto file = BoundFile::Create(Path(), 5);
   ASSERT_THAT(file, IsOk());
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);

@@ -1,15 +1,16 @@
-// Three oracles on etcd, each a process, and clients that ask them all the time, while the leader is killed, stands still and
-// goes on, has its clock set, and etcd is killed and stands still. Checked of every answer, across all clients:
+// Three oracles on etcd, each a process, and clients that call them all the time, while the leader is killed, stands
+// still and continues, has its clock set, and etcd is killed and stands still. Every answer is checked, across all
+// clients:
 //
-//     - it is greater than every timestamp that anybody had when the request was made (O1);
+//     - it is greater than every timestamp that any client had when the request was made (O1);
 //     - no timestamp is handed out twice.
 //
-// Some clients ask one oracle only, and wait long for its answer: so requests wait in the sockets of a process that stands
-// still, made when another leads already.
+// Some clients call only one oracle, and wait long for its answer. So requests that were made when another oracle leads
+// wait in the sockets of a process that stands still.
 //
-// The program is its own child: --oracle PORT ETCD NAME CLOCK_FILE is one oracle; the file says by how many microseconds
-// its clock is wrong. PERCOLATOR_STRESS_KILLS: how often everything is done. PERCOLATOR_TEST_SEED: in what order, and for how
-// long.
+// The program is its own child: --oracle PORT ETCD NAME CLOCK_FILE is one oracle; the file has the error of its clock
+// in microseconds. PERCOLATOR_STRESS_KILLS: the number of rounds. PERCOLATOR_TEST_SEED: the seed of their order and
+// durations.
 
 #include <gtest/gtest.h>
 
@@ -48,21 +49,21 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kLease(500);
-constexpr std::chrono::seconds kPatience(60);  // who is not back by then never will be
+constexpr std::chrono::seconds kPatience(60);  // anything that takes longer hangs
 constexpr char kPrefix[] = "failover/";
 constexpr int kOracles = 3;
 constexpr int64_t kMinute = 60'000'000;
 
 // --- The child
 
-// The machine's clock, and what a file says is wrong with it.
+// The machine's clock, plus the error in a file.
 class FileClock final : public Clock {
  public:
   explicit FileClock(std::string path) : path_(std::move(path)) {
-    std::thread([this] { Follow(); }).detach();  // as long as the process
+    std::thread([this] { Follow(); }).detach();  // lives as long as the process
   }
   uint64_t WallMicros() override {
-    return Clock::Real()->WallMicros() + static_cast<uint64_t>(ahead_.load());  // wraps: it may be behind
+    return Clock::Real()->WallMicros() + static_cast<uint64_t>(ahead_.load());  // may wrap around: it may be behind
   }
 
  private:
@@ -79,7 +80,7 @@ class FileClock final : public Clock {
 };
 
 int RunOracle(const std::string& port, const std::string& etcd, const std::string& name, const std::string& clock) {
-  sigset_t ends;  // blocked before there are threads
+  sigset_t ends;  // blocked before any thread starts
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigprocmask(SIG_BLOCK, &ends, nullptr);
@@ -112,7 +113,7 @@ class OracleProcess {
     Start();
   }
 
-  // After a kill, on the same port.
+  // Starts it again after a kill, on the same port.
   void Start() {
     process_ = std::make_unique<ChildProcess>(std::vector<std::string>{std::filesystem::read_symlink("/proc/self/exe"),
                                                                        "--oracle", std::to_string(port_),
@@ -147,14 +148,14 @@ class OracleProcess {
   std::unique_ptr<ChildProcess> process_;
 };
 
-// What all clients know together.
+// The common knowledge of all clients.
 class Checker {
  public:
-  // One request, checked. Whether it was answered.
+  // Makes one request and checks it. Returns whether it was answered.
   bool Ask(Oracle* oracle, uint32_t count) {
     const uint64_t before = largest_.load();
     const absl::StatusOr<Timestamp> first = oracle->GetTimestamps(count);
-    EXPECT_FALSE(absl::IsDataLoss(first.status())) << first.status();  // the client has noticed it
+    EXPECT_FALSE(absl::IsDataLoss(first.status())) << first.status();  // detected by the client itself
     if (!first.ok()) return false;
     const uint64_t last = first->value() + count - 1;
     for (uint64_t seen = largest_.load(); seen < last && !largest_.compare_exchange_weak(seen, last);) {
@@ -167,7 +168,7 @@ class Checker {
     return true;
   }
 
-  // Also the number of answers.
+  // Checks that no timestamp was handed out twice. Returns the number of answers.
   size_t CheckNoneTwice() {
     MutexLock lock(&mutex_);
     std::sort(answers_.begin(), answers_.end());
@@ -222,7 +223,7 @@ class FailoverTest : public ::testing::Test {
     }
   }
 
-  // Until a request is answered that was made after this was called.
+  // The time until a request made after this call is answered.
   Duration TimeToRecover() {
     const auto begin = steady_clock::now();
     while (!checker_.Ask(all_.get(), 1)) {
@@ -237,14 +238,15 @@ class FailoverTest : public ::testing::Test {
     for (const auto& oracle : oracles_) {
       if (record.ok() && record->has_value() && (*record)->value().ends_with(oracle->name())) return *oracle;
     }
-    return *oracles_.front();  // nobody leads, for a moment
+    return *oracles_.front();  // no oracle leads at the moment
   }
 
   Duration Between(Duration least, Duration most) {
     return Duration(std::uniform_int_distribution<int64_t>(least.count(), most.count())(random_));
   }
 
-  // Each disturbs, waits until timestamps are had again, and repairs. Returns how long the waiting took.
+  // Each of these causes a failure, waits until timestamps are drawn again, and repairs. Returns the length of the
+  // wait.
   Duration KillLeader() {
     OracleProcess& leader = Leader();
     leader.Kill();
@@ -263,7 +265,7 @@ class FailoverTest : public ::testing::Test {
     OracleProcess& leader = Leader();
     const auto begin = steady_clock::now();
     leader.Signal(SIGSTOP);
-    std::this_thread::sleep_for(milliseconds(20));  // until it does
+    std::this_thread::sleep_for(milliseconds(20));  // until it continues
     const Duration took = TimeToRecover();
     std::this_thread::sleep_until(begin + time);
     leader.Signal(SIGCONT);
@@ -308,7 +310,7 @@ int Rounds() {
   return wanted != nullptr ? std::atoi(wanted) : kUsually;
 }
 
-TEST_F(FailoverTest, TimestampsGrowWhateverHappens) {
+TEST_F(FailoverTest, TimestampsGrowThroughAllFailures) {
   const std::map<std::string, std::function<Duration()>> disturbances = {
       {"leader killed", [&] { return KillLeader(); }},
       {"leader ended", [&] { return EndLeader(); }},

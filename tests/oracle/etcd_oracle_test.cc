@@ -1,4 +1,4 @@
-// The oracle on etcd: who leads, the bound, and clocks. What happens when processes die and stand still:
+// The oracle on etcd: its leader, the bound, and clocks. For processes that die and stand still see
 // etcd_oracle_failover_test.cc.
 
 #include "src/oracle/etcd/etcd_oracle.h"
@@ -58,7 +58,7 @@ class EtcdOracleTest : public ::testing::Test {
     return OpenEtcdOracle(Options(name, clock)).value();
   }
 
-  // As soon as it has one.
+  // Waits until the oracle answers.
   static Timestamp Get(Oracle* oracle, uint32_t count = 1) {
     absl::StatusOr<Timestamp> first;
     EXPECT_TRUE(Eventually([&] { return (first = oracle->GetTimestamps(count)).ok(); })) << first.status();
@@ -73,7 +73,7 @@ class EtcdOracleTest : public ::testing::Test {
     return std::stoull((*record)->value());
   }
 
-  // As a leader leaves the record that has given up; also a very long time ago.
+  // Writes the record of a leader that has given up, perhaps a very long time ago.
   void PutVacant(uint64_t bound) {
     ASSERT_THAT(client_->Put(RecordKey(), StrCat(bound, " 1000 0 gone"), 0, std::chrono::seconds(60)), IsOk());
   }
@@ -87,8 +87,9 @@ class EtcdOracleTest : public ::testing::Test {
   std::unique_ptr<EtcdClient> client_;
 };
 
-// On a machine that gives a process no time for the lease another takes the lead, rightly: then it is tried with a longer one.
-TEST_F(EtcdOracleTest, OneLeadsAndTheOthersSayWho) {
+// On a machine that gives a process no time during the lease another one rightly takes the lead. Then the test tries a
+// longer lease.
+TEST_F(EtcdOracleTest, OneOracleLeadsAndTheOthersNameIt) {
   const auto first_keeps_the_lead = [&](Duration lease) {
     EtcdOracleOptions options = Options("first");
     options.lease = lease;
@@ -102,7 +103,7 @@ TEST_F(EtcdOracleTest, OneLeadsAndTheOthersSayWho) {
       answer = second->GetTimestamp().status();
       return answer.ok() || ToPiece(answer.message()) == "this oracle does not lead, but first does";
     })) << answer;
-    std::this_thread::sleep_for(2 * lease);  // nor later
+    std::this_thread::sleep_for(2 * lease);  // and not later either
     return absl::IsUnavailable(answer) && absl::IsUnavailable(second->GetTimestamp().status()) &&
            first->GetTimestamp().ok();
   };
@@ -131,7 +132,7 @@ TEST_F(EtcdOracleTest, NothingIsHandedOutAboveTheBound) {
   }
 }
 
-TEST_F(EtcdOracleTest, MoreThanTheWindowMayBeAskedForAtOnce) {
+TEST_F(EtcdOracleTest, ARequestMayExceedTheWindow) {
   EtcdOracleOptions options = Options("one");
   options.window = milliseconds(100);
   const std::unique_ptr<Oracle> oracle = OpenEtcdOracle(options).value();
@@ -139,7 +140,7 @@ TEST_F(EtcdOracleTest, MoreThanTheWindowMayBeAskedForAtOnce) {
   EXPECT_GE(Get(oracle.get(), Oracle::kMaxCount).value(), first.value() + Oracle::kMaxCount);
 }
 
-TEST_F(EtcdOracleTest, WhoGivesUpTheLeadIsFollowedAtOnceByOneThatBeginsAtTheBound) {
+TEST_F(EtcdOracleTest, ALeaderThatGivesUpIsSucceededAtOnceFromTheBound) {
   EtcdOracleOptions patient = Options("first");
   patient.lease = std::chrono::minutes(10);
   PutVacant(0);
@@ -151,13 +152,13 @@ TEST_F(EtcdOracleTest, WhoGivesUpTheLeadIsFollowedAtOnceByOneThatBeginsAtTheBoun
   EXPECT_GE(Get(second.get()).value(), bound);
 }
 
-TEST_F(EtcdOracleTest, OneThatWasNotHeardOfForTheLeaseIsFollowed) {
+TEST_F(EtcdOracleTest, ALeaderThatIsSilentForTheLeaseIsSucceeded) {
   WrongClock clock;
   const std::unique_ptr<Oracle> first = Open("first");
   Get(first.get());
   const std::unique_ptr<Oracle> second = Open("second", &clock);
   ASSERT_TRUE(Eventually([&] { return absl::IsUnavailable(second->GetTimestamp().status()); }));
-  // For the second one, the lease passes between two writes of the first.
+  // For the second oracle, the lease passes between two writes of the first.
   ASSERT_TRUE(Eventually([&] {
     clock.boot_ahead += static_cast<uint64_t>(Duration(kLease).count()) * 2;
     std::this_thread::sleep_for(milliseconds(60));
@@ -169,7 +170,7 @@ TEST_F(EtcdOracleTest, OneThatWasNotHeardOfForTheLeaseIsFollowed) {
   }));
 }
 
-// O4: it may be that another leads already.
+// O4: another oracle may lead already.
 TEST_F(EtcdOracleTest, ALeaderWhoseLeaseMayBeOverDoesNotAnswer) {
   WrongClock clock;
   EtcdOracleOptions options = Options("one", &clock);
@@ -198,7 +199,7 @@ TEST_F(EtcdOracleTest, ALeaderThatCannotWriteSaysWhy) {
   Get(oracle.get());
 }
 
-TEST_F(EtcdOracleTest, TheClockMayBeSetBackAndForth) {
+TEST_F(EtcdOracleTest, TheClockMayBeSetBackAndForward) {
   WrongClock clock;
   clock.wall_ahead = 3600 * kSecond;  // so that it can be set back
   const std::unique_ptr<Oracle> oracle = Open("one", &clock);
@@ -214,15 +215,15 @@ TEST_F(EtcdOracleTest, TheClockMayBeSetBackAndForth) {
   EXPECT_GT(Get(oracle.get()), forth);
 }
 
-TEST_F(EtcdOracleTest, AClockBeyondTheLastTimestampIsSaid) {
+TEST_F(EtcdOracleTest, AClockBeyondTheLastTimestampIsReported) {
   WrongClock clock;
   clock.wall_ahead = kLastTimestamp;
   const std::unique_ptr<Oracle> oracle = Open("one", &clock);
   EXPECT_TRUE(Eventually([&] { return absl::IsOutOfRange(oracle->GetTimestamp().status()); }));
 }
 
-// Nobody knows what was handed out: better nothing than something twice.
-TEST_F(EtcdOracleTest, WithARecordThatCannotBeReadNobodyLeads) {
+// It is unknown which timestamps were handed out, so none is, rather than one twice.
+TEST_F(EtcdOracleTest, WithAMalformedRecordNoOracleLeads) {
   ASSERT_THAT(client_->Put(RecordKey(), "12x", 0, std::chrono::seconds(60)), IsOk());
   const std::unique_ptr<Oracle> oracle = Open("one");
   absl::StatusOr<Timestamp> answer;
@@ -248,8 +249,8 @@ TEST_F(EtcdOracleTest, ARecordThatWasLostIsReplacedAboveTheBound) {
   }));
 }
 
-// A leader hands out timestamps above the clock for a while, because the one before had reserved them.
-TEST_F(EtcdOracleTest, ARecordThatWasPutBackDoesNotMakeTimestampsRepeat) {
+// A leader hands out timestamps above the clock for a while, because the previous leader had reserved them.
+TEST_F(EtcdOracleTest, ARestoredOldRecordDoesNotMakeTimestampsRepeat) {
   constexpr std::chrono::minutes kWindow(10);
   const auto get_of_next = [&](const std::string& name) {
     EtcdOracleOptions options = Options(name);
@@ -265,8 +266,8 @@ TEST_F(EtcdOracleTest, ARecordThatWasPutBackDoesNotMakeTimestampsRepeat) {
   EXPECT_GT(get_of_next("second"), last);
 }
 
-// O4: a leader that writes rarely does not notice for long that the record is gone, or another than its own.
-TEST_F(EtcdOracleTest, WhenTheRecordIsLostOrPutBackTheLeaderIsGivenTimeToNotice) {
+// O4: a leader that writes rarely notices late that its record was deleted or replaced.
+TEST_F(EtcdOracleTest, WhenTheRecordIsLostOrRestoredTheLeaderHasTimeToNotice) {
   const std::function<void()> damages[] = {[&] { DeleteRecord(); }, [&] { PutVacant(1); }};
   for (const std::function<void()>& damage : damages) {
     PutVacant(0);
@@ -290,7 +291,7 @@ TEST_F(EtcdOracleTest, WhenTheRecordIsLostOrPutBackTheLeaderIsGivenTimeToNotice)
   }
 }
 
-TEST_F(EtcdOracleTest, TheLeaderLetsEtcdForget) {
+TEST_F(EtcdOracleTest, TheLeaderCompactsEtcd) {
   const std::string key = prefix_ + "key";
   std::atomic<int> heard = 0;
   const EtcdWatch watch(client_.get(), key, [&](const etcd::KeyValue&) { ++heard; });
@@ -314,11 +315,11 @@ TEST_F(EtcdOracleTest, TheLeaderLetsEtcdForget) {
   EXPECT_TRUE(Eventually([&] {
     put();
     return heard > 0;
-  })) << "a watch goes on";
+  })) << "a watch continues";
   Get(oracle.get());
 }
 
-TEST_F(EtcdOracleTest, ItBeginsWhenEtcdComes) {
+TEST_F(EtcdOracleTest, AnOracleStartsBeforeEtcd) {
   EtcdOracleOptions options = Options("one");
   Etcd().Kill();
   const std::unique_ptr<Oracle> oracle = OpenEtcdOracle(options).value();
@@ -327,7 +328,7 @@ TEST_F(EtcdOracleTest, ItBeginsWhenEtcdComes) {
   Get(oracle.get());
 }
 
-TEST_F(EtcdOracleTest, WhoLeadsIsTold) {
+TEST_F(EtcdOracleTest, TheLeaderIsReported) {
   Mutex mutex;
   std::vector<std::string> told;
   EtcdOracleOptions options = Options("second");
@@ -336,7 +337,7 @@ TEST_F(EtcdOracleTest, WhoLeadsIsTold) {
     told.push_back(is_self ? "I, " + name : name);
   };
   EtcdOracleOptions patient = Options("first");
-  patient.lease = std::chrono::minutes(10);  // it does not lose the lead without giving it up
+  patient.lease = std::chrono::minutes(10);  // it keeps the lead until it gives it up
   PutVacant(0);
   std::unique_ptr<Oracle> first = OpenEtcdOracle(patient).value();
   Get(first.get());
@@ -352,7 +353,7 @@ TEST_F(EtcdOracleTest, WhoLeadsIsTold) {
       told, AnyOf(std::vector<std::string>{"first", "", "I, second"}, std::vector<std::string>{"first", "I, second"}));
 }
 
-TEST_F(EtcdOracleTest, OptionsThatMakeNoSenseAreRefused) {
+TEST_F(EtcdOracleTest, InvalidOptionsOfTheOracleAreRefused) {
   EtcdOracleOptions options = Options("one");
   options.lease = Duration(0);
   EXPECT_THAT(OpenEtcdOracle(options), StatusIs(absl::StatusCode::kInvalidArgument));

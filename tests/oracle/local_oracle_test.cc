@@ -47,7 +47,7 @@ class LocalOracleTest : public ::testing::Test {
     return *std::move(oracle);
   }
 
-  // What an oracle would find if this one died now.
+  // The bound that a new oracle would find if this one died now.
   uint64_t DurableBound() const {
     const std::string copy = Path() + ".copy";
     std::filesystem::copy_file(Path(), copy, std::filesystem::copy_options::overwrite_existing);
@@ -76,7 +76,7 @@ TEST_F(LocalOracleTest, GrowsWhenTheClockIsSetBack) {
   EXPECT_GT(oracle->GetTimestamp().value(), before.Next());
 }
 
-// T14: locks get old, and garbage too, whatever happens to the clock.
+// T14: locks and garbage must age, whatever happens to the clock.
 TEST_F(LocalOracleTest, DoesNotStandStillWhenTheClockIsSetBack) {
   constexpr uint64_t kSecond = 1'000'000;
   constexpr uint64_t kHour = 3600 * kSecond;
@@ -101,7 +101,7 @@ TEST_F(LocalOracleTest, DoesNotStandStillWhenTheClockIsSetBack) {
   EXPECT_EQ(oracle->GetTimestamp()->value(), clock_.now);
 }
 
-TEST_F(LocalOracleTest, ManyAreInARow) {
+TEST_F(LocalOracleTest, ManyTimestampsAreConsecutive) {
   auto oracle = Create();
   const Timestamp first = oracle->GetTimestamps(100).value();
   EXPECT_EQ(oracle->GetTimestamp().value(), Timestamp(first.value() + 100));
@@ -110,7 +110,7 @@ TEST_F(LocalOracleTest, ManyAreInARow) {
   EXPECT_THAT(oracle->GetTimestamps(Oracle::kMaxCount), IsOk());
 }
 
-TEST_F(LocalOracleTest, WhoDoesNotWantToWaitGetsNothingWhenTheBoundHasToBeRaised) {
+TEST_F(LocalOracleTest, TryGetTimestampsFailsWhenTheBoundHasToBeRaised) {
   auto oracle = Create();
   EXPECT_FALSE(oracle->TryGetTimestamps(1).has_value()) << "the first raises it";
   const Timestamp first = oracle->GetTimestamp().value();
@@ -124,11 +124,11 @@ TEST_F(LocalOracleTest, WhoDoesNotWantToWaitGetsNothingWhenTheBoundHasToBeRaised
   EXPECT_THAT(oracle->TryGetTimestamps(0).value(), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(LocalOracleTest, BeginsAboveWhatItIsTold) {
+TEST_F(LocalOracleTest, BeginsAboveTheGivenTimestamp) {
   EXPECT_EQ(Create(Timestamp(5'000'000))->GetTimestamp().value(), Timestamp(5'000'001));
 }
 
-// O1c: the oracle dies before the new bound is on disk. (A limit on the size of files makes the writing fail.)
+// O1c: the oracle dies before the new bound is on disk. (A limit on the size of files makes the write fail.)
 TEST_F(LocalOracleTest, O1c_NothingIsHandedOutWhenTheBoundCannotBeRaised) {
   auto oracle = Create();
   const Timestamp last = oracle->GetTimestamp().value();
@@ -153,8 +153,9 @@ TEST_F(LocalOracleTest, O1c_NothingIsHandedOutWhenTheBoundCannotBeRaised) {
   EXPECT_GT(Timestamp(bound), last);
 }
 
-// O2c: it dies when the new bound is on disk, before it has answered. The range is lost, and never handed out twice.
-TEST_F(LocalOracleTest, O2c_ARangeThatNobodyHeardOfIsSkipped) {
+// O2c: the oracle dies after the new bound is on disk, before it has answered. The range is lost, and never handed out
+// twice.
+TEST_F(LocalOracleTest, O2c_ARangeWithoutAnAnswerIsSkipped) {
   auto oracle = Create();
   const Timestamp last = oracle->GetTimestamp().value();
   oracle.reset();
@@ -164,7 +165,7 @@ TEST_F(LocalOracleTest, O2c_ARangeThatNobodyHeardOfIsSkipped) {
   EXPECT_EQ(oracle->GetTimestamp().value(), Timestamp(raised));
 }
 
-// O1c, O2c: whatever was handed out is below what is on disk, at every moment, so wherever the oracle dies.
+// O1c, O2c: handed-out timestamps are below the bound on disk at every moment, wherever the oracle dies.
 TEST_F(LocalOracleTest, O1c_O2c_NothingIsHandedOutAboveTheDurableBound) {
   std::mt19937_64 random(7);
   auto oracle = Create();
@@ -214,7 +215,7 @@ TEST_F(LocalOracleTest, ThreadsGetDistinctGrowingTimestamps) {
   EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
 }
 
-// Draws timestamps and tells each over the pipe, until it is killed.
+// Draws timestamps and writes each to the pipe, until it is killed.
 [[noreturn]] void DrawUntilKilled(const std::string& path, int pipe) {
   auto oracle = LocalOracle::Open(path, {.window_micros = 500});
   if (!oracle.ok()) _exit(1);

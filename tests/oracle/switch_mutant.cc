@@ -1,4 +1,4 @@
-// Switches the mutant on that the environment names: sim/mutants.h.
+// Switches on the mutant that the environment names: sim/mutants.h.
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,8 +12,8 @@ const bool kSwitched = [] {
   const char* const name = std::getenv("PERCOLATOR_MUTANT");
   if (name == nullptr) return false;
   if (!SwitchOn(name)) {
-    std::fprintf(stderr, "there is no mutant %s\n", name);
-    std::_Exit(0);  // not a failure: each mutant's run must fail
+    std::fprintf(stderr, "unknown mutant %s\n", name);
+    std::_Exit(0);  // success, because each mutant's run must fail
   }
   return true;
 }();

@@ -12,12 +12,14 @@ class Certificates {
  public:
   explicit Certificates(std::string folder) : folder_(std::move(folder)) {}
 
-  // Whether the command is there.
+  // Whether the command exists.
   static bool Available();
 
-  // An authority of that name. False, as with the others: the command has failed, and said why on standard error.
+  // Makes an authority of that name. Returns false, as do the others, if the command fails; its error is on standard
+  // error.
   bool MakeAuthority(const std::string& name);
-  // A certificate that it signs, for 127.0.0.1 and localhost or for `host`. Negative days: it is no longer valid.
+  // Makes a certificate that the authority signs, for 127.0.0.1 and localhost or for `host`. Negative days: it has
+  // expired.
   bool Make(const std::string& name, const std::string& authority, int days = 30,
             const std::string& host = "IP:127.0.0.1,DNS:localhost");
 

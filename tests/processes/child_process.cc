@@ -31,7 +31,7 @@ std::vector<std::string> WithOwnEnvironment(const std::vector<std::string>& adde
 
 ChildProcess::ChildProcess(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
                            bool merge) {
-  // All that needs memory is made before the fork: another thread may hold the allocator's lock at that moment.
+  // Memory is allocated before the fork, because another thread may hold the allocator's lock at that moment.
   const std::vector<std::string> all = WithOwnEnvironment(environment);
   const std::vector<char*> arguments = Pointers(argv);
   const std::vector<char*> variables = Pointers(all);

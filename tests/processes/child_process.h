@@ -1,4 +1,4 @@
-// ChildProcess: another program, run by a test and ended with it.
+// ChildProcess: another program, which a test runs and ends.
 
 #ifndef PERCOLATOR_TESTS_PROCESSES_CHILD_PROCESS_H_
 #define PERCOLATOR_TESTS_PROCESSES_CHILD_PROCESS_H_
@@ -12,9 +12,9 @@ namespace percolator {
 
 class ChildProcess {
  public:
-  // Runs argv[0], looked for in PATH, with `environment` ("NAME=value") added to that of the test. What it writes on
-  // standard output can be read; standard error is that of the test, or with `merge` goes to standard output as well.
-  // The kernel kills it when the test dies.
+  // Runs argv[0], searched in PATH, with `environment` ("NAME=value") added to that of the test. Its standard output
+  // can be read; its standard error is that of the test, or with `merge` is part of standard output. The kernel kills
+  // it when the test dies.
   explicit ChildProcess(const std::vector<std::string>& argv, const std::vector<std::string>& environment = {},
                         bool merge = false);
   // Kills it, if it has not ended.
@@ -24,17 +24,17 @@ class ChildProcess {
 
   pid_t pid() const { return pid_; }
 
-  // The next line it writes, without its end. False: it has closed its output.
+  // The next line of its output, without the line end. Returns false if it has closed its output.
   bool ReadLine(std::string* line);
-  // All it still writes.
+  // The rest of its output.
   std::string ReadAll();
-  // Waits for its end. The exit code; -1 if it was killed, 127 if it could not be started.
+  // Waits for its end. Returns the exit code; -1 if it was killed, 127 if it could not be started.
   int Wait();
 
  private:
   pid_t pid_ = -1;
   int fd_ = -1;
-  std::string read_;  // of its output, not yet asked for
+  std::string read_;  // output that was read but not yet returned
 };
 
 }  // namespace percolator

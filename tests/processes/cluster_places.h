@@ -1,4 +1,4 @@
-// Where a cluster of many processes can be: at a server of ours, and in Bigtable (Google's emulator, with an oracle and etcd
+// The places of a cluster of many processes: at our server, and in Bigtable (Google's emulator, with an oracle and etcd
 // beside it). For tests that run on every kind of address.
 
 #ifndef PERCOLATOR_TESTS_PROCESSES_CLUSTER_PLACES_H_
@@ -16,13 +16,13 @@ class ClusterPlace {
  public:
   virtual ~ClusterPlace() = default;
 
-  // For Cluster::Open. Everything there lives as long as the place.
+  // The address for Cluster::Open. The processes behind it live as long as the place.
   virtual std::string address() const = 0;
 };
 
 struct ClusterPlaceKind {
   const char* name;
-  absl::StatusOr<std::unique_ptr<ClusterPlace>> (*make)();  // kUnavailable: not on this machine; the text says why
+  absl::StatusOr<std::unique_ptr<ClusterPlace>> (*make)();  // Unavailable, with the reason, if not on this machine
 };
 
 inline void PrintTo(const ClusterPlaceKind& kind, std::ostream* os) { *os << kind.name; }

@@ -18,11 +18,11 @@ namespace fs = std::filesystem;
 constexpr char kGoPackages[] = "/usr/share/gocode";
 constexpr char kPackaged[] = "/usr/lib/google-cloud-sdk/platform/bigtable-emulator/cbtemulator";
 
-// PERCOLATOR_GO_FOLDER: where the build keeps them (CMakeLists.txt).
+// PERCOLATOR_GO_FOLDER: the folder of built programs (CMakeLists.txt).
 std::string Folder() { return PERCOLATOR_GO_FOLDER; }
 std::string MainFile() { return PERCOLATOR_SOURCE_FOLDER "/tests/processes/emulator/main.go"; }
 
-// One at a time: of all processes, while this lives.
+// A lock across processes, held while this lives.
 class FileLock {
  public:
   explicit FileLock(const std::string& file) : fd_(open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)) {
@@ -36,7 +36,7 @@ class FileLock {
   const int fd_;
 };
 
-// Debian's, which its packages of Go are made for: another one may stand first in PATH.
+// Debian's program, for which its packages of Go are made: another one may be first in PATH.
 std::string GoCommand() { return fs::exists("/usr/bin/go") ? "/usr/bin/go" : "go"; }
 
 absl::Status BuildInto(const std::string& file, const std::vector<std::string>& command) {

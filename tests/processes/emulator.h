@@ -4,9 +4,9 @@
 //     if (!emulator.ok()) GTEST_SKIP() << emulator.status();
 //     ... OpenChannel((*emulator)->target(), {}) ...
 //
-// The built one is emulator/main.go over the package that Debian's golang-google-cloud-dev has; it is built at its first
-// use (ten seconds) and kept in the build folder. The packaged one is the program of Google's own package. Both forget
-// everything at their end.
+// The built one is emulator/main.go with the package of Debian's golang-google-cloud-dev. It is built at its first use
+// (ten seconds) and kept in the build folder. The packaged one is the program of Google's own package. Both keep their
+// data in memory.
 
 #ifndef PERCOLATOR_TESTS_PROCESSES_EMULATOR_H_
 #define PERCOLATOR_TESTS_PROCESSES_EMULATOR_H_
@@ -21,16 +21,16 @@
 
 namespace percolator {
 
-// A program of Go, made with Debian's Go packages by `go` with these arguments and "-o FILE", unless it is there already.
-// `command` is such as {"build", "main.go"} or {"test", "-c", "package"}. Returns the file. Programs that ask at once wait
-// for each other. kUnavailable: what it needs is not installed; the text says what.
+// Builds a Go program with Debian's Go packages, by `go` with these arguments and "-o FILE", unless it exists already.
+// `command` is such as {"build", "main.go"} or {"test", "-c", "package"}. Returns the file. Concurrent callers wait for
+// each other. Returns Unavailable, with the missing package, if something is not installed.
 absl::StatusOr<std::string> BuildGoProgram(std::string_view name, const std::vector<std::string>& command);
 
 class Emulator {
  public:
-  // kUnavailable: it can't be built on this machine.
+  // Returns Unavailable if it cannot be built on this machine.
   static absl::StatusOr<std::unique_ptr<Emulator>> Start();
-  // kUnavailable: it is not installed.
+  // Returns Unavailable if it is not installed.
   static absl::StatusOr<std::unique_ptr<Emulator>> StartPackaged();
 
   // Its address, host:port.

@@ -24,14 +24,14 @@ void ExpectNoTables(const Emulator& emulator) {
   EXPECT_EQ(response.tables_size(), 0);
 }
 
-TEST(EmulatorTest, TheBuiltOneAnswers) {
+TEST(EmulatorTest, TheBuiltEmulatorAnswers) {
   const auto emulator = Emulator::Start();
   if (absl::IsUnavailable(emulator.status())) GTEST_SKIP() << emulator.status();
   ASSERT_THAT(emulator, IsOk());
   ExpectNoTables(**emulator);
 }
 
-TEST(EmulatorTest, ThePackagedOneAnswers) {
+TEST(EmulatorTest, ThePackagedEmulatorAnswers) {
   const auto emulator = Emulator::StartPackaged();
   if (absl::IsUnavailable(emulator.status())) GTEST_SKIP() << emulator.status();
   ASSERT_THAT(emulator, IsOk());

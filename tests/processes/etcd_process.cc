@@ -24,7 +24,8 @@ namespace {
 constexpr char kProgram[] = "/usr/bin/etcd";
 constexpr std::chrono::seconds kPatience(60);
 
-// Below those that Linux gives to connections and to whoever listens on port 0: nobody gets one while its process is dead.
+// Below the ports that Linux assigns to connections and to port 0, so that no other process gets one while its process
+// is dead.
 constexpr int kFirstPort = 12'000;
 constexpr int kLastPort = 32'000;
 

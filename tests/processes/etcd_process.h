@@ -1,5 +1,5 @@
-// Debian's etcd, for a test: one member, on free ports of the loopback, in a temporary folder. Its leases may be as short as
-// one second.
+// Debian's etcd, for a test: one member, on free ports of the loopback, in a temporary folder. Its leases may be as
+// short as one second.
 
 #ifndef PERCOLATOR_TESTS_PROCESSES_ETCD_PROCESS_H_
 #define PERCOLATOR_TESTS_PROCESSES_ETCD_PROCESS_H_
@@ -15,26 +15,26 @@
 
 namespace percolator {
 
-// A port of the loopback that nobody listens on, and that none but another caller of this is likely to get.
+// An unused port of the loopback, which no other process is likely to get, except another caller of this.
 int FreePort();
 
 class EtcdProcess {
  public:
-  // Why there can be none on this machine; empty: there can.
+  // The reason why etcd cannot run on this machine; empty if it can.
   static std::string WhyNot();
 
-  // Answers when this returns. Ends the program if it does not. With a certificate and its key it speaks TLS; `ca` is what the
-  // certificate is signed by.
+  // Returns when etcd answers; ends the program if it does not. With a certificate and its key it uses TLS; `ca` is the
+  // authority of the certificate.
   explicit EtcdProcess(TlsFiles tls = {});
 
   std::string endpoint() const;
-  // Of this etcd, with keys of their own.
+  // Options for this etcd, with separate keys.
   EtcdOptions Options(const std::string& prefix) const;
 
-  void Stop() const;      // SIGSTOP: it stands still, and does not know
+  void Stop() const;      // SIGSTOP: it stands still without notice
   void Continue() const;  // SIGCONT
   void Kill();            // SIGKILL
-  // Starts it again after Kill, on the same data and port. Answers when this returns.
+  // Starts it again after Kill, on the same data and port. Returns when it answers.
   void Start();
 
  private:
@@ -43,7 +43,7 @@ class EtcdProcess {
   bool Answers(std::chrono::milliseconds timeout) const;
 
   std::string Url() const;
-  // For a client of it.
+  // The files for a client of it.
   TlsFiles ClientTls() const { return {tls_.ca, {}, {}}; }
 
   const TlsFiles tls_;

@@ -14,7 +14,7 @@ namespace {
 constexpr uint8_t kEndHeaders = 4;
 constexpr std::string_view kPing = "percolat";  // eight bytes
 
-// Strings of HPACK (RFC 7541) without compression; all here are short.
+// Strings of HPACK (RFC 7541) without compression; all strings here are short.
 std::string HpackString(std::string_view text) {
   return std::string(1, static_cast<char>(text.size())) + std::string(text);
 }

@@ -1,4 +1,5 @@
-// A TCP connection to a server of this machine, and the frames of HTTP/2, for tests that send what no client of gRPC would.
+// A TCP connection to a server of this machine, and the frames of HTTP/2, for tests that send what no client of gRPC
+// would.
 
 #ifndef PERCOLATOR_TESTS_PROCESSES_RAW_CONNECTION_H_
 #define PERCOLATOR_TESTS_PROCESSES_RAW_CONNECTION_H_
@@ -17,7 +18,7 @@ inline constexpr uint8_t kHttp2Settings = 4;
 inline constexpr uint8_t kHttp2Ping = 6;
 
 std::string Http2Frame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload);
-// What a client says first.
+// The first bytes of a client.
 std::string Http2Begin();
 // The headers of a call of a method, /package.Service/Method. Its message would follow.
 std::string Http2Call(uint32_t stream, std::string_view method);
@@ -30,15 +31,16 @@ class RawConnection {
   ~RawConnection();
 
   bool connected() const { return connected_; }
-  // What the other end does not want is dropped.
+  // Sends the bytes, as far as the other end accepts them.
   void Send(std::string_view bytes);
-  // Reads until the other end closes. False: it does not, and is silent for so long.
+  // Reads until the other end closes. Returns false if it is silent for that time without closing.
   bool WaitForClose(std::chrono::milliseconds patience);
-  // After Http2Begin: sends a ping and reads until it is answered, so that all that was sent before has been looked at.
+  // After Http2Begin: sends a ping and reads until it is answered, so that the server has processed everything sent
+  // before.
   bool WaitUntilHeard(std::chrono::milliseconds patience);
 
  private:
-  // Reads what there is; empty: the other end has closed, or is silent for so long.
+  // Reads available bytes. Empty if the other end has closed, or is silent for that time.
   std::string Receive(std::chrono::milliseconds patience, bool* closed);
 
   int fd_ = -1;

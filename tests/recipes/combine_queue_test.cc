@@ -1,4 +1,4 @@
-// CombineQueue: what is added is counted once, whatever folds it and how often.
+// CombineQueue: each delta is counted once, whichever worker folds it and however often.
 
 #include "percolator/combine_queue.h"
 
@@ -34,8 +34,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Optional;
 
-// A Sum that waits until the test opens the gate. A run that waits here has read its deltas but has not committed, so a test
-// can decide the order in which runs commit.
+// A Sum that waits until the test opens the gate. A run that waits here has read its deltas but has not committed, so a
+// test can decide the order in which runs commit.
 class Gate {
  public:
   CombineQueue<int64_t>::Combine sum() {
@@ -76,7 +76,7 @@ class CombineQueueTest : public QueueTest {
     return queue.GetExact(*cluster_.GetSnapshot(), key).value();
   }
 
-  // Transactions that have started in one epoch: what they add goes there, however long it takes.
+  // Transactions that have started in one epoch: their deltas belong to it, however long they take.
   std::vector<std::unique_ptr<Transaction>> StartInOneEpoch(int count) {
     for (;;) {
       std::vector<std::unique_ptr<Transaction>> started;
@@ -97,7 +97,7 @@ class CombineQueueTest : public QueueTest {
 
 INSTANTIATE_TEST_SUITE_P(Commit, CombineQueueTest, ::testing::Bool(), CommitName);
 
-TEST_P(CombineQueueTest, ManyAddAndNobodyIsInConflict) {
+TEST_P(CombineQueueTest, ManyAddWithoutConflicts) {
   const CombineQueue<int64_t> queue = Queue();
   const auto worker = NewWorker(queue);
   worker->Pause();
@@ -118,7 +118,7 @@ TEST_P(CombineQueueTest, ManyAddAndNobodyIsInConflict) {
   EXPECT_EQ(GetExact(queue, "hot"), 400);
 }
 
-TEST_P(CombineQueueTest, FoldedWhileAdded) {
+TEST_P(CombineQueueTest, DeltasAreFoldedWhileOthersAreAdded) {
   const CombineQueue<int64_t> queue("counts", Sum, {.buckets = 4, .batch = 7});
   const auto worker = NewWorker(queue);
   const auto other = NewWorker(queue);
@@ -141,7 +141,7 @@ TEST_P(CombineQueueTest, FoldedWhileAdded) {
   EXPECT_THAT(keys, ElementsAre("key0", "key1", "key2", "key3", "key4"));
 }
 
-TEST_P(CombineQueueTest, SeveralTimesInATransaction) {
+TEST_P(CombineQueueTest, ATransactionMayAddSeveralTimes) {
   const CombineQueue<int64_t> queue = Queue();
   const auto worker = NewWorker(queue);
   ASSERT_THAT(cluster_.Transact([&](ReadWrite& t) {
@@ -149,7 +149,7 @@ TEST_P(CombineQueueTest, SeveralTimesInATransaction) {
     queue.Add(t, "b", 5);
     queue.Add(t, {{"a", 2}, {"c", 7}});
     EXPECT_THAT(t.status(), IsOk());
-    EXPECT_EQ(queue.GetExact(t, "a").value(), 3);  // its own
+    EXPECT_EQ(queue.GetExact(t, "a").value(), 3);  // its own delta
   }),
               IsOk());
   ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
@@ -158,7 +158,7 @@ TEST_P(CombineQueueTest, SeveralTimesInATransaction) {
   EXPECT_EQ(Get(queue, "c"), 7);
 }
 
-TEST_P(CombineQueueTest, WhatIsNotCommittedIsNotCounted) {
+TEST_P(CombineQueueTest, UncommittedDeltasAreNotCounted) {
   const CombineQueue<int64_t> queue = Queue();
   const auto worker = NewWorker(queue);
   EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) -> absl::Status {
@@ -171,7 +171,7 @@ TEST_P(CombineQueueTest, WhatIsNotCommittedIsNotCounted) {
   EXPECT_EQ(GetExact(queue, "a"), std::nullopt);
 }
 
-TEST_P(CombineQueueTest, NeutralIsDeleted) {
+TEST_P(CombineQueueTest, ANeutralValueIsDeleted) {
   const CombineQueue<int64_t> queue = Queue();
   const auto worker = NewWorker(queue);
   Add(queue, "a", 3);
@@ -202,7 +202,7 @@ TEST_P(CombineQueueTest, TwoThatFoldTheSameDeltas) {
   EXPECT_EQ(GetExact(queue, "a"), 1);
 }
 
-// The sum of what one folds is neutral, and it leaves the value alone; the deltas are still its alone.
+// The sum of one worker's deltas is neutral, so it does not write the value; the deltas still belong to it alone.
 TEST_P(CombineQueueTest, TwoThatFoldTheSameDeltasToNothing) {
   Gate first;
   Gate second;
@@ -214,7 +214,7 @@ TEST_P(CombineQueueTest, TwoThatFoldTheSameDeltasToNothing) {
   AddIn(adding[1].get(), queue, "a", -1);
   one->Resume();
   ASSERT_TRUE(first.HasStopped(1));
-  one->Pause();  // takes up nothing after this run
+  one->Pause();  // it takes no work after this run
   AddIn(adding[2].get(), queue, "a", 5);
   const auto two = NewWorker(Queue(1000, second.sum()), WithoutClaims());
   ASSERT_TRUE(second.HasStopped(1));
@@ -264,7 +264,7 @@ TEST_P(CombineQueueTest, TwoThatFoldDifferentDeltasOfAKey) {
 
 TEST_P(CombineQueueTest, ARunIsBounded) {
   const CombineQueue<int64_t> queue = Queue(10);
-  std::vector<std::optional<int64_t>> folded;  // each value that a run has written
+  std::vector<std::optional<int64_t>> folded;  // the values written by the runs
   WorkerOptions options = Quick();
   options.threads = 1;
   options.on_commit = [&](std::string_view, const Notification&, Timestamp) {
@@ -279,7 +279,7 @@ TEST_P(CombineQueueTest, ARunIsBounded) {
   worker->Resume();
   ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
   EXPECT_THAT(folded, ElementsAre(10, 20, 25));
-  // A run that finds nothing changes nothing.
+  // A run without deltas changes nothing.
   const int64_t commits = FoldsOf(*worker).commits;
   ASSERT_THAT(cluster_.Transact([&](ReadWrite& t) { t.Notify(At(adding[0]->timestamp())); }), IsOk());
   ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
@@ -287,7 +287,7 @@ TEST_P(CombineQueueTest, ARunIsBounded) {
   EXPECT_THAT(folded, ElementsAre(10, 20, 25));
 }
 
-TEST_P(CombineQueueTest, ARunThatIsBoundedGoesOn) {
+TEST_P(CombineQueueTest, ABoundedRunIsContinued) {
   const CombineQueue<int64_t> queue = Queue(10);
   const auto worker = NewWorker(queue);
   worker->Pause();
@@ -297,7 +297,7 @@ TEST_P(CombineQueueTest, ARunThatIsBoundedGoesOn) {
   EXPECT_EQ(Get(queue, "a"), 35);
 }
 
-TEST_P(CombineQueueTest, OneThatCommitsLateIsCounted) {
+TEST_P(CombineQueueTest, ALateCommitIsCounted) {
   const CombineQueue<int64_t> queue = Queue();
   const auto worker = NewWorker(queue);
   Transaction late(cluster_);
@@ -312,7 +312,7 @@ TEST_P(CombineQueueTest, OneThatCommitsLateIsCounted) {
   EXPECT_EQ(Get(queue, "a"), 101);
 }
 
-TEST_P(CombineQueueTest, AddedBeforeThereWasAWorker) {
+TEST_P(CombineQueueTest, EntriesAddedBeforeAWorkerStartsAreProcessed) {
   const CombineQueue<int64_t> queue = Queue();
   Add(queue, "a", 1);
   const auto worker = NewWorker(queue);
@@ -323,7 +323,7 @@ TEST_P(CombineQueueTest, AddedBeforeThereWasAWorker) {
   EXPECT_EQ(Get(queue, "a"), 1);
 }
 
-TEST_P(CombineQueueTest, ADeltaThatCannotBeCombined) {
+TEST_P(CombineQueueTest, ADeltaThatCannotBeCombinedIsQuarantined) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   const CombineQueue<int64_t> queue = Queue();
   const auto worker = NewWorker(queue);
@@ -339,7 +339,7 @@ TEST_P(CombineQueueTest, ADeltaThatCannotBeCombined) {
 }
 
 // A program uses the queue with another type.
-TEST_P(CombineQueueTest, ADeltaOfAnotherType) {
+TEST_P(CombineQueueTest, ADeltaOfAnotherTypeIsReported) {
   const CombineQueue<int64_t> queue = Queue();
   const CombineQueue<std::string> strings("counts", nullptr, {.buckets = 1});
   const auto worker = NewWorker(queue);
@@ -356,8 +356,8 @@ TEST_P(CombineQueueTest, ADeltaOfAnotherType) {
   EXPECT_EQ(Get(queue, "a"), 1);
 }
 
-// The first delta of a key was not shown to the function, became the value, and spoiled all that came after it.
-TEST_P(CombineQueueTest, AFirstDeltaOfAnotherTypeIsNoValue) {
+// Regression: the first delta of a key was not passed to the function. It became the value, and spoiled all later ones.
+TEST_P(CombineQueueTest, AFirstDeltaOfAnotherTypeIsNotAValue) {
   const CombineQueue<int64_t> queue = Queue();
   const CombineQueue<std::string> strings("counts", nullptr, {.buckets = 1});
   const auto worker = NewWorker(queue);
@@ -367,8 +367,8 @@ TEST_P(CombineQueueTest, AFirstDeltaOfAnotherTypeIsNoValue) {
   EXPECT_EQ(queue.Get(*cluster_.GetSnapshot(), "a").value(), std::nullopt);
 }
 
-// Else an observer that returns void would acknowledge a change that it gave up on.
-TEST_P(CombineQueueTest, WhatCannotBeReadFailsAFunctionThatReturnsVoid) {
+// Otherwise an observer that returns void would acknowledge a change that it gave up on.
+TEST_P(CombineQueueTest, AMalformedDeltaFailsAFunctionThatReturnsVoid) {
   const CombineQueue<int64_t> queue = Queue();
   ASSERT_THAT(cluster_.Transact([](ReadWrite& t) {
     t.Set({"counts", "v/folded", "value"}, "one");
@@ -387,7 +387,7 @@ TEST_P(CombineQueueTest, WhatCannotBeReadFailsAFunctionThatReturnsVoid) {
   };
   for (const auto& [name, read] : reads) {
     EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) { EXPECT_THAT(read(t), is_data_loss); }), is_data_loss) << name;
-    // It is its caller who decides what the error means.
+    // The caller decides what the error means.
     EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) {
       read(t).IgnoreError();
       return absl::OkStatus();
@@ -412,8 +412,8 @@ TEST_P(CombineQueueTest, AMalformedJournalFailsAFunctionThatReturnsVoid) {
   EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) { EXPECT_THAT(queue.NotifyAll(t), is_data_loss); }), is_data_loss);
 }
 
-// A minimum has no neutral value: zero would be one that no other value is below.
-TEST_P(CombineQueueTest, WithoutANeutralValue) {
+// A minimum has no neutral value: no other value would be below zero.
+TEST_P(CombineQueueTest, AQueueMayHaveNoNeutralValue) {
   const auto minimum = [](int64_t a, int64_t b) -> absl::StatusOr<int64_t> { return std::min(a, b); };
   const CombineQueue<int64_t> queue("counts", minimum, std::nullopt, {.buckets = 1});
   const auto worker = NewWorker(queue);

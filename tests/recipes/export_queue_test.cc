@@ -1,4 +1,4 @@
-// ExportQueue: everything arrives, in order, whatever fails and how often.
+// ExportQueue: every message arrives, in order, whatever fails and how often.
 
 #include "percolator/export_queue.h"
 
@@ -34,8 +34,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// An outside system as percolator/export_queue.h asks for: it keeps the largest number of each shard, and ignores what is
-// not larger.
+// An outside system as percolator/export_queue.h requires it: it keeps the largest number of each shard, and ignores
+// numbers that are not larger.
 class Outside {
  public:
   absl::Status Deliver(const Export& entry) {
@@ -47,7 +47,7 @@ class Outside {
     EXPECT_EQ(entry.sequence, largest + 1) << "a number was left out";
     largest = entry.sequence;
     received_.push_back(entry);
-    // The work is done, and the answer is lost.
+    // The work is done, but the answer is lost.
     if (forget_every_ > 0 && calls_ % forget_every_ == 0) return absl::UnavailableError("who knows");
     return absl::OkStatus();
   }
@@ -96,7 +96,7 @@ class ExportQueueTest : public QueueTest {
   std::unique_ptr<Worker> NewWorker(const ExportQueue& queue, const WorkerOptions& options = Quick()) {
     return StartWorker([&](Worker& worker) { queue.Attach(worker, outside_.function()); }, options);
   }
-  // Adds one to an account, and exports what it is then.
+  // Adds one to an account, and exports the new balance.
   absl::Status Deposit(const ExportQueue& queue, const std::string& account) {
     return cluster_.Transact([&](ReadWrite& t) -> absl::Status {
       const auto balance = t.Get({"accounts", account, "balance"});
@@ -110,7 +110,7 @@ class ExportQueueTest : public QueueTest {
   absl::StatusOr<ExportQueue::Progress> ProgressOf(const ExportQueue& queue, uint32_t shard) {
     return queue.GetProgress(*cluster_.GetSnapshot(), shard);
   }
-  // Rows of the queue that begin with it.
+  // The number of rows of the queue with this prefix.
   size_t Rows(const std::string& prefix) {
     size_t count = 0;
     for (const absl::StatusOr<ScannedRow>& row :
@@ -135,8 +135,8 @@ std::vector<std::string> UpTo(int last) {
   return numbers;
 }
 
-// Several workers, an outside system that fails and forgets: each account's balances arrive in order, once.
-TEST_P(ExportQueueTest, ArrivesInOrder) {
+// Several workers, an outside system that fails and loses answers: each account's balances arrive in order, once.
+TEST_P(ExportQueueTest, MessagesArriveInOrder) {
   outside_.FailEvery(7);
   outside_.ForgetEvery(11);
   const ExportQueue queue("exports", {.shards = 2, .batch = 5});
@@ -164,7 +164,7 @@ TEST_P(ExportQueueTest, ArrivesInOrder) {
   EXPECT_EQ(delivered, 200U);
 }
 
-TEST_P(ExportQueueTest, WithinATransactionAsAdded) {
+TEST_P(ExportQueueTest, MessagesOfATransactionKeepTheirOrder) {
   const ExportQueue queue("exports", {.batch = 2});
   const auto worker = NewWorker(queue);
   ASSERT_THAT(cluster_.Transact([&](ReadWrite& t) {
@@ -178,7 +178,7 @@ TEST_P(ExportQueueTest, WithinATransactionAsAdded) {
   EXPECT_EQ(outside_.PayloadsOf(""), UpTo(5));
 }
 
-TEST_P(ExportQueueTest, WhatIsNotCommittedIsNotDelivered) {
+TEST_P(ExportQueueTest, UncommittedMessagesAreNotDelivered) {
   const ExportQueue queue("exports");
   const auto worker = NewWorker(queue);
   EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) -> absl::Status {
@@ -191,13 +191,13 @@ TEST_P(ExportQueueTest, WhatIsNotCommittedIsNotDelivered) {
   EXPECT_EQ(outside_.calls(), 0);
 }
 
-// As docs/format.md says.
-TEST_P(ExportQueueTest, Bytes) {
+// As docs/format.md specifies.
+TEST_P(ExportQueueTest, RowsHaveTheDocumentedBytes) {
   const ExportQueue queue("exports", {.shards = 1});
   const Timestamp ts = Add(queue, std::string("k\0", 2), "payload");
   const std::string row = "j/00000000/" + Hex(ts.value());
   EXPECT_EQ(Get(row, "entries"), std::string("\1k\0\xff\0\1payload\0\1", 15));
-  outside_.FailEvery(1);  // what is numbered stays
+  outside_.FailEvery(1);  // so that numbered entries stay
   const auto worker = NewWorker(queue);
   ASSERT_THAT(cluster_.Transact([&](ReadWrite& t) { return queue.NotifyAll(t); }), IsOk());
   ASSERT_TRUE(Eventually([&] { return outside_.calls() > 0; }));
@@ -211,12 +211,12 @@ TEST(JournalTest, NumbersInRowKeysHaveAllTheirDigits) {
   EXPECT_EQ(Hex(uint64_t{0xab}), "00000000000000ab");
 }
 
-TEST_P(ExportQueueTest, TwoThatNumberTheSame) {
+TEST_P(ExportQueueTest, TwoWorkersNumberTheSameEntriesOnce) {
   absl::StatusOr<Parts> parts = OpenParts("memory:");
   ASSERT_THAT(parts, IsOk());
   const auto store = std::make_shared<HookedStore>(parts->store);
   parts->store = store;
-  // The first commit that numbers entries is held up. Its transaction has read the entries by then.
+  // Holds up the first commit that numbers entries. Its transaction has read the entries by then.
   std::atomic<bool> holds = false;
   std::atomic<bool> let_go = false;
   store->before_mutate = [&](const std::vector<RowMutation>& rows) {
@@ -231,7 +231,7 @@ TEST_P(ExportQueueTest, TwoThatNumberTheSame) {
   const auto one = NewWorker(queue, WithoutClaims());
   Add(queue, "a", "1");
   ASSERT_TRUE(Eventually([&] { return holds.load(); }));
-  one->Pause();  // takes up nothing after this run
+  one->Pause();  // it takes no work after this run
   const auto two = NewWorker(queue, WithoutClaims());
   ASSERT_TRUE(Eventually([&] { return outside_.size() == 1; }));
   EXPECT_EQ(ProgressOf(queue, 0)->numbered, 1U);
@@ -243,8 +243,8 @@ TEST_P(ExportQueueTest, TwoThatNumberTheSame) {
   EXPECT_EQ(outside_.size(), 1U);
 }
 
-// The first message is in an epoch that is not notified. A run for the epoch of the second must not overtake it.
-TEST_P(ExportQueueTest, AcrossEpochs) {
+// The first message is in an epoch without a notification. A run for the epoch of the second must not overtake it.
+TEST_P(ExportQueueTest, MessagesKeepTheirOrderAcrossEpochs) {
   const ExportQueue queue("exports", {.shards = 1});
   Add(queue, "a", "1");
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
@@ -255,7 +255,7 @@ TEST_P(ExportQueueTest, AcrossEpochs) {
 }
 
 // A worker may die between a delivery and its commit. Here the commit fails because of another write.
-TEST_P(ExportQueueTest, ADeliveryThatIsNotAcknowledgedComesAgain) {
+TEST_P(ExportQueueTest, AnUnacknowledgedDeliveryIsRepeated) {
   const ExportQueue queue("exports", {.shards = 1});
   const auto deliver = [&](const Export& entry) {
     EXPECT_EQ(ProgressOf(queue, 0)->delivered, 0U);
@@ -278,7 +278,7 @@ TEST_P(ExportQueueTest, ADeliveryThatIsNotAcknowledgedComesAgain) {
   EXPECT_EQ(outside_.calls(), 2);
 }
 
-TEST_P(ExportQueueTest, OneThatCommitsLateArrives) {
+TEST_P(ExportQueueTest, AMessageOfALateCommitArrives) {
   const ExportQueue queue("exports", {.shards = 1, .batch = 2, .longest_transaction = Duration(0)});
   const auto worker = NewWorker(queue);
   Transaction late(cluster_);
@@ -293,20 +293,20 @@ TEST_P(ExportQueueTest, OneThatCommitsLateArrives) {
   EXPECT_EQ(outside_.PayloadsOf("late"), UpTo(5));
 }
 
-TEST_P(ExportQueueTest, AnotherWorkerGoesOn) {
+TEST_P(ExportQueueTest, AnotherWorkerContinues) {
   const ExportQueue queue("exports", {.shards = 1, .batch = 3});
   {
     const auto worker = NewWorker(queue);
     for (int i = 0; i < 30; ++i) ASSERT_THAT(Deposit(queue, "a"), IsOk());
-  }  // wherever it was
+  }  // at any point of its work
   ASSERT_THAT(Deposit(queue, "a"), IsOk());
   const auto worker = NewWorker(queue);
   ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
   EXPECT_EQ(outside_.PayloadsOf("a"), UpTo(31));
 }
 
-// A batch is never delivered without an error, and yet all arrives.
-TEST_P(ExportQueueTest, AnOutsideSystemThatFailsInEveryBatch) {
+// Every delivery of a batch has an error, but in the end all messages arrive.
+TEST_P(ExportQueueTest, AnOutsideSystemMayFailInEveryBatch) {
   outside_.FailEvery(3);
   const ExportQueue queue("exports", {.shards = 1, .batch = 10});
   const auto worker = NewWorker(queue);
@@ -317,8 +317,8 @@ TEST_P(ExportQueueTest, AnOutsideSystemThatFailsInEveryBatch) {
   EXPECT_EQ(outside_.PayloadsOf("a"), UpTo(30));
 }
 
-// It is tried forever, and never put into quarantine.
-TEST_P(ExportQueueTest, AnOutsideSystemThatIsAwayForLong) {
+// Delivery is retried forever, without quarantine.
+TEST_P(ExportQueueTest, AnOutsideSystemMayBeAwayForLong) {
   const ExportQueue queue("exports", {.shards = 1});
   outside_.FailEvery(1);
   const auto worker = NewWorker(queue);
@@ -332,7 +332,7 @@ TEST_P(ExportQueueTest, AnOutsideSystemThatIsAwayForLong) {
   EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
 }
 
-TEST_P(ExportQueueTest, AddedBeforeThereWasAWorker) {
+TEST_P(ExportQueueTest, EntriesAddedBeforeAWorkerStartsAreProcessed) {
   const ExportQueue queue("exports");
   Add(queue, "a", "1");
   const auto worker = NewWorker(queue);
@@ -343,7 +343,7 @@ TEST_P(ExportQueueTest, AddedBeforeThereWasAWorker) {
   EXPECT_THAT(outside_.PayloadsOf("a"), ElementsAre("1"));
 }
 
-// Else an observer that returns void would acknowledge a change that it gave up on.
+// Otherwise an observer that returns void would acknowledge a change that it gave up on.
 TEST_P(ExportQueueTest, MalformedCellsFailAFunctionThatReturnsVoid) {
   const ExportQueue queue("exports");
   ASSERT_THAT(cluster_.Transact([](ReadWrite& t) {

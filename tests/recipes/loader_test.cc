@@ -1,4 +1,4 @@
-// Loader: on a cluster, and on functions that stand for one.
+// Loader: on a cluster, and on functions that replace one.
 
 #include "percolator/loader.h"
 
@@ -43,7 +43,7 @@ class LoaderTest : public ::testing::Test {
       return absl::OkStatus();
     };
   }
-  // Three cells.
+  // Writes three cells.
   static auto PutThree(int i) {
     return [i](ReadWrite& t) {
       for (const char* end : {"a", "b", "c"}) t.Set({"documents", std::to_string(i) + end, "contents"}, "x");
@@ -62,7 +62,7 @@ class LoaderTest : public ::testing::Test {
   const Cluster cluster_;
 };
 
-TEST_F(LoaderTest, RunsAll) {
+TEST_F(LoaderTest, RunsAllFunctions) {
   Loader loader(cluster_, {.threads = 4, .max_queued = 10, .expected = 500});
   for (int i = 0; i < 500; ++i) loader.Add(Put(i));
   EXPECT_THAT(loader.Finish(), IsOk());
@@ -72,7 +72,7 @@ TEST_F(LoaderTest, RunsAll) {
   EXPECT_THAT(loader.Finish(), IsOk());
 }
 
-TEST_F(LoaderTest, NothingToRun) {
+TEST_F(LoaderTest, ALoaderWithoutFunctionsFinishes) {
   Loader loader(cluster_);
   EXPECT_THAT(loader.Finish(), IsOk());
   EXPECT_EQ(loader.progress().done, 0U);
@@ -93,7 +93,7 @@ TEST_F(LoaderTest, RunsAgainOnAConflict) {
 }
 
 TEST_F(LoaderTest, AnErrorDoesNotStopTheOthers) {
-  Loader loader(cluster_, {.threads = 1});  // one thread: in order
+  Loader loader(cluster_, {.threads = 1});  // one thread, so in order
   loader.Add(Put(1));
   loader.Add([](ReadWrite&) { return absl::NotFoundError("the file is gone"); });
   loader.Add([](ReadWrite&) { return absl::InternalError("another"); });
@@ -108,7 +108,7 @@ TEST_F(LoaderTest, AnErrorDoesNotStopTheOthers) {
   EXPECT_EQ(loader.progress().failed, 4U);
 }
 
-TEST_F(LoaderTest, WhatIsThrownIsAnError) {
+TEST_F(LoaderTest, AnExceptionIsAnError) {
   for (const bool is_exception : {true, false}) {
     Loader loader(cluster_);
     loader.Add([=](ReadWrite&) -> absl::Status {
@@ -119,14 +119,14 @@ TEST_F(LoaderTest, WhatIsThrownIsAnError) {
   }
 }
 
-TEST_F(LoaderTest, WhatIsThrownByOnProgressIsAnError) {
+TEST_F(LoaderTest, AnExceptionOfOnProgressIsAnError) {
   Loader loader(cluster_, {.on_progress = [](const LoadProgress&) { throw std::runtime_error("on_progress"); }});
   loader.Add(Put(0));
-  std::this_thread::sleep_for(milliseconds(1100));  // so that the loader's own thread calls it, too
+  std::this_thread::sleep_for(milliseconds(1100));  // so that the loader's own thread calls it too
   EXPECT_THAT(loader.Finish(), StatusIs(absl::StatusCode::kInternal, HasSubstr("on_progress")));
 }
 
-TEST_F(LoaderTest, TheDestructorFinishes) {
+TEST_F(LoaderTest, TheDestructorWaitsForAllFunctions) {
   {
     Loader loader(cluster_, {.threads = 2});
     for (int i = 0; i < 100; ++i) loader.Add(Put(i));
@@ -134,7 +134,7 @@ TEST_F(LoaderTest, TheDestructorFinishes) {
   EXPECT_EQ(Rows(), 100U);
 }
 
-TEST_F(LoaderTest, OptionsThatCannotBe) {
+TEST_F(LoaderTest, InvalidOptionsAreRefused) {
   const auto expect = [&](const LoaderOptions& options, const std::string& name) {
     Loader loader(cluster_, options);
     loader.Add(Put(1));
@@ -150,15 +150,15 @@ TEST_F(LoaderTest, OptionsThatCannotBe) {
   EXPECT_EQ(Rows(), 0U);
 }
 
-TEST_F(LoaderTest, OfAClosedCluster) {
+TEST_F(LoaderTest, AnInspectorOfAClosedClusterFails) {
   ASSERT_THAT(cluster_.Close(), IsOk());
   Loader loader(cluster_);
   loader.Add(Put(1));
   EXPECT_THAT(loader.Finish(), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-// The bound holds at every moment, but for what is under way: a transaction of three cells in each thread.
-TEST_F(LoaderTest, ObserversThatFallBehindHoldItBack) {
+// The limit holds at every moment, except for transactions in progress: three cells in each thread.
+TEST_F(LoaderTest, ObserversThatFallBehindDelayLoading) {
   Worker worker(cluster_);
   worker.Observe(
       {.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const Notification&) {}});
@@ -184,12 +184,12 @@ TEST_F(LoaderTest, ObserversThatFallBehindHoldItBack) {
   EXPECT_THAT(worker.WaitUntilIdle(std::chrono::seconds(120)), IsOk());
 }
 
-TEST_F(LoaderTest, AnOldNotificationHoldsItBack) {
+TEST_F(LoaderTest, AnOldNotificationDelaysLoading) {
   Worker worker(cluster_);
   worker.Observe(
       {.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const Notification&) {}});
   ASSERT_THAT(worker.Start(), IsOk());
-  for (const size_t bound : {size_t{0}, SIZE_MAX}) {  // one more than the largest number is none
+  for (const size_t bound : {size_t{0}, SIZE_MAX}) {  // SIZE_MAX + 1 would overflow
     worker.Pause();
     ASSERT_THAT(cluster_.Transact(Put(0)), IsOk());
     std::this_thread::sleep_for(milliseconds(30));
@@ -204,7 +204,7 @@ TEST_F(LoaderTest, AnOldNotificationHoldsItBack) {
 }
 
 // N11: an observer that keeps failing for a cell, or an outside system that is away, does not stop loading.
-TEST_F(LoaderTest, AFewOldNotificationsDoNot) {
+TEST_F(LoaderTest, AFewOldNotificationsDoNotDelayLoading) {
   Worker worker(cluster_);
   worker.Observe(
       {.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const Notification&) {
@@ -218,7 +218,7 @@ TEST_F(LoaderTest, AFewOldNotificationsDoNot) {
   EXPECT_THAT(loader.Finish(), IsOk());
 }
 
-// --- With functions instead of a cluster.
+// --- With functions instead of a cluster
 
 Loader::Function Any() {
   return [](ReadWrite&) { return absl::OkStatus(); };
@@ -259,7 +259,7 @@ TEST(LoaderCallbacksTest, AddWaitsForRoom) {
   EXPECT_EQ(loader.progress().done, 3U);
 }
 
-TEST(LoaderCallbacksTest, ABacklogThatPassinglyCannotBeSeen) {
+TEST(LoaderCallbacksTest, ATransientErrorOfTheBacklogIsTriedAgain) {
   std::atomic<int> looks{0};
   LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
                                 [&](size_t) -> absl::StatusOr<Backlog> {
@@ -272,7 +272,7 @@ TEST(LoaderCallbacksTest, ABacklogThatPassinglyCannotBeSeen) {
   EXPECT_GE(looks, 3);
 }
 
-TEST(LoaderCallbacksTest, ABacklogThatCannotBeSeenAtAll) {
+TEST(LoaderCallbacksTest, FinishReturnsALastingErrorOfTheBacklog) {
   LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
                                 [](size_t) -> absl::StatusOr<Backlog> { return absl::DataLossError("spoilt"); }),
                     {});
@@ -281,7 +281,7 @@ TEST(LoaderCallbacksTest, ABacklogThatCannotBeSeenAtAll) {
   EXPECT_EQ(loader.progress().done, 10U);
 }
 
-TEST(LoaderCallbacksTest, WithoutBoundsNobodyLooks) {
+TEST(LoaderCallbacksTest, WithoutLimitsTheBacklogIsNotRead) {
   std::atomic<int> looks{0};
   LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
                                 [&](size_t) {
@@ -294,7 +294,7 @@ TEST(LoaderCallbacksTest, WithoutBoundsNobodyLooks) {
   EXPECT_EQ(looks, 0);
 }
 
-TEST(LoaderCallbacksTest, CountsUpToOneMoreThanTheBound) {
+TEST(LoaderCallbacksTest, CountsUpToOneMoreThanTheLimit) {
   std::atomic<size_t> most{0};
   LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
                                 [&](size_t asked) {
@@ -307,7 +307,7 @@ TEST(LoaderCallbacksTest, CountsUpToOneMoreThanTheBound) {
   EXPECT_EQ(most, 8U);
 }
 
-TEST(LoaderCallbacksTest, TellsOfProgress) {
+TEST(LoaderCallbacksTest, ReportsProgress) {
   std::atomic<bool> go{false};
   std::atomic<int> inside{0};
   std::mutex mutex;

@@ -1,4 +1,4 @@
-// What the tests of CombineQueue and ExportQueue have in common.
+// The common fixture of the tests of CombineQueue and ExportQueue.
 
 #ifndef PERCOLATOR_TESTS_RECIPES_QUEUE_FIXTURE_H_
 #define PERCOLATOR_TESTS_RECIPES_QUEUE_FIXTURE_H_
@@ -19,7 +19,7 @@
 
 namespace percolator {
 
-// A cluster in memory, with one of both ways to commit.
+// A cluster in memory, for each of the two ways to commit.
 class QueueTest : public ::testing::TestWithParam<bool> {
  protected:
   static constexpr Duration kLong = std::chrono::seconds(300);

@@ -1,11 +1,11 @@
-// A chain of observers whose result can be told from its sources, for tests that kill what runs it.
+// A chain of observers whose result is determined by its sources, for tests that kill its processes.
 //
 //     src/K value ---add---> sums/B total ---publish---> out/B total
 //                      \--> sums/hot touched ---gather (weak)---> sums/hot grand
 //
-// "add" adds the difference between the new value and the one it has added before to the total of K's bucket B: an addition
-// that is lost, or made twice, is never made good. Loaders count the changes of K, "add" counts its commits: there are not
-// more of these (N2, N7).
+// "add" adds the difference between the new value and the value added before to the total of K's bucket B, so an
+// addition that is lost, or made twice, is never repaired. Loaders count the changes of K, and "add" counts its
+// commits, of which there may not be more (N2, N7).
 
 #ifndef PERCOLATOR_TESTS_STRESS_CHAIN_H_
 #define PERCOLATOR_TESTS_STRESS_CHAIN_H_
@@ -22,7 +22,7 @@ namespace percolator {
 absl::Status SetUpChain(const Cluster& cluster);
 void ObserveChain(Worker* worker);
 
-// Changes one source, or two of them at once, which are in different rows; now and then deletes one.
+// Changes one source, or two at once, in different rows; sometimes deletes one.
 absl::Status ChangeSources(const Cluster& cluster, std::mt19937_64* random);
 
 struct ChainCounts {
@@ -30,7 +30,7 @@ struct ChainCounts {
   int64_t runs = 0;  // of "add"
 };
 
-// REQUIRES: no notification waits. Expects that what was derived is what follows from the sources; adds to the counts.
+// REQUIRES: no notification waits. Expects that the derived cells follow from the sources; adds to the counts.
 void CheckChain(const Cluster& cluster, ChainCounts* counts);
 
 }  // namespace percolator

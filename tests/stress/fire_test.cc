@@ -1,22 +1,22 @@
-// Real processes under fire: servers, loaders and workers, which are killed with SIGKILL, or stopped with SIGSTOP for a while,
-// at random, all of them. There are two ways of serving a cluster:
+// Real processes under fire: servers, loaders and workers are killed with SIGKILL, or stopped with SIGSTOP for a while,
+// at random. The cluster is served in two ways:
 //
-//   - a server, which has the data, the oracle and coordination;
-//   - as with Bigtable: a server that is used for its data only, through Bigtable's API; two oracles, one of which leads;
-//     etcd, which is under fire too.
+//   - by a server, which has the data, the oracle and coordination;
+//   - as with Bigtable: a server that is used for its data only, through Bigtable's API; two oracles, one of which
+//   leads; and etcd, which is under fire too.
 //
-// Then the fire ends, what is dead is started again, and it is looked at:
+// Then the fire ends, dead processes are started again, and the test checks:
 //
-//   - the money is the same in every snapshot, during the fire and after;
-//   - the history of all transactions of all processes, in the order in which they were seen to begin and end, is judged by
-//     both checkers: what was acknowledged is there, and timestamps follow real time across processes;
-//   - what observers have derived is what follows from the sources;
+//   - the sum of all accounts is the same in every snapshot, during the fire and after;
+//   - both checkers accept the history of all transactions of all processes, in the observed order of their starts and
+//   ends: acknowledged commits exist, and timestamps follow real time across processes;
+//   - the derived cells follow from the sources;
 //   - no lock is left.
 //
-// The test program is its own child: --child ROLE ARGUMENT DIR NUMBER. Children send their record through one socket that keeps
-// whole messages and their order, so an event that is heard later was not earlier.
+// The test program is its own child: --child ROLE ARGUMENT DIR NUMBER. Children send their record through one socket
+// that keeps whole messages and their order, so an event that is received later was not earlier.
 //
-// PERCOLATOR_FIRE_SECONDS: for how long, for each mode. PERCOLATOR_TEST_SEED: who, when.
+// PERCOLATOR_FIRE_SECONDS: the duration for each mode. PERCOLATOR_TEST_SEED: the seed of the kills and stops.
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -58,7 +58,7 @@ constexpr int kRecordFd = 3;  // in a child
 constexpr uint64_t kIdsPerLife = 1'000'000;
 constexpr std::chrono::milliseconds kLease(500);
 constexpr std::chrono::milliseconds kSessionTtl(500);
-constexpr std::chrono::seconds kPatience(120);  // what is not done by then never will be
+constexpr std::chrono::seconds kPatience(120);  // anything that takes longer hangs
 
 std::string& Program() {
   static std::string* const program = new std::string;
@@ -86,14 +86,14 @@ WorkerOptions ForWorker() {
   return options;
 }
 
-// --- What children do
+// --- The children
 
 int Complain(const absl::Status& status) {
   std::cerr << "child: " << status << "\n";
   return 2;
 }
 
-// Serves until it is killed. While it was dead, somebody else may have got its port for a connection.
+// Serves until it is killed. While it was dead, its port may have been used for another connection.
 template <typename AnyServer, typename Options>
 int Serve(const Options& options) {
   absl::StatusOr<std::unique_ptr<AnyServer>> server = AnyServer::Start(options);
@@ -114,7 +114,7 @@ int RunServer(const std::string& listen, const std::string& dir) {
   return Serve<Server>(options);
 }
 
-// `argument`: where to listen, a space, etcd.
+// `argument`: the address to listen on, a space, etcd.
 int RunOracle(const std::string& argument) {
   const size_t space = argument.find(' ');
   OracleServerOptions options;
@@ -124,7 +124,7 @@ int RunOracle(const std::string& argument) {
   return Serve<OracleServer>(options);
 }
 
-// The server may be dead at this moment.
+// Tries until the server answers, because it may be dead at this moment.
 std::optional<Cluster> OpenPatiently(const std::string& address, const ClusterOptions& options) {
   for (;;) {
     absl::StatusOr<Cluster> cluster = Cluster::Open(address, options);
@@ -209,7 +209,7 @@ class FireTest : public ::testing::Test {
     if (record_out_ >= 0) close(record_out_);
   }
 
-  // The processes that serve a cluster, and its address.
+  // Starts the processes that serve a cluster, and sets its address.
   void PlaceAtServer() {
     const std::string server = AnyAddress();
     processes_.push_back({"server", server});
@@ -247,13 +247,13 @@ class FireTest : public ::testing::Test {
     waitpid(process.pid, nullptr, 0);
   }
 
-  // Whether it has ended by itself, which none of them should.
+  // Whether it has ended by itself, which is a failure.
   static bool HasEnded(const Process& process) {
     int status = 0;
     return waitpid(process.pid, &status, WNOHANG) == process.pid;
   }
 
-  // Hears the children until all are gone.
+  // Receives the record of the children until all have ended.
   void HearRecord() {
     std::vector<char> message(1 << 20);
     for (ssize_t n = 0; (n = read(record_in_, message.data(), message.size())) > 0;) {
@@ -263,7 +263,7 @@ class FireTest : public ::testing::Test {
     }
   }
 
-  // The whole test, of a cluster that was placed.
+  // The whole test, on a cluster that was placed.
   void Run();
   void Fire(std::mt19937_64* random);
   void StopOrKill(Process* process, std::mt19937_64* random);
@@ -326,7 +326,7 @@ void FireTest::Fire(std::mt19937_64* random) {
   }
 }
 
-// Counts the money, again and again. A snapshot that could not be read says nothing.
+// Counts the money repeatedly. A snapshot that could not be read does not count.
 void FireTest::Audit(const std::atomic<bool>& stop) {
   const std::optional<Cluster> cluster = OpenPatiently(address_, OptionsFor(true));
   ASSERT_TRUE(cluster.has_value());
@@ -341,8 +341,8 @@ void FireTest::Audit(const std::atomic<bool>& stop) {
   }
 }
 
-// Calls until the answer is not a transient error. An oracle that gets no time for its lease loses the lead, also when
-// nobody kills it.
+// Calls until the result is not a transient error. An oracle without processor time for its lease loses the lead, even
+// if it is not killed.
 template <typename Function>
 auto Patiently(const Function& function) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -381,7 +381,7 @@ void FireTest::LookAtEverything() {
   EXPECT_TRUE(quarantined->empty());
   EXPECT_THAT(worker.Stop(), IsOk());
 
-  // Locks of the dead are settled when somebody meets them; garbage collection meets all.
+  // Locks of dead processes are settled when they are met; garbage collection meets all.
   std::this_thread::sleep_for(OptionsFor(true).gc_retention + kLease);
   const auto end = std::chrono::steady_clock::now() + kPatience;
   size_t locks = 1;
@@ -427,12 +427,12 @@ void FireTest::Run() {
   EXPECT_GT(audits_, 0);
 }
 
-TEST_F(FireTest, NothingIsLostAndNothingIsWrongAtAServer) {
+TEST_F(FireTest, AtAServerNothingIsLostAndHistoriesHaveAnExplanation) {
   PlaceAtServer();
   Run();
 }
 
-TEST_F(FireTest, NothingIsLostAndNothingIsWrongAsInBigtable) {
+TEST_F(FireTest, InBigtableNothingIsLostAndHistoriesHaveAnExplanation) {
   if (const std::string why = EtcdProcess::WhyNot(); !why.empty()) GTEST_SKIP() << why;
   PlaceAsInBigtable();
   Run();

@@ -1,4 +1,4 @@
-// The store stays small under a steady load of overwrites and deletes, though garbage collection runs beside it.
+// The store stays small under a steady load of overwrites and deletes, while garbage collection runs beside it.
 
 #include <chrono>
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kRows = 20;
 
-// Versions in all families of the table.
+// The number of versions in all families of the table.
 size_t CellsIn(Store* store, const std::string& table) {
   const absl::StatusOr<ScanPage> page = store->Scan(
       {table, RowRange::All(), {{Family::kData}, {Family::kLock}, {Family::kWrite}, {Family::kNotify}}, 100'000});
@@ -32,7 +32,7 @@ size_t CellsIn(Store* store, const std::string& table) {
   return cells;
 }
 
-TEST(GcSizeTest, OverwritesDeletesAndRollbacksDoNotPileUp) {
+TEST(GcSizeTest, OverwritesDeletesAndRollbacksDoNotAccumulate) {
   TempDir dir;
   absl::StatusOr<std::unique_ptr<Store>> opened =
       OpenRocksStore(dir.path() + "/s", {.durability = Durability::kNoSync});
@@ -50,7 +50,7 @@ TEST(GcSizeTest, OverwritesDeletesAndRollbacksDoNotPileUp) {
   ASSERT_THAT(cluster, IsOk());
   ASSERT_THAT(cluster->CreateTable("t"), IsOk());
 
-  // At least so long, and until garbage collection has come by: on a slow machine that takes a while.
+  // Runs at least this long, and until garbage collection has run: on a slow machine that takes a while.
   const auto begin = std::chrono::steady_clock::now();
   const auto goes_on = [&] {
     const auto passed = std::chrono::steady_clock::now() - begin;
@@ -63,7 +63,8 @@ TEST(GcSizeTest, OverwritesDeletesAndRollbacksDoNotPileUp) {
     const std::string row = "row" + std::to_string(commits % kRows);
     Transaction loser(*cluster);
     ASSERT_THAT(loser.Get({"t", row, "c"}), IsOk());
-    // Long values have cells in the family data, too; every seventh is a delete; verify records and markers as well.
+    // Long values also have cells in the family data. Every seventh is a delete; there are verify records and markers
+    // too.
     const absl::Status done = cluster->Transact([&](ReadWrite& t) {
       t.Verify({"t", "guard", "c"});
       if (commits % 7 == 0) {
@@ -82,7 +83,7 @@ TEST(GcSizeTest, OverwritesDeletesAndRollbacksDoNotPileUp) {
   const size_t before = CellsIn(store.get(), "t");
   const uint64_t collected_beside = cluster->metrics().versions_collected;
 
-  // With nobody writing, what is left after the retention is one version of each cell that has one.
+  // Without writers, after the retention one version is left of each cell that has a value.
   absl::StatusOr<Timestamp> safe_point = cluster->CollectGarbage();
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(120);
   while (CellsIn(store.get(), "t") > 2 * kRows && std::chrono::steady_clock::now() < patience) {

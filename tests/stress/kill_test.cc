@@ -1,6 +1,6 @@
-// A process that runs a load on the embedded cluster is killed with SIGKILL, again and again; each time the cluster is
-// opened anew, everything is read, and the money counted. At the end the history of all lives is judged by both checkers.
-// A child runs the load and writes its record to standard output.
+// A process that runs a load on the embedded cluster is killed repeatedly with SIGKILL. Each time the cluster is opened
+// again, everything is read, and the money counted. At the end both checkers judge the history of all lives. A child
+// runs the load and writes its record to standard output.
 
 #include <unistd.h>
 
@@ -48,8 +48,8 @@ int RunChild(const std::string& address, bool one_step, uint64_t life) {
   return 2;
 }
 
-// Hands `lines` lines of its record to the keeper, kills it, and hands on what it had still written. False: it ended by
-// itself.
+// Passes `lines` lines of its record to the keeper, kills it, and passes on the rest that it had written. Returns false
+// if it ended by itself.
 bool RunAndKill(Child* child, int lines, HistoryKeeper* keeper, int* events) {
   std::string buffered;
   bool killed = false;
@@ -72,7 +72,7 @@ bool RunAndKill(Child* child, int lines, HistoryKeeper* keeper, int* events) {
 
 class KillTest : public ::testing::TestWithParam<bool> {};
 
-TEST_P(KillTest, NothingIsLostAndNothingIsHalf) {
+TEST_P(KillTest, NothingIsLostOrHalfApplied) {
   const bool one_step = GetParam();
   TempDir dir;
   const std::string address = "rocksdb:" + dir.path() + "/c";

@@ -33,7 +33,7 @@ int KillTestMain(int argc, char** argv, const ChildFunction& run_child) {
 ClusterOptions OptionsForKilling(bool one_step, std::chrono::milliseconds lock_lease,
                                  std::chrono::milliseconds gc_retention) {
   ClusterOptions options;
-  options.store.durability = Durability::kNoSync;  // which survives the death of the process
+  options.store.durability = Durability::kNoSync;  // enough when only the process dies
   options.store.write_buffer_bytes = 1 << 20;
   options.one_step_commit = one_step;
   options.lock_lease = lock_lease;

@@ -1,9 +1,9 @@
-// What the tests have in common that kill a process with a cluster in it, again and again.
+// The common part of tests that repeatedly kill a process with a cluster in it.
 //
-// The test program is its own child: run with --child ADDRESS ONE_STEP NUMBER it opens the cluster and works until it is
-// killed, and writes to standard output what the test wants to know.
+// The test program is its own child: run with --child ADDRESS ONE_STEP NUMBER it opens the cluster, works until it is
+// killed, and writes its report to standard output.
 //
-// PERCOLATOR_STRESS_KILLS: how often, for each mode. PERCOLATOR_TEST_SEED: when.
+// PERCOLATOR_STRESS_KILLS: the number of kills for each mode. PERCOLATOR_TEST_SEED: the seed of their times.
 
 #ifndef PERCOLATOR_TESTS_STRESS_KILLING_H_
 #define PERCOLATOR_TESTS_STRESS_KILLING_H_
@@ -19,20 +19,21 @@
 
 namespace percolator {
 
-// What a child does; returns only if something is wrong.
+// The work of a child. Returns only if something is wrong.
 using ChildFunction = std::function<int(const std::string& address, bool one_step, uint64_t number)>;
 
 // The main function of such a test.
 int KillTestMain(int argc, char** argv, const ChildFunction& run_child);
 
-// With small buffers, so that files are written while the process lives.
+// Small buffers, so that files are written while the process lives.
 ClusterOptions OptionsForKilling(bool one_step, std::chrono::milliseconds lock_lease,
                                  std::chrono::milliseconds gc_retention);
 
-// How often, for each mode, unless the environment says so. With a sanitizer everything takes several times as long.
+// The number of kills for each mode, unless the environment sets it. With a sanitizer everything takes several times as
+// long.
 int Kills(int usually = 30, int with_sanitizer = 5);
 
-// From the environment or new; is printed.
+// From the environment or new. Prints it.
 uint64_t TestSeed();
 
 // One life of the child.
@@ -42,10 +43,10 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Its standard output, to read from.
+  // Its standard output.
   int fd() const { return fd_; }
   void Kill();
-  // Waits for its end. False: it was not killed.
+  // Waits for its end. Returns false if it was not killed.
   bool WaitForEnd();
 
  private:

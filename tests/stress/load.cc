@@ -17,9 +17,9 @@ namespace {
 constexpr char kBank[] = "bank";
 constexpr char kBalance[] = "bal";
 constexpr char kList[] = "list";
-// Lists live in two tables, several to a row: conflicts in one row, across rows and across tables.
+// Lists are in two tables, several to a row: conflicts in one row, across rows and across tables.
 constexpr int kLists = 12;
-// A list is left alone when it is so long, and another takes its place.
+// At this length a list is complete, and another one takes its place.
 constexpr int kLongList = 60;
 constexpr int kGenerations = 40;
 
@@ -32,7 +32,7 @@ CellName ListCell(int list, int generation) {
 std::string AccountKey(int account) { return StrCat("a", account); }
 CellName AccountCell(int account) { return {kBank, AccountKey(account), kBalance}; }
 
-// One transaction on its way to the record.
+// One transaction, recorded.
 class Recording {
  public:
   Recording(const Cluster& cluster, Recorder* recorder, LoadKind kind, uint64_t id, int process)
@@ -63,7 +63,7 @@ class Recording {
     return absl::OkStatus();
   }
 
-  // Conflicts are no error.
+  // A conflict is not an error.
   absl::Status Commit() {
     recorder_->Done(kind_, id_, t_->timestamp(), operations_);
     const CommitResult result = t_->Commit();
@@ -83,7 +83,7 @@ class Recording {
   std::vector<TxnOperation> operations_;
 };
 
-// The list to use now: its generation only grows.
+// The current list: its generation only grows.
 class Lists {
  public:
   int Generation(int list) const { return generations_[list]; }
@@ -177,7 +177,7 @@ void PipeRecorder::Begin(LoadKind kind, uint64_t id, int process) {
 void PipeRecorder::Done(LoadKind kind, uint64_t id, Timestamp start_ts, const std::vector<TxnOperation>& operations) {
   std::string line = StrCat("done ", KindName(kind), " ", id, " ", start_ts.value());
   for (const TxnOperation& op : operations) {
-    // A list is written with commas, so that blanks separate operations.
+    // A list is written with commas, because blanks separate operations.
     std::string value = op.value.has_value() ? *op.value : "-";
     for (char& c : value) c = c == ' ' ? ',' : c;
     line += StrCat(" ", static_cast<int>(op.kind), ":", op.key, ":", value, ":", op.element);
@@ -194,7 +194,7 @@ void PipeRecorder::WriteLine(const std::string& line) {
   const std::string bytes = line + "\n";
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t n = write(fd_, bytes.data() + done, bytes.size() - done);
-    if (n <= 0) std::abort();  // nobody listens: the test is over
+    if (n <= 0) std::abort();  // the reader is gone: the test is over
     done += static_cast<size_t>(n);
   }
 }
@@ -248,7 +248,7 @@ absl::Status SetUpLoad(const Cluster& cluster, Recorder* recorder, uint64_t id) 
   }
   Recording txn(cluster, recorder, LoadKind::kBank, id, -1);
   for (int i = 0; i < kAccounts; ++i) {
-    // Reading first draws the start timestamp, which the record needs.
+    // A first read draws the start timestamp, which the record needs.
     if (auto value = txn.Read(AccountKey(i), AccountCell(i)); !value.ok()) return value.status();
     txn.Write(AccountKey(i), AccountCell(i), std::to_string(kOpeningBalance));
   }

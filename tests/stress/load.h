@@ -1,7 +1,7 @@
-// A load on a cluster that is recorded as it goes: list appends and money transfers by many threads.
+// A recorded load on a cluster: list appends and money transfers by many threads.
 //
-// The record goes to a Recorder: one that keeps it as histories for the checkers of sim/history, or one that writes it to
-// a pipe, for a process that is going to be killed.
+// The record goes to a Recorder: one that keeps it as histories for the checkers of sim/history, or one that writes it
+// to a pipe, for a process that will be killed.
 
 #ifndef PERCOLATOR_TESTS_STRESS_LOAD_H_
 #define PERCOLATOR_TESTS_STRESS_LOAD_H_
@@ -21,22 +21,22 @@
 
 namespace percolator {
 
-// The two kinds of transactions have a history each: the graph checker takes lists only.
+// Each of the two kinds of transactions has a history of its own: the graph checker accepts only lists.
 enum class LoadKind : uint8_t { kLists, kBank };
 
 class Recorder {
  public:
   virtual ~Recorder() = default;
 
-  // A transaction begins: before anything is asked of the cluster.
+  // A transaction begins: called before the first request to the cluster.
   virtual void Begin(LoadKind kind, uint64_t id, int process) = 0;
-  // It has done this, and is about to commit.
+  // The transaction has done this, and is about to commit.
   virtual void Done(LoadKind kind, uint64_t id, Timestamp start_ts, const std::vector<TxnOperation>& operations) = 0;
-  // And is told the outcome.
+  // The transaction has this outcome.
   virtual void Told(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) = 0;
 };
 
-// Keeps histories. Ids are the caller's own, and never used twice.
+// Keeps histories. The caller chooses the ids, and never reuses one.
 class HistoryKeeper : public Recorder {
  public:
   void Begin(LoadKind kind, uint64_t id, int process) override;
@@ -44,7 +44,7 @@ class HistoryKeeper : public Recorder {
   void Told(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) override;
 
   History Copy(LoadKind kind) const;
-  // Where a transaction is in its history.
+  // The place of a transaction in its history.
   TxnId Place(LoadKind kind, uint64_t id) const;
 
  private:
@@ -54,7 +54,7 @@ class HistoryKeeper : public Recorder {
   std::map<LoadKind, std::map<uint64_t, TxnId>> places_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Writes each event as a line to a file descriptor, whole lines in their order; and how to read a line.
+// Writes each event as a line to a file descriptor, in order; and parses such lines.
 class PipeRecorder : public Recorder {
  public:
   explicit PipeRecorder(int fd) : fd_(fd) {}
@@ -62,7 +62,7 @@ class PipeRecorder : public Recorder {
   void Done(LoadKind kind, uint64_t id, Timestamp start_ts, const std::vector<TxnOperation>& operations) override;
   void Told(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) override;
 
-  // Passes the event on a line, without its end, to `recorder`. False: it is none.
+  // Passes the event of a line, without its end, to `recorder`. Returns false if the line is malformed.
   static bool Replay(const std::string& line, Recorder* recorder);
 
  private:
@@ -77,25 +77,25 @@ struct LoadSettings {
   uint64_t seed = 1;
   uint64_t first_id = 1;  // of transactions; a run uses less than a million
   int process = 0;        // the first thread's, in the histories
-  // Errors that pass (the cluster can't be reached, a snapshot lasted too long, an outcome is not known) end a transaction
-  // and not the load.
+  // If true, a transient error (the cluster cannot be reached, a snapshot lasted too long, an outcome is unknown) ends
+  // a transaction but not the load.
   bool patient = false;
 };
 
 inline constexpr int kAccounts = 16;
 inline constexpr int kOpeningBalance = 100;
 
-// Tables and accounts. The opening is a recorded transaction with this id.
+// Creates tables and accounts, in a recorded transaction with this id.
 absl::Status SetUpLoad(const Cluster& cluster, Recorder* recorder, uint64_t id);
 
-// Runs the load until `stop`. An error other than a conflict ends it, and is returned, unless it is patient.
+// Runs the load until `stop`. An error other than a conflict ends it and is returned, unless `patient` allows it.
 absl::Status RunLoad(const Cluster& cluster, Recorder* recorder, const LoadSettings& settings,
                      const std::atomic<bool>& stop);
 
 // The money in a snapshot.
 absl::StatusOr<int64_t> CountMoney(const ReadView& view);
 
-// Reads everything in one transaction of each kind, recorded under this id, and says what money there is.
+// Reads everything in one transaction of each kind, recorded under this id. Returns the money.
 absl::StatusOr<int64_t> ReadEverything(const Cluster& cluster, Recorder* recorder, uint64_t id);
 
 }  // namespace percolator

@@ -1,7 +1,7 @@
-// A process with loaders and a worker is killed with SIGKILL, again and again. Each time the cluster is opened anew, a worker
-// runs until there is nothing to do, and what observers have derived is compared with what follows from the sources (chain.h).
+// A process with loaders and a worker is killed repeatedly with SIGKILL. Each time the cluster is opened again, a
+// worker runs until no work is left, and the derived cells are compared with the sources (chain.h).
 //
-// A child runs loaders and worker, and writes a dot to standard output for each transaction of a loader that has committed.
+// A child runs loaders and worker, and writes a dot to standard output for each committed transaction of a loader.
 
 #include <unistd.h>
 
@@ -68,7 +68,7 @@ int RunChild(const std::string& address, bool one_step, uint64_t seed) {
       for (;;) {
         const absl::Status loaded = ChangeSources(*cluster, &random);
         if (!loaded.ok() && !IsConflict(loaded)) std::cerr << "child: " << loaded << "\n";
-        if (loaded.ok() && write(STDOUT_FILENO, ".", 1) != 1) return;  // the test is gone
+        if (loaded.ok() && write(STDOUT_FILENO, ".", 1) != 1) return;  // the test has ended
       }
     });
   }
@@ -76,7 +76,7 @@ int RunChild(const std::string& address, bool one_step, uint64_t seed) {
   return 2;
 }
 
-// Kills it so long after so many transactions of its loaders. False: it ended by itself.
+// Kills it this time after this number of transactions of its loaders. Returns false if it ended by itself.
 bool KillAfter(Child* child, int transactions, std::chrono::microseconds time) {
   char dot;
   while (transactions > 0 && read(child->fd(), &dot, 1) == 1) --transactions;
@@ -88,7 +88,7 @@ bool KillAfter(Child* child, int transactions, std::chrono::microseconds time) {
 class ObserverKillTest : public ::testing::TestWithParam<bool> {
  protected:
   struct Life {
-    size_t waiting = 0;  // cells with notifications, when it was killed
+    size_t waiting = 0;  // cells with notifications, at the kill
     ChainCounts counts;
   };
 
@@ -99,7 +99,7 @@ class ObserverKillTest : public ::testing::TestWithParam<bool> {
     ASSERT_THAT(cluster->Close(), IsOk());
   }
 
-  // Opens the cluster after a kill, lets the observers finish, and looks.
+  // Opens the cluster after a kill, lets the observers finish, and checks.
   static void Recover(const std::string& address, bool one_step, Life* life) {
     const absl::StatusOr<Cluster> cluster = Cluster::Open(address, OptionsFor(one_step));
     ASSERT_THAT(cluster, IsOk());
@@ -121,7 +121,7 @@ class ObserverKillTest : public ::testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(ObserverKillTest, WhatIsDerivedIsExact) {
+TEST_P(ObserverKillTest, DerivedCellsAreExactAfterKills) {
   const bool one_step = GetParam();
   TempDir dir;
   const std::string address = "rocksdb:" + dir.path() + "/c";
@@ -129,7 +129,8 @@ TEST_P(ObserverKillTest, WhatIsDerivedIsExact) {
   std::mt19937_64 random(TestSeed());
   int in_the_middle = 0;
   Life life;
-  // Who is quicker, loaders or observers, is up to the machine: some more kills, if too few were in the middle.
+  // The machine decides whether loaders or observers are faster. So it kills some more times, if too few kills were in
+  // the middle.
   const auto goes_on = [&](int cycle) {
     return cycle <= Kills() || (2 * in_the_middle <= Kills() && cycle <= 3 * Kills());
   };

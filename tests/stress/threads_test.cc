@@ -1,4 +1,4 @@
-// Real threads on the embedded cluster, for a while; then the record is judged by both checkers.
+// Real threads on the embedded cluster, for a while; then both checkers judge the record.
 
 #include <atomic>
 #include <chrono>
@@ -20,7 +20,7 @@
 namespace percolator {
 namespace {
 
-constexpr uint64_t kLeast = 500;  // commits, however long they take
+constexpr uint64_t kLeast = 500;  // the min number of commits, however long they take
 
 struct Mode {
   const char* name;
@@ -71,7 +71,7 @@ TEST_P(ThreadsTest, HistoriesHaveAnExplanation) {
             << " dependencies, " << graph.write_skew_pivots << " write skews\n";
   EXPECT_GT(metrics.commits, kLeast);
   EXPECT_GT(metrics.conflicts, 0u);
-  EXPECT_GT(graph.write_skew_pivots, 0u) << "the load came not near to what it should test";
+  EXPECT_GT(graph.write_skew_pivots, 0u) << "the load did not come near what it should test";
   EXPECT_THAT(cluster->Close(), IsOk());
 }
 

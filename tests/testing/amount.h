@@ -1,5 +1,5 @@
-// How much a test does. With a sanitizer everything takes several times as long, and it looks for mistakes that show in a
-// few rounds as in many; the release build does all of it.
+// The amount of work of a test. With a sanitizer everything takes several times as long, and the mistakes that it finds
+// show in a few rounds; the release build does the full amount.
 
 #ifndef PERCOLATOR_TESTS_TESTING_AMOUNT_H_
 #define PERCOLATOR_TESTS_TESTING_AMOUNT_H_

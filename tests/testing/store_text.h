@@ -1,6 +1,6 @@
-// The types of percolator/spi/store.h as text, for expectations that read well and for messages of failed tests.
+// The types of percolator/spi/store.h as text, for readable expectations and messages of failed tests.
 //
-//     cell       data:column@7=value       (bytes that do not print: \xNN)
+//     cell       data:column@7=value       (unprintable bytes: \xNN)
 //     row        key{cell cell ...}
 //     rows       row row ...
 
@@ -27,7 +27,7 @@ std::string ToText(const ScanRequest& request);
 std::string ToText(const Mutation& mutation);
 std::string ToText(const RowMutation& mutation);
 
-// What GoogleTest prints.
+// Used by GoogleTest.
 inline void PrintTo(const Cell& cell, std::ostream* os) { *os << ToText(cell); }
 inline void PrintTo(const Row& row, std::ostream* os) { *os << ToText(row); }
 inline void PrintTo(const TableInfo& info, std::ostream* os) { *os << info.name << "(" << info.schema << ")"; }

@@ -1,4 +1,5 @@
-// Reverse scans over the wire: servers that do not know them, answers that break off, and ReadRows of our own server.
+// Reverse scans over the wire: servers that do not support them, answers that break off, and ReadRows of our own
+// server.
 
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
@@ -64,7 +65,7 @@ TEST(ReverseRowParserTest, KeysDescend) {
   EXPECT_THAT(parser.Finish(), IsOk());
 }
 
-TEST(ReverseRowParserTest, KeysThatAscendFromTheBeginningAreOfAServerThatDoesNotKnow) {
+TEST(ReverseRowParserTest, AscendingKeysMeanThatTheServerHasNoReverseScans) {
   const std::vector<std::vector<bt::ReadRowsResponse>> answers = {
       {Message({WholeRow("a", "1"), WholeRow("b", "1")})},
       {Message({WholeRow("a", "1")}), Message({WholeRow("b", "1")})},
@@ -84,7 +85,7 @@ TEST(ReverseRowParserTest, KeysThatAscendFromTheBeginningAreOfAServerThatDoesNot
   }
 }
 
-TEST(ReverseRowParserTest, KeysThatTurnRoundOrStayAreMalformed) {
+TEST(ReverseRowParserTest, KeysThatChangeDirectionOrRepeatAreMalformed) {
   RowParser turns(/*reverse=*/true);
   EXPECT_THAT(Parse(&turns, Message({WholeRow("c", "1"), WholeRow("a", "1"), WholeRow("b", "1")})),
               StatusIs(absl::StatusCode::kInternal));
@@ -120,7 +121,7 @@ class ReverseBigtableTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
 };
 
-TEST_F(ReverseBigtableTest, TheRequestSaysSo) {
+TEST_F(ReverseBigtableTest, TheRequestIsForAReverseScan) {
   fake_.ScriptRead({{Message({WholeRow("c", "1"), WholeRow("b", "2")})}, kEndsWell});
   const absl::StatusOr<ScanPage> page = Scan({"a", "x"}, 7);
   ASSERT_THAT(page, IsOk());
@@ -142,7 +143,7 @@ TEST_F(ReverseBigtableTest, APageOfOneRowAsksForTwo) {
   EXPECT_EQ(fake_.reads().at(0).rows_limit(), 2);
 }
 
-TEST_F(ReverseBigtableTest, AFullPageGoesOnBelowItsLastRow) {
+TEST_F(ReverseBigtableTest, AFullPageContinuesBelowItsLastRow) {
   fake_.ScriptRead({{Message({WholeRow("c", "1"), WholeRow("b", "2")})}, kEndsWell});
   const absl::StatusOr<ScanPage> page = Scan(RowRange::All(), 2);
   ASSERT_THAT(page, IsOk());
@@ -150,7 +151,7 @@ TEST_F(ReverseBigtableTest, AFullPageGoesOnBelowItsLastRow) {
   EXPECT_EQ(page->resume, "b");
 }
 
-TEST_F(ReverseBigtableTest, AServerThatDoesNotKnowIsFoundOut) {
+TEST_F(ReverseBigtableTest, AServerWithoutReverseScansIsDetected) {
   for (const size_t row_limit : {1, 2, 10}) {
     for (const bool in_one_message : {true, false}) {
       FakeBigtable::ReadAnswer answer{{Message({WholeRow("a", "1"), WholeRow("b", "2")})}, kEndsWell};
@@ -163,8 +164,8 @@ TEST_F(ReverseBigtableTest, AServerThatDoesNotKnowIsFoundOut) {
   EXPECT_THAT(fake_.reads(), SizeIs(6)) << "none was tried again";
 }
 
-// If its first row is so large that it fills the page, too.
-TEST_F(ReverseBigtableTest, AServerThatDoesNotKnowIsFoundOutBehindALargeRow) {
+// Also if its first row is so large that it fills the page.
+TEST_F(ReverseBigtableTest, AServerWithoutReverseScansIsDetectedAfterALargeRow) {
   StoreLimits limits;
   limits.max_scan_bytes = 10;
   Open(limits);
@@ -177,7 +178,7 @@ TEST_F(ReverseBigtableTest, AServerThatDoesNotKnowIsFoundOutBehindALargeRow) {
   EXPECT_EQ(page->resume, "b");
 }
 
-TEST_F(ReverseBigtableTest, OneRowIsInAnyOrder) {
+TEST_F(ReverseBigtableTest, AnAnswerOfOneRowIsInEitherOrder) {
   fake_.ScriptRead({{Message({WholeRow("a", "1")})}, kEndsWell});
   const absl::StatusOr<ScanPage> page = Scan();
   ASSERT_THAT(page, IsOk());
@@ -194,7 +195,7 @@ TEST_F(ReverseBigtableTest, APageThatBreaksOffIsShort) {
   EXPECT_THAT(fake_.reads(), SizeIs(1));
 }
 
-TEST_F(ReverseBigtableTest, WhatBreaksOffBeforeItsOrderIsKnownIsReadAgain) {
+TEST_F(ReverseBigtableTest, APageThatBreaksOffBeforeItsOrderIsKnownIsReadAgain) {
   fake_.ScriptRead({{Message({WholeRow("a", "1")})}, kBreaksOff});
   fake_.ScriptRead({{Scanned("m")}, kBreaksOff});
   fake_.ScriptRead({{Message({WholeRow("a", "1"), WholeRow("b", "2")})}, kEndsWell});
@@ -205,7 +206,7 @@ TEST_F(ReverseBigtableTest, WhatBreaksOffBeforeItsOrderIsKnownIsReadAgain) {
   ASSERT_THAT(page, IsOk());
   EXPECT_EQ(ToText(page->rows), "b{data:c@1=1} a{data:c@1=2}");
   ASSERT_THAT(fake_.reads(), SizeIs(5));
-  EXPECT_FALSE(fake_.reads()[4].rows().row_ranges(0).has_end_key_open()) << "of the whole range";
+  EXPECT_FALSE(fake_.reads()[4].rows().row_ranges(0).has_end_key_open()) << "it reads the whole range";
 }
 
 TEST_F(ReverseBigtableTest, ScannedRowsCountAsProgress) {
@@ -247,7 +248,7 @@ class ReverseRowReaderTest : public ::testing::Test {
     if (matches) matching_.insert(key);
   }
 
-  // The keys of the answer, in its order. `without`: how many messages had no row.
+  // The keys of the answer, in order. `without`: the number of messages without a row.
   std::vector<std::string> Read(int* without = nullptr) {
     const absl::StatusOr<std::unique_ptr<RowReader>> reader = RowReader::Open(store_.get(), &tables_, request_);
     EXPECT_THAT(reader, IsOk());
@@ -276,12 +277,12 @@ class ReverseRowReaderTest : public ::testing::Test {
   BigtableTables tables_;
   bt::ReadRowsRequest request_;
   std::set<std::string> matching_;
-  // Whether to check after every message that exactly the rows that the client takes for done have come.
+  // Whether to check after every message that exactly the rows that the client counts as done have arrived.
   bool check_done_ = false;
   std::mt19937_64 random_{13};
 };
 
-TEST_F(ReverseRowReaderTest, WhereNothingMatchesProgressIsTold) {
+TEST_F(ReverseRowReaderTest, ProgressIsReportedWhereNothingMatches) {
   request_.set_reversed(true);
   check_done_ = true;
   for (const bool by_store : {true, false}) {
@@ -297,7 +298,7 @@ TEST_F(ReverseRowReaderTest, WhereNothingMatchesProgressIsTold) {
   }
 }
 
-TEST_F(ReverseRowReaderTest, AnyRowsAreTheReverseOfForwardOnes) {
+TEST_F(ReverseRowReaderTest, RandomReverseReadsAgreeWithForwardOnes) {
   for (int i = 0; i < 300; ++i) {
     request_.clear_rows();
     for (size_t n = random_() % 5; n > 0; --n) request_.mutable_rows()->add_row_keys(Key());
@@ -342,7 +343,7 @@ TEST_F(ReverseRowReaderTest, ARangeThatHoldsNoKeyIsEmpty) {
 
 // --- The store of a server
 
-// As `percolator serve` was before it knew reverse scans: it ignores the field. Or as it is.
+// Ignores the field, like a `percolator serve` without reverse scans; or supports it.
 class ScanServer final : public v1::Store::Service {
  public:
   explicit ScanServer(bool knows) : knows_(knows) {
@@ -380,13 +381,13 @@ std::vector<std::string> KeysIn(const absl::StatusOr<ScanPage>& page) {
   return keys;
 }
 
-TEST(ReverseRemoteScanTest, AnOlderServerIsFoundOut) {
+TEST(ReverseRemoteScanTest, AnOlderServerIsDetected) {
   ScanServer older(/*knows=*/false);
   EXPECT_THAT(older.Ask(/*reverse=*/true), StatusIs(absl::StatusCode::kUnimplemented));
   EXPECT_THAT(KeysIn(older.Ask(/*reverse=*/false)), ElementsAre("a", "b"));
 }
 
-TEST(ReverseRemoteScanTest, AServerThatKnowsSaysSo) {
+TEST(ReverseRemoteScanTest, AServerWithReverseScansReportsIt) {
   ScanServer server(/*knows=*/true);
   EXPECT_THAT(KeysIn(server.Ask(/*reverse=*/true)), ElementsAre("b", "a"));
   EXPECT_THAT(KeysIn(server.Ask(/*reverse=*/false)), ElementsAre("a", "b"));

@@ -1,4 +1,4 @@
-// The bytes of percolator.v1, as docs/format.md says, and messages of strangers that mean nothing.
+// The bytes of percolator.v1, as docs/format.md specifies them, and invalid messages of other programs.
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
@@ -88,7 +88,7 @@ TEST(WireFormatTest, TimestampsWithMutations) {
   EXPECT_EQ(Hex(response), "0a0218011005");
 }
 
-TEST(WireFormatTest, WhatIsSentArrives) {
+TEST(WireFormatTest, EveryRequestConvertsBackToItself) {
   v1::RowRead read;
   ToMessage(SomeRead(), &read);
   const absl::StatusOr<RowRead> read_back = FromMessage(&read);
@@ -107,7 +107,7 @@ TEST(WireFormatTest, WhatIsSentArrives) {
   EXPECT_EQ(FromMessage(&row_message).value(), row);
 }
 
-TEST(WireFormatTest, WhatMeansNothingIsRefused) {
+TEST(WireFormatTest, InvalidMessagesAreRefused) {
   v1::RowRead read;
   read.add_selectors()->set_family(static_cast<v1::Family>(7));
   EXPECT_THAT(FromMessage(&read), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -122,7 +122,7 @@ TEST(WireFormatTest, WhatMeansNothingIsRefused) {
   EXPECT_THAT(FromMessage(&mutation), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST(WireFormatTest, ErrorsOfTheWayAreNoWordOfTheServer) {
+TEST(WireFormatTest, TransportErrorsAreNotErrorsOfTheServer) {
   using grpc::StatusCode;
   for (const StatusCode code : {StatusCode::CANCELLED, StatusCode::UNKNOWN, StatusCode::INTERNAL, StatusCode::ABORTED,
                                 StatusCode::UNAVAILABLE}) {
@@ -135,8 +135,8 @@ TEST(WireFormatTest, ErrorsOfTheWayAreNoWordOfTheServer) {
   }
 }
 
-TEST(WireFormatTest, ACallWithoutAnAnswerMayHaveBeenCarriedOut) {
-  // A server that ends every call well, and says nothing.
+TEST(WireFormatTest, ACallWithoutAnAnswerHasAnUnknownOutcome) {
+  // A server that ends every call with OK, without an answer.
   class Silence final : public grpc::ServerGenericBidiReactor {
    public:
     Silence() { Finish(grpc::Status::OK); }
