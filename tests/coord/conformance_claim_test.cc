@@ -109,19 +109,10 @@ TEST_P(CoordinatorTest, ClaimsOfASessionEndWithIt) {
 TEST_P(CoordinatorTest, ClaimsAreOfExactlyThatTableAndRow) {
   const std::unique_ptr<Session> first = Open(here_);
   const std::unique_ptr<Session> second = Open(there_);
-  const std::vector<std::pair<std::string, std::string>> rows = {{"t", "r"},
-                                                                 {"t", "rr"},
-                                                                 {"tr", "r"},
-                                                                 {"t", "R"},
-                                                                 {"tr", "rr"},
-                                                                 {"u", "r"},
-                                                                 {"t", Bytes({0})},
-                                                                 {"t", Bytes({0, 0})},
-                                                                 {"t", Bytes({255})},
-                                                                 {"t", Bytes({'/'})},
-                                                                 {"t/", "r"},
-                                                                 {"t", "/r"},
-                                                                 {"t", Bytes({'r', 0})}};
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"t", "r"},  {"t", "rr"},       {"tr", "r"},           {"t", "R"},          {"tr", "rr"},
+      {"u", "r"},  {"t", Bytes({0})}, {"t", Bytes({0, 0})},  {"t", Bytes({255})}, {"t", Bytes({'/'})},
+      {"t/", "r"}, {"t", "/r"},       {"t", Bytes({'r', 0})}};
   for (const auto& [table, row] : rows) EXPECT_TRUE(Claim(here_, table, row, *first)) << table << " " << row;
   for (const auto& [table, row] : rows) EXPECT_FALSE(Claim(there_, table, row, *second)) << table << " " << row;
   for (size_t i = 0; i < rows.size(); i += 2) {

@@ -39,10 +39,10 @@ std::string ContentKey(const Identity& identity) {
   return std::string("content:") + hex;
 }
 
-// A page's way to its cluster.
+// The way of a page to its cluster.
 struct Way {
   std::string key;
-  std::set<std::string> looked_at;  // there or not; the page itself left out
+  std::set<std::string> looked_at;  // whether they exist or not; without the page itself
 };
 
 Way WayOf(const BatchInput& input, const std::string& url) {
@@ -124,7 +124,7 @@ void InvertLinks(BatchIndex* batch) {
   }
 }
 
-// PageRank by iteration: each step takes the error to kDamping of what it was, at most.
+// PageRank by iteration: each step multiplies the error by at most kDamping.
 void ComputeRanks(BatchIndex* batch) {
   std::map<std::string, double> ranks;
   for (const auto& [url, page] : batch->pages) ranks[url] = 1;

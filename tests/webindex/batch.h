@@ -1,10 +1,11 @@
-// The web index computed anew from a folder, plainly and by one thread: what the incremental one must be equal to.
+// The web index computed from a folder from scratch, plainly and by one thread. The incremental index must be equal to
+// it.
 //
 //     BatchIndex batch = ComputeBatch(folder, base);
 //     for (const std::string& difference : Differences(batch, snapshot, serving)) ...
 //
-// Shares with the application how a file is read (UrlOfFile, IsPage, ParsePage, CountTerms) and the names of the cells;
-// everything after that is its own.
+// It shares with the application how a file is read (UrlOfFile, IsPage, ParsePage, CountTerms) and the names of the
+// cells. Everything else is its own.
 
 #ifndef PERCOLATOR_TESTS_WEBINDEX_BATCH_H_
 #define PERCOLATOR_TESTS_WEBINDEX_BATCH_H_
@@ -24,7 +25,7 @@
 
 namespace webindex {
 
-// What is in a folder: everything else follows from it.
+// The content of a folder, which determines everything else.
 struct BatchInput {
   struct Page {
     std::string contents;
@@ -36,7 +37,7 @@ struct BatchInput {
     int64_t modified_nanos = 0;
   };
   std::map<std::string, Page> pages;  // by url
-  std::map<std::string, File> files;  // by path: those that are not pages
+  std::map<std::string, File> files;  // by path; without pages
 };
 
 using WordCounts = std::map<std::string, int64_t>;
@@ -44,10 +45,10 @@ using WordCounts = std::map<std::string, int64_t>;
 struct BatchPage {
   std::string cluster;
   std::set<std::string> targets;  // of its links
-  double rank = 0;                // exact, but for 1e-12
+  double rank = 0;                // exact to 1e-12
   Summary summary;
-  std::set<std::string> walk;     // the topics it has to hear of: the pages on the way to its cluster
-  std::set<std::string> depends;  // and the files it is rendered with
+  std::set<std::string> walk;     // its topics: the pages on the way to its cluster
+  std::set<std::string> depends;  // the files with which it is rendered
 };
 
 struct BatchIndex {
@@ -55,10 +56,10 @@ struct BatchIndex {
   std::map<std::string, BatchPage> pages;
   std::map<std::string, std::vector<std::string>> clusters;            // members in order, by key
   std::map<std::pair<std::string, std::string>, std::string> inlinks;  // anchors, by target and source
-  std::map<std::string, WordCounts> anchor_words;                      // by target, there or not
+  std::map<std::string, WordCounts> anchor_words;                      // by target, existing or not
 };
 
-// The files below the folder, read and parsed. A file that is not to be read is left out, as in the index.
+// The files below the folder, read and parsed. Files that the index skips are omitted.
 BatchInput ReadFolder(const std::string& folder, std::string_view base);
 
 BatchIndex ComputeBatch(BatchInput input);
@@ -66,15 +67,15 @@ inline BatchIndex ComputeBatch(const std::string& folder, std::string_view base)
   return ComputeBatch(ReadFolder(folder, base));
 }
 
-// The one of the members that has the highest rank; of several the smallest.
+// The member with the highest rank; of several the smallest.
 std::string CanonicalOf(const std::vector<std::string>& members, const std::map<std::string, int64_t>& ranks);
 
 // The document of a cluster.
 Indexed DocumentOf(const BatchIndex& batch, const std::vector<std::string>& members, const std::string& canonical);
 
-// Everything in which the tables and the serving side differ from the batch, a line each; the first of them if there are
-// many. Empty: they are equal. Ranks may differ as much as tables.h says; which page of a cluster is canonical has to be
-// right for the ranks that are stored.
+// The differences of the tables and the serving side from the batch, a line each; only the first if there are many.
+// Empty if they are equal. Ranks may differ within the tolerance of tables.h; the canonical page of a cluster must
+// agree with the stored ranks.
 std::vector<std::string> Differences(const BatchIndex& batch, const percolator::Snapshot& snapshot,
                                      const Serving& serving);
 

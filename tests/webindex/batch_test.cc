@@ -1,4 +1,4 @@
-// The batch program on folders small enough to know the answer by heart.
+// The batch program on folders so small that the answer is known.
 
 #include "tests/webindex/batch.h"
 
@@ -23,7 +23,7 @@ using ::testing::Pair;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-// Pages as the parser would have made them.
+// Pages as the parser would return them.
 class Pages {
  public:
   Pages& Add(const std::string& url, uint64_t content, const std::string& moved_to = "",
@@ -54,14 +54,14 @@ class Pages {
 constexpr char kOne[] = "content:000000000000000100000000000000ab";
 constexpr char kTwo[] = "content:000000000000000200000000000000ab";
 
-TEST(BatchTest, SameContentIsACluster) {
+TEST(BatchTest, PagesWithTheSameContentAreACluster) {
   const BatchIndex batch = Pages().Add("b", 1).Add("a", 1).Add("c", 2).Compute();
   EXPECT_THAT(batch.clusters, ElementsAre(Pair(kOne, ElementsAre("a", "b")), Pair(kTwo, ElementsAre("c"))));
   EXPECT_EQ(batch.pages.at("b").cluster, kOne);
   EXPECT_THAT(batch.pages.at("b").walk, IsEmpty());
 }
 
-TEST(BatchTest, AMovedPageIsWhereItMovedTo) {
+TEST(BatchTest, AMovedPageIsInTheClusterOfItsTarget) {
   const BatchIndex batch = Pages().Add("a", 1, "b").Add("b", 2, "c").Add("c", 3).Add("d", 3).Compute();
   EXPECT_THAT(batch.clusters,
               ElementsAre(Pair(StartsWith("content:0000000000000003"), ElementsAre("a", "b", "c", "d"))));
@@ -69,14 +69,14 @@ TEST(BatchTest, AMovedPageIsWhereItMovedTo) {
   EXPECT_THAT(batch.pages.at("c").walk, IsEmpty());
 }
 
-TEST(BatchTest, PagesThatMovedToNoPageAreTogether) {
+TEST(BatchTest, PagesThatMovedToTheSameMissingPageAreACluster) {
   const BatchIndex batch = Pages().Add("a", 1, "gone").Add("b", 2, "gone").Compute();
   EXPECT_THAT(batch.clusters, ElementsAre(Pair("url:gone", ElementsAre("a", "b"))));
   EXPECT_THAT(batch.pages.at("a").walk, ElementsAre("moved:gone"));
 }
 
 TEST(BatchTest, ACycleIsNamedAfterItsSmallestPage) {
-  // z leads into the cycle d -> c -> e -> d, and is smaller than none of it; a is smaller, but not of it.
+  // z leads into the cycle d -> c -> e -> d; no page of the cycle is larger. a is smaller, but not in the cycle.
   const BatchIndex batch =
       Pages().Add("z", 1, "d").Add("a", 1, "z").Add("d", 1, "c").Add("c", 1, "e").Add("e", 1, "d").Compute();
   EXPECT_THAT(batch.clusters, ElementsAre(Pair("url:c", ElementsAre("a", "c", "d", "e", "z"))));
@@ -91,7 +91,7 @@ TEST(BatchTest, ALongWayIsCut) {
   Pages pages;
   for (char c = 'a'; c < 'j'; ++c) pages.Add(std::string(1, c), 1, std::string(1, static_cast<char>(c + 1)));
   const BatchIndex batch = pages.Add("j", 2).Compute();
-  EXPECT_EQ(batch.pages.at("a").cluster, "url:i");  // a to h are eight
+  EXPECT_EQ(batch.pages.at("a").cluster, "url:i");  // a to h are eight pages
   EXPECT_EQ(batch.pages.at("b").cluster, "url:j");
   EXPECT_EQ(batch.pages.at("c").cluster, kTwo);
   EXPECT_EQ(batch.pages.at("a").walk.size(), 7U);
@@ -115,8 +115,8 @@ TEST(BatchTest, RanksOfThreePages) {
   EXPECT_NEAR(batch.pages.at("c").rank, (a - 0.15) / 0.85, 1e-11);
 }
 
-TEST(BatchTest, RankThatGoesNowhereIsLost) {
-  // Two links to one target are one; the target that does not exist has its share all the same.
+TEST(BatchTest, RankGivenToMissingPagesIsLost) {
+  // Two links to one target count once. A target that does not exist still has its share.
   const BatchIndex batch = Pages().Add("a", 1, "", {{"b", "x"}, {"b", "y"}, {"gone", ""}}).Add("b", 2).Compute();
   EXPECT_NEAR(batch.pages.at("a").rank, 0.15, 1e-12);
   EXPECT_NEAR(batch.pages.at("b").rank, 0.15 + 0.85 * 0.15 / 2, 1e-12);
@@ -152,7 +152,7 @@ TEST(BatchTest, ADocumentHasTheTextOfOneAndTheAnchorsOfAll) {
   EXPECT_THAT(terms, ElementsAre("blue 111", "green 200", "red 002"));
 }
 
-TEST(BatchTest, ASummaryIsOfThePageAndItsFiles) {
+TEST(BatchTest, ASummaryCoversThePageAndItsFiles) {
   Pages pages;
   pages.Add("a", 1).File("x.inc", 30, "included words").File("y.png", 12, "");
   for (const char* path : {"gone.css", "x.inc", "y.png"}) pages["a"].resources.add_paths(path);

@@ -1,4 +1,4 @@
-// The crawl on a cluster without observers: the tables pages and files against the folder.
+// The crawl on a cluster without observers: compares the tables pages and files with the folder.
 
 #include "apps/webindex/crawl.h"
 
@@ -57,7 +57,7 @@ class CrawlTest : public FolderTest {
   }
 };
 
-// Longer than the step of a clock of files, as the crawl sees it.
+// Waits longer than the crawl's tolerance for the clock of files.
 void WaitUntilFilesAreOld() { std::this_thread::sleep_for(std::chrono::milliseconds(250)); }
 
 TEST_F(CrawlTest, LoadsEveryFileBelowTheFolder) {
@@ -80,13 +80,13 @@ TEST_F(CrawlTest, AFileThatHasNotChangedIsNotReadAgain) {
   EXPECT_EQ(Stat("a.html").loaded_micros(), loaded);
 }
 
-// Within one step of the clock of files a change makes no difference to be seen.
-TEST_F(CrawlTest, AFileThatHasChangedJustNowIsReadAgain) {
+// Within one step of the clock of files a change is not visible in the time.
+TEST_F(CrawlTest, AFileThatHasJustChangedIsReadAgain) {
   const auto is_young = [&] {
     return Stat("a.html").loaded_micros() < Stat("a.html").changed_nanos() / 1000 + 100'000;
   };
   int tries = 0;
-  do {  // until the machine is quick enough
+  do {  // until the machine is fast enough
     Write("a.html", std::to_string(++tries));
     EXPECT_EQ(Run().loaded, 1u);
   } while (!is_young() && tries < 1000);
@@ -120,7 +120,7 @@ TEST_F(CrawlTest, EditsAndDeletions) {
 }
 
 // Same size, same time of modification.
-TEST_F(CrawlTest, AnotherFileInItsPlaceIsSeen) {
+TEST_F(CrawlTest, AReplacementOfAFileIsNoticed) {
   Write("a.html", "A");
   Write("b.html", "B");
   Touch("a.html", 1'500'000'000);
@@ -145,7 +145,7 @@ TEST_F(CrawlTest, AFileBecomesAFolderAndBack) {
   EXPECT_THAT(InTables(), ElementsAre(Pair("a.html", "A")));
 }
 
-TEST_F(CrawlTest, WhatIsNotARegularFileIsPassedOver) {
+TEST_F(CrawlTest, SpecialFilesAreSkipped) {
   Write("a.html", "A");
   Write(".hidden.html", "no");
   Write(".git/b.html", "no");
@@ -166,7 +166,7 @@ TEST_F(CrawlTest, WhatIsNotARegularFileIsPassedOver) {
   EXPECT_THAT(InTables(), ElementsAre(Pair("a.html", "A")));
 }
 
-TEST_F(CrawlTest, NamesThatCanNotBeAreReported) {
+TEST_F(CrawlTest, InvalidNamesAreReported) {
   Write("a\nb.html", "A");
   Write("\xff.html", "B");
   Write("\u00e4.html", "C");
@@ -175,7 +175,7 @@ TEST_F(CrawlTest, NamesThatCanNotBeAreReported) {
   EXPECT_THAT(problems_, testing::Each(HasSubstr("a name that can't be")));
 }
 
-// Root can read everything, so that it becomes somebody else for a while.
+// Root can read everything, so the test becomes another user for a while.
 class NotRoot {
  public:
   explicit NotRoot(const std::string& folder) {
@@ -237,7 +237,7 @@ TEST_F(CrawlTest, ExcerptsAreTheFirstWordsOfTexts) {
   EXPECT_EQ(FileStateOf("a.txt", umlauts).excerpt(), umlauts.substr(0, kLongestExcerpt - 1));
 }
 
-TEST_F(CrawlTest, OnlyWhatIsListed) {
+TEST_F(CrawlTest, OnlyListedFilesAreLoaded) {
   Write("a.html", "A");
   Write("x/b.html", "B");
   Write("c.html", "C");
@@ -256,7 +256,7 @@ TEST_F(CrawlTest, OnlyWhatIsListed) {
   EXPECT_THAT(InTables(), ElementsAre(Pair("a.html", "A"), Pair("x/b.html", "BB")));
 }
 
-TEST_F(CrawlTest, AFolderThatIsGoneDeletesNothing) {
+TEST_F(CrawlTest, AMissingFolderDeletesNothing) {
   Write("a.html", "A");
   Run();
   fs::rename(folder(), folder() + ".away");
@@ -275,9 +275,9 @@ TEST_F(CrawlTest, ManyFilesAreLoadedByThreads) {
   EXPECT_EQ(InTables(), InFolder());
 }
 
-// Of runs that overlap the last reading counts, also when a file is back to what it was.
-// The one who notices that a file is gone finds it neither in the tables nor in the folder, while another, who has read it
-// before, is about to commit.
+// Of overlapping runs the last reading counts, even if a file returns to an earlier state. The run that notices that a
+// file is gone finds it neither in the tables nor in the folder, while another run, which has read it before, is about
+// to commit.
 TEST_F(CrawlTest, AFileThatIsDeletedBetweenReadingAndCommitIsNotLoaded) {
   for (const auto& [deleted, noticed] : {std::pair("x/a.html", "x/a.html"), std::pair("x", "x"), std::pair("x", "")}) {
     SCOPED_TRACE(noticed);
@@ -305,7 +305,7 @@ TEST_F(CrawlTest, AFileThatIsDeletedBetweenReadingAndCommitIsNotLoaded) {
   }
 }
 
-TEST_F(CrawlTest, ConcurrentRefreshesEndWithWhatIsThere) {
+TEST_F(CrawlTest, ConcurrentRefreshesEndWithTheStateOfTheFolder) {
   for (int round = 0; round < 30; ++round) {
     std::atomic<bool> enough = false;
     std::vector<std::thread> threads;
@@ -325,7 +325,7 @@ TEST_F(CrawlTest, ConcurrentRefreshesEndWithWhatIsThere) {
   }
 }
 
-// Files come and go while they are listed and read: no error, no crash, and right in the end.
+// Files come and go while they are listed and read: no error, no crash, and a correct result in the end.
 TEST_F(CrawlTest, FilesThatChangeWhileTheyAreRead) {
   constexpr int kChanges = 3000;
   std::atomic<int> changes = 0;

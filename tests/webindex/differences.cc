@@ -1,8 +1,8 @@
-// Differences: every table as it should be, beside what it is.
+// Differences: every table as it should be, beside its actual content.
 //
-// Most cells are known to the last byte, and compared as a whole, so that what is missing shows as well as what was left
-// behind. The others, that depend on the way there, are checked for what must hold of them: ranks and what they give away,
-// times, histories.
+// Most cells are known to the last byte, and tables are compared as a whole, so that missing and superfluous cells are
+// both found. Cells that depend on the order of events are checked for their invariants: ranks and shares, times,
+// histories.
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +44,7 @@ std::string ReadableRow(const std::string& row) {
   return text;
 }
 
-// What a cell says, for a person to read.
+// The content of a cell, readable for people.
 std::string ReadableValue(const std::string& table, const std::string& column, const std::string& value) {
   using Reader = std::string (*)(const std::string&);
   static const std::map<std::string, Reader> readers = {{"pages.text", TextOf<Text>},
@@ -107,7 +107,7 @@ class Comparison {
     return table;
   }
 
-  // Both ways: what is missing or different, and what should not be there.
+  // In both directions: missing or different cells, and superfluous ones.
   void Compare(std::string_view name, const Table& wanted, const Table& found) {
     const std::string table(name);
     const auto say = [&](const std::string& row, const std::string& column, const std::string& what) {
@@ -192,7 +192,7 @@ class Comparison {
       for (const CellView own : {kStat.At(url), kHistory.At(url), kRank.At(url), kShares.At(url)}) {
         found.erase(std::string(own.column));
       }
-      // Whether something empty is kept as an empty value or as none makes no difference.
+      // An empty value and no value are equal.
       for (Columns* columns : {&found, &wanted[url]}) {
         std::erase_if(*columns, [](const auto& cell) { return cell.first != kContents.name() && cell.second.empty(); });
       }
@@ -211,7 +211,7 @@ class Comparison {
     }
   }
 
-  // The newest version is what the page is now.
+  // The newest version has the page's current state.
   void CheckHistory(const std::string& url, const Columns& columns) {
     const auto cell = columns.find(std::string(kHistory.name()));
     History history;
@@ -232,7 +232,7 @@ class Comparison {
     if (!right) Say("pages " + url + " history: the newest version is {" + newest.ShortDebugString() + "}");
   }
 
-  // --- Ranks: what is stored is consistent in itself, to the last unit; and near the true ranks.
+  // --- Ranks: stored ranks are consistent to the last unit, and near the true ranks
 
   void CheckRanks(const Table& pages) {
     std::map<std::string, int64_t> given;
@@ -251,13 +251,13 @@ class Comparison {
       }
       const double received = (1 - kDamping) * kRankUnit + static_cast<double>(given[url]);
       if (std::abs(static_cast<double>(rank) - received) > kRankTolerance * kRankUnit + 2) {
-        Say("pages " + url + " rank: is " + std::to_string(rank) + " units, but what was given to it makes " +
+        Say("pages " + url + " rank: is " + std::to_string(rank) + " units, but the shares given to it add up to " +
             std::to_string(received));
       }
     }
   }
 
-  // Each target has got its part of the rank that is stored.
+  // Each target has got its share of the stored rank.
   void CheckShares(const std::string& url, const BatchPage& page, const Columns& columns,
                    std::map<std::string, int64_t>* given) {
     const auto cell = columns.find(std::string(kShares.name()));
@@ -276,7 +276,7 @@ class Comparison {
     }
   }
 
-  // What arrived is what was given, to the last unit, also where there is no page.
+  // The sum that arrived is the sum that was given, to the last unit, even for missing pages.
   void CompareGiven(const std::map<std::string, int64_t>& given) {
     Table wanted;
     for (const auto& [url, units] : given) {
@@ -309,7 +309,7 @@ class Comparison {
     }
     for (auto& [row, columns] : found) {
       const auto since = columns.find(std::string(kSince.name()));
-      if (since != columns.end()) since->second.clear();  // when does not matter
+      if (since != columns.end()) since->second.clear();  // the time is not compared
     }
     Compare(kSubscribers, wanted, found);
   }
@@ -336,7 +336,7 @@ class Comparison {
     Table found_members = Read(kMembers);
     for (auto& [row, columns] : found_members) {
       const auto member = columns.find(std::string(kMember.name()));
-      if (member != columns.end()) member->second.clear();  // that it is there is all
+      if (member != columns.end()) member->second.clear();  // only its existence is compared
     }
     Compare(kMembers, members, found_members);
     Compare(kIndex, index, Read(kIndex));
@@ -365,7 +365,7 @@ class Comparison {
     Compare(kAnchorWords, wanted, Read(kAnchorWords));
   }
 
-  // All that was exported is delivered, and deleted: nothing is left but the counts of each shard.
+  // All exports are delivered and deleted. Only the counts of each shard remain.
   void CheckExports() {
     const ExportQueue queue = ExportsQueue();
     for (uint32_t shard = 0; shard < kExportShards; ++shard) {
@@ -381,8 +381,8 @@ class Comparison {
     if (exports.size() > kExportShards) Say("exports: " + std::to_string(exports.size()) + " rows are left");
   }
 
-  // --- The serving side: asked for every term it has the documents of the index, and answers as one would that was
-  // loaded from the tables just now.
+  // --- The serving side: for every term it has the documents of the index, and answers like one that was just loaded
+  // from the tables
 
   void CompareServing() {
     if (serving_.documents() != batch_.clusters.size()) {
@@ -444,7 +444,7 @@ class Comparison {
   const BatchIndex& batch_;
   const Snapshot& snapshot_;
   const Serving& serving_;
-  std::map<std::string, int64_t> ranks_;                       // as stored, of pages that exist
+  std::map<std::string, int64_t> ranks_;                       // as stored, of existing pages
   std::map<std::string, std::string> canonicals_;              // by cluster
   std::map<std::string, Indexed> documents_;                   // by canonical page
   std::map<std::string, std::set<std::string>> documents_of_;  // canonical pages, by term

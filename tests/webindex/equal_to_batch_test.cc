@@ -1,8 +1,8 @@
-// The index, kept up to date by observers, is what a batch program makes of the folder: after any changes, with any number of
-// threads, whatever runs beside what.
+// The index that observers keep up to date equals the result of a batch program on the folder: after any changes, with
+// any number of threads, whatever runs at the same time.
 //
-// Each sequence has a site of its own, which changes in rounds. After each round everything in the tables and in the serving
-// side is compared. PERCOLATOR_WEBINDEX_SEQUENCES: how many sequences; a sequence that fails says how to run it again.
+// Each sequence has a site of its own, which changes in rounds. After each round all tables and the serving side are
+// compared. PERCOLATOR_WEBINDEX_SEQUENCES: the number of sequences. A sequence that fails prints how to run it again.
 
 #include <algorithm>
 #include <atomic>
@@ -52,7 +52,7 @@ using percolator::Snapshot;
 using percolator::TempDir;
 using percolator::Worker;
 
-constexpr int kGroups = 10;  // so that parts of the test can run at the same time
+constexpr int kGroups = 10;  // so that parts of the test run in parallel
 
 int Sequences() {
 #if defined(__SANITIZE_THREAD__)
@@ -66,7 +66,7 @@ int Sequences() {
   return wanted != nullptr ? std::atoi(wanted) : kDefault;
 }
 
-// Sequences where many processes share a cluster, where each takes longer.
+// The number of sequences on clusters of many processes, where each takes longer.
 [[maybe_unused]] int Elsewhere() { return std::max(1, std::min(Sequences() / 60, 3)); }
 
 uint64_t FirstSeed() {
@@ -77,7 +77,7 @@ uint64_t FirstSeed() {
   return seed;
 }
 
-// Paths that threads look at while others are told.
+// Threads that refresh paths while others are changed.
 class Refreshers {
  public:
   Refreshers(Crawl* crawl, int threads) : crawl_(crawl) {
@@ -90,7 +90,7 @@ class Refreshers {
     changed_.notify_all();
   }
 
-  // Returns when all are looked at; the first error.
+  // Returns when all paths are refreshed, with the first error.
   absl::Status Finish() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -128,11 +128,11 @@ class Refreshers {
   std::vector<std::thread> threads_;
 };
 
-// Delays some transactions between their last read and their first write: then runs overlap that otherwise hardly ever
+// Delays some transactions between their last read and their first write, so that runs overlap that otherwise hardly
 // would.
 class SlowStore : public percolator::ForwardingStore {
  public:
-  // `percent`: of transactions.
+  // `percent`: of the transactions that are delayed.
   SlowStore(std::shared_ptr<percolator::Store> store, int percent)
       : ForwardingStore(std::move(store)), percent_(percent) {}
 
@@ -151,7 +151,7 @@ class SlowStore : public percolator::ForwardingStore {
   }
 
  private:
-  // Of two phases, the first one takes locks.
+  // In two phases, the first phase takes locks.
   static bool TakesLock(const RowMutation& mutation) {
     return std::any_of(mutation.mutations.begin(), mutation.mutations.end(), [](const percolator::Mutation& m) {
       return m.kind == percolator::Mutation::Kind::kSet && m.family == percolator::Family::kLock;
@@ -169,7 +169,7 @@ class SlowStore : public percolator::ForwardingStore {
   std::atomic<uint32_t> transactions_ = 0;
 };
 
-// What WebIndex is, made of its parts, so that transactions can be slowed down.
+// The parts of a WebIndex, assembled here so that transactions can be slowed down.
 class SlowIndex {
  public:
   struct Options {
@@ -225,8 +225,8 @@ class SlowIndex {
   Crawl crawl_;
 };
 
-// One sequence: everything about it follows from its seed, but for what threads do when. At the address, which is a cluster
-// where nothing is yet; without one, in this process.
+// One sequence. Its seed determines everything except the timing of threads. Uses the empty cluster at the address;
+// without an address, one in this process.
 class Sequence {
  public:
   explicit Sequence(uint64_t seed, const std::string& address = "")
@@ -236,7 +236,7 @@ class Sequence {
     options_.cluster.store.durability = percolator::Durability::kNoSync;
     options_.cluster.one_step_commit = !OneIn(3);
     options_.cluster.lock_lease = std::chrono::milliseconds(500);
-    if (OneIn(4)) {  // garbage is collected all the time
+    if (OneIn(4)) {  // collects garbage all the time
       options_.cluster.gc_retention = std::chrono::seconds(1);
       options_.cluster.gc_period = std::chrono::milliseconds(50);
     }
@@ -264,7 +264,7 @@ class Sequence {
     ASSERT_THAT(index_->Close(), IsOk());
   }
 
-  // What it was like, and what was done in the round before it failed.
+  // The settings of the sequence, and the changes of the round before it failed.
   std::string Describe() const {
     std::string text = options_.address + ", " + std::to_string(options_.worker.threads) + " threads" +
                        (options_.cluster.one_step_commit ? "" : ", two phases") +
@@ -292,15 +292,15 @@ class Sequence {
     const auto changes = static_cast<int>(first ? 0 : 2 + Below(12));
     switch (first ? 0 : Below(3)) {
       case 0:
-        how_ = "looked at as a whole";
+        how_ = "refreshed as a whole";
         for (int i = 0; i < changes; ++i) site_.Change();
         break;
       case 1:
-        how_ = "looked at path by path";
+        how_ = "refreshed path by path";
         ASSERT_NO_FATAL_FAILURE(ChangeAndRefresh(changes));
         return;
       default:
-        how_ = "looked at as a whole while it changed, and again";
+        how_ = "refreshed as a whole while it changed, and again";
         ASSERT_NO_FATAL_FAILURE(ChangeWhileCrawling(changes));
     }
     ASSERT_THAT(index_->crawl().Run(), IsOk());
@@ -369,7 +369,7 @@ TEST_P(EqualToBatchTest, AfterAnyChanges) {
 }
 
 #if !defined(__SANITIZE_THREAD__)  // its suppressed reports about gRPC's servers take seconds for every answer
-// The same where many processes share a cluster, each sequence at a place of its own.
+// The same on clusters of many processes, each sequence at a place of its own.
 class EqualToBatchElsewhereTest : public ::testing::TestWithParam<ClusterPlaceKind> {};
 
 TEST_P(EqualToBatchElsewhereTest, AfterAnyChanges) {

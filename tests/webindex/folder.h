@@ -1,4 +1,5 @@
-// FolderTest: a folder, a cluster in memory with the tables and no worker, and a crawl of the one into the other.
+// FolderTest: a folder, a cluster in memory with the tables and without a worker, and a crawl of the folder into the
+// tables.
 
 #ifndef PERCOLATOR_TESTS_WEBINDEX_FOLDER_H_
 #define PERCOLATOR_TESTS_WEBINDEX_FOLDER_H_
@@ -29,8 +30,7 @@ namespace webindex {
 
 class FolderTest : public testing::Test {
  protected:
-  using Contents =
-      std::map<std::string, std::string>;  // of each path: the contents of a page, the state of another file
+  using Contents = std::map<std::string, std::string>;  // by path: the contents of a page, the state of another file
 
   FolderTest() {
     std::filesystem::create_directory(folder());
@@ -45,7 +45,7 @@ class FolderTest : public testing::Test {
     Open();
   }
 
-  // A new crawl, with the options as they are.
+  // A new crawl, with the current options.
   void Open() { crawl_ = std::make_unique<Crawl>(cluster_, options_); }
 
   std::string folder() const { return dir_.path() + "/site"; }
@@ -56,7 +56,7 @@ class FolderTest : public testing::Test {
     std::filesystem::create_directories(std::filesystem::path(path(relative)).parent_path(), error);
     std::ofstream(path(relative), std::ios::binary) << contents;
   }
-  // The same, seen whole or not at all.
+  // Writes atomically: readers see the old or the new contents.
   void Replace(const std::string& relative, const std::string& contents) const {
     const std::string elsewhere = dir_.path() + "/new";
     std::ofstream(elsewhere, std::ios::binary) << contents;

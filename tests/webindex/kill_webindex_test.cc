@@ -1,9 +1,10 @@
-// A process that indexes a site is killed with SIGKILL, again and again, while the site changes: as it crawls, as its
-// observers run, as it opens what the one before has left. Every few deaths the index is opened once more, made to finish,
-// and compared with what a batch program makes of the folder.
+// A process that indexes a site is killed repeatedly with SIGKILL while the site changes: while it crawls, while its
+// observers run, while it opens the index of its predecessor. After every few kills the index is opened again, its work
+// finished, and the result compared with that of a batch program on the folder.
 //
-// The program is its own child: with --child it crawls and observes until it is killed. It writes a dot to standard output
-// when it has begun, and after every crawl that found a change. PERCOLATOR_STRESS_KILLS: how often, for each mode.
+// The program is its own child: with --child it crawls and observes until it is killed. It writes a dot to standard
+// output when it has begun, and after every crawl that found a change. PERCOLATOR_STRESS_KILLS: the number of kills for
+// each mode.
 
 #include <poll.h>
 #include <unistd.h>
@@ -67,7 +68,7 @@ int RunChild(const std::string& dir, bool one_step) {
   }
 }
 
-// Whether the child writes a dot, or has ended, within that time. Takes all dots that are there.
+// Whether the child writes a dot, or ends, within that time. Consumes all available dots.
 bool SaysSomething(const Child& child, milliseconds time) {
   pollfd waiting{.fd = child.fd(), .events = POLLIN, .revents = 0};
   if (poll(&waiting, 1, static_cast<int>(time.count())) <= 0) return false;
@@ -78,7 +79,7 @@ bool SaysSomething(const Child& child, milliseconds time) {
 
 class KillWebIndexTest : public ::testing::TestWithParam<bool> {
  protected:
-  // When in its life the child is killed.
+  // The moment at which the child is killed.
   enum class Moment { kOpening, kAnyTime, kChangesAreLoaded };
 
   Moment AnyMoment() {
@@ -103,17 +104,17 @@ class KillWebIndexTest : public ::testing::TestWithParam<bool> {
     ASSERT_TRUE(child.WaitForEnd()) << "the child ended by itself";
   }
 
-  // Returns just after the child has loaded changes: its observers have begun, and are not yet done.
+  // Returns just after the child has loaded changes: its observers have begun, and have not finished.
   void ChangeUntilLoaded(const Child& child, Site* site) {
-    (void)SaysSomething(child, milliseconds(0));  // of earlier changes
+    (void)SaysSomething(child, milliseconds(0));  // discards dots for earlier changes
     const auto end = std::chrono::steady_clock::now() + kPatience;
     do {
-      site->Change();  // may be one that changes nothing
+      site->Change();  // may change nothing
     } while (!SaysSomething(child, milliseconds(500)) && std::chrono::steady_clock::now() < end);
     std::this_thread::sleep_for(std::chrono::microseconds(random_() % 3000));
   }
 
-  // How many cells wait to be observed.
+  // The number of cells that wait to be observed.
   size_t Waiting(const WebIndexOptions& options) {
     const auto cluster = percolator::Cluster::Open(options.address, options.cluster);
     EXPECT_THAT(cluster, IsOk());
@@ -143,7 +144,7 @@ class KillWebIndexTest : public ::testing::TestWithParam<bool> {
   std::mt19937_64 random_;
 };
 
-TEST_P(KillWebIndexTest, TheIndexIsThatOfTheFolder) {
+TEST_P(KillWebIndexTest, TheIndexEqualsTheBatchAfterKills) {
   const uint64_t seed = percolator::TestSeed();
   random_.seed(seed);
   const TempDir dir;
@@ -160,7 +161,7 @@ TEST_P(KillWebIndexTest, TheIndexIsThatOfTheFolder) {
     for (uint64_t changes = random_() % 5; changes > 0; --changes) site.Change();
     if (!look) continue;
     ++looks;
-    // How soon observers are done is up to the machine: it is killed again, until they were not.
+    // The machine decides how soon observers finish, so the child is killed again until they had not.
     size_t waiting = Waiting(OptionsFor(dir.path(), GetParam()));
     for (int again = 0; waiting == 0 && again < 10; ++again) {
       ASSERT_NO_FATAL_FAILURE(LiveAndDie(dir.path(), &site, moment));
@@ -170,7 +171,7 @@ TEST_P(KillWebIndexTest, TheIndexIsThatOfTheFolder) {
     FinishAndCompare(dir.path());
     if (HasFailure()) return;
   }
-  std::cout << kills << " kills; at " << in_the_middle << " of " << looks << " looks observers had been at work\n";
+  std::cout << kills << " kills; at " << in_the_middle << " of " << looks << " checks observers had been interrupted\n";
   EXPECT_GE(2 * in_the_middle, looks);
 }
 

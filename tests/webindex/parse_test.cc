@@ -95,7 +95,7 @@ TEST(ParseTest, LinksInTheOrderOfTargetsThenAnchors) {
               ElementsAre(Pair("a/d.html", "<script>")));
 }
 
-TEST(ParseTest, WhatIsNotALink) {
+TEST(ParseTest, OtherReferencesAreNotLinks) {
   EXPECT_THAT(
       LinksIn("<a href=b.html>self</a><a href=#x>self</a><a href=''>self</a><a name=x>y</a><a href=x.png>file</a>"
               "<a href='javascript:x.html'>no</a><a href=file:///etc/x.html>no</a><a href=../../x.html>no</a>"
@@ -103,7 +103,7 @@ TEST(ParseTest, WhatIsNotALink) {
       IsEmpty());
 }
 
-TEST(ParseTest, BaseOfThePageDecidesWhereLinksLead) {
+TEST(ParseTest, LinksAreResolvedAgainstTheBaseOfThePage) {
   EXPECT_THAT(LinksIn("<base href='/x/y/'><a href=d.html>d</a>"), ElementsAre(Pair("x/y/d.html", "d")));
   EXPECT_THAT(LinksIn("<base href='../x'><a href=d.html>d</a>"), ElementsAre(Pair("d.html", "d")));
   EXPECT_THAT(
@@ -169,7 +169,7 @@ TEST(ParseTest, Encodings) {
 
 // --- Hostile pages: bounded, whatever they are -----------------------------------------------------------------------------
 
-// Seconds of the processor, with a sanitizer. What grows with the square of the size takes hours.
+// Seconds of processor time, with a sanitizer. Quadratic behaviour takes hours.
 constexpr double kLongest = 40;
 
 double SecondsOfThread() {
@@ -178,7 +178,7 @@ double SecondsOfThread() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-// Bytes: far more than are parsed, and about as many. Fewer with a sanitizer, which only makes them take longer.
+// Two sizes: far more bytes than are parsed, and about as many. Smaller with a sanitizer.
 constexpr size_t kHuge = percolator::Amount(50 << 20, 2 << 20);
 constexpr size_t kLarge = percolator::Amount(4 << 20, 1 << 20);
 
@@ -195,7 +195,7 @@ void CheckBounded(std::string_view what, std::string_view html) {
   std::cout << "  " << what << ": " << taken << " s\n";
 }
 
-TEST(HostilePageTest, FiftyMegabytesOfOneTag) {
+TEST(HostilePageTest, FiftyMegabytesOfOneTagAreBounded) {
   for (const std::string_view tag :
        {"<b>", "<div>", "<p>", "<a href=x.html>", "<table>", "<td>", "<span>", "<svg>", "</p>", "</b>", "<br>", "<",
         "&", "<!--", "<x ", "<select>", "<template>", "<title>", "<li><ul>"}) {
@@ -217,7 +217,7 @@ TEST(HostilePageTest, OpenFormattingElements) {
   CheckBounded("spans with paragraphs", Repeat("<span><p></span>", kLarge));
 }
 
-// Where the scan before the parser could be misled about what is a tag.
+// Cases that could mislead the scan before the parser about what is a tag.
 TEST(HostilePageTest, HiddenNesting) {
   CheckBounded("in titles of drawings", "<svg><title>" + Repeat("<b>", kLarge));
   CheckBounded("in titles of selections", "<select><title>" + Repeat("<div>", kLarge));
@@ -324,7 +324,7 @@ std::vector<std::string> RealPages(size_t most) {
   return pages;
 }
 
-TEST(RealPagesTest, BothWaysOfReadingAgree) {
+TEST(RealPagesTest, BothParsersAgree) {
   const std::vector<std::string> pages = RealPages(percolator::Amount(300, 60));
   if (pages.empty()) GTEST_SKIP() << "THERE ARE NO REAL PAGES HERE: install postgresql-doc-15 or git-doc";
   for (const std::string& page : pages) {
@@ -341,7 +341,7 @@ TEST(RealPagesTest, BothWaysOfReadingAgree) {
   }
 }
 
-TEST(RealPagesTest, MutationsAreRead) {
+TEST(RealPagesTest, MutatedPagesAreRead) {
   const std::vector<std::string> pages = RealPages(40);
   if (pages.empty()) GTEST_SKIP() << "THERE ARE NO REAL PAGES HERE: install postgresql-doc-15 or git-doc";
   std::mt19937 random(13);

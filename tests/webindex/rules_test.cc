@@ -1,7 +1,8 @@
-// The first rule of apps/webindex/pipeline.h: a run that leaves an output as it is keeps older runs from overwriting it.
+// The first rule of apps/webindex/pipeline.h: a run that leaves an output unchanged prevents older runs from
+// overwriting it.
 //
-// Each test has an input that changes and changes back. A run begins in between and is held up; another begins afterwards,
-// finds the output right, and commits; the first must not commit any more.
+// Each test has an input that changes and changes back. A run begins in between and is held up; another begins
+// afterwards, finds the output correct, and commits; then the first must not commit.
 
 #include <chrono>
 #include <cstdint>
@@ -35,7 +36,7 @@ class RulesTest : public testing::Test {
 
   RulesTest() { EXPECT_THAT(CreateTables(cluster_), IsOk()); }
 
-  // Writes and reads bytes: what is stored does not depend on how columns are declared.
+  // Writes and reads bytes, so that the stored bytes do not depend on how columns are declared.
   void Write(CellView cell, std::string_view value) {
     EXPECT_THAT(cluster_.Transact([&](ReadWrite& t) { t.Set(cell, value); }), IsOk());
   }
@@ -50,7 +51,7 @@ class RulesTest : public testing::Test {
 
   void Commit(const Run& run) { EXPECT_THAT(cluster_.Transact(run), IsOk()); }
 
-  // `change` makes the input another one, `undo` what it was.
+  // `change` changes the input, `undo` restores it.
   void AnOlderRunLoses(const Run& run, const std::function<void()>& change, const std::function<void()>& undo,
                        CellView output) {
     Commit(run);
@@ -82,21 +83,21 @@ std::string IdentityOf(uint64_t content) {
   return identity.SerializeAsString();
 }
 
-TEST_F(RulesTest, SummaryStays) {
+TEST_F(RulesTest, AnUnchangedSummaryStays) {
   Write(kText.At("a.html"), TextOf("one"));
   AnOlderRunLoses([](ReadWrite& t) { return Summarize(t, "a.html"); },
                   [&] { Write(kText.At("a.html"), TextOf("two")); }, [&] { Write(kText.At("a.html"), TextOf("one")); },
                   kSummary.At("a.html"));
 }
 
-TEST_F(RulesTest, ClusterStays) {
+TEST_F(RulesTest, AnUnchangedClusterStays) {
   Write(kIdentity.At("a.html"), IdentityOf(1));
   AnOlderRunLoses([](ReadWrite& t) { return FindCluster(t, "a.html"); },
                   [&] { Write(kIdentity.At("a.html"), IdentityOf(2)); },
                   [&] { Write(kIdentity.At("a.html"), IdentityOf(1)); }, kCluster.At("a.html"));
 }
 
-TEST_F(RulesTest, ChoiceStays) {
+TEST_F(RulesTest, AnUnchangedChoiceStays) {
   for (const char* url : {"a.html", "b.html"}) {
     Write(kMember.At(PairRow("content:1", url)), "1");
     Write(kRank.At(url), "100");
@@ -106,7 +107,7 @@ TEST_F(RulesTest, ChoiceStays) {
                   kChoice.At("content:1"));
 }
 
-TEST_F(RulesTest, PostingsStay) {
+TEST_F(RulesTest, UnchangedPostingsStay) {
   Write(kIdentity.At("a.html"), IdentityOf(1));
   Write(kText.At("a.html"), TextOf("one"));
   Commit([](ReadWrite& t) { return FindCluster(t, "a.html"); });
@@ -118,8 +119,7 @@ TEST_F(RulesTest, PostingsStay) {
   EXPECT_EQ(ReadCell(kPosting.At(PairRow("two", "a.html"))), "(absent)");
 }
 
-// Two runs that have something for the same page, from different epochs: what the one has given to it the other must not
-// overlook.
+// Two runs give to the same page in different epochs. Neither may overlook what the other has given.
 TEST_F(RulesTest, RanksAreSpreadByOneRunAtATime) {
   Links links;
   Link* link = links.add_links();
@@ -144,7 +144,8 @@ TEST_F(RulesTest, RanksAreSpreadByOneRunAtATime) {
   EXPECT_EQ(ReadCell(kRank.At("a.html")), std::to_string(static_cast<int64_t>(1.15 * kRankUnit)));
 }
 
-// Pages of a shard that together link to more than a transaction can write: a site with a table of contents on every page.
+// Pages of a shard that together link to more than a transaction can write: a site with a table of contents on every
+// page.
 TEST_F(RulesTest, RanksOfPagesWithManyLinksFitIntoATransaction) {
   constexpr int kMany = 1200;
   Links links;
@@ -164,8 +165,9 @@ TEST_F(RulesTest, RanksOfPagesWithManyLinksFitIntoATransaction) {
   EXPECT_NE(ReadCell(kShares.At("0.html")), "(absent)");
 }
 
-// Pages of words that nobody else has, all as links to one page: that page keeps as many as fit, and others get theirs.
-TEST_F(RulesTest, WordsOfLinksAreBounded) {
+// Pages of unique words, all as links to one page: that page keeps as many as fit, and the words of other links are
+// kept too.
+TEST_F(RulesTest, WordsOfLinksAreLimited) {
   percolator::Worker worker(cluster_);
   AnchorWordsQueue().Attach(worker);
   ASSERT_THAT(worker.Start(), IsOk());
@@ -210,8 +212,9 @@ TEST_F(RulesTest, WordsOfLinksAreBounded) {
   for (const TermCount& term : left.terms()) EXPECT_LT(term.count(), 0) << term.term();
 }
 
-// One page that gives to very many: what it gives to a shard is written down in cells that can be worked on one by one.
-TEST_F(RulesTest, ManyChangesAreWrittenDownInSeveralCells) {
+// One page that gives to very many: what it gives to a shard is written to several cells, which can be processed one by
+// one.
+TEST_F(RulesTest, ManyChangesAreWrittenToSeveralCells) {
   Links links;
   for (int i = 0; i < 60'000; ++i) links.add_links()->set_target(std::to_string(100'000 + i));
   Write(kLinks.At("a.html"), links.SerializeAsString());
@@ -231,8 +234,8 @@ TEST_F(RulesTest, ManyChangesAreWrittenDownInSeveralCells) {
   EXPECT_EQ(given, 60'000);
 }
 
-// Indexes that exist hold these bytes.
-TEST(TablesTest, ValuesAreStoredAsTheyAlwaysWere) {
+// Existing indexes hold these bytes.
+TEST(TablesTest, TheFormatOfValuesDoesNotChange) {
   EXPECT_EQ(kRank.Encode(1'150'000'000), "1150000000");
   EXPECT_EQ(kRank.Decode("a.html", "1150000000").value(), 1'150'000'000);
   EXPECT_EQ(kReceived.Encode(-5), "-5");

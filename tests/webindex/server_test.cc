@@ -1,4 +1,4 @@
-// The server, asked by a client that says exactly what the test says: what it answers, and what it does not give away.
+// The server, with a client that sends exactly the bytes of the test: its answers, and what it must not reveal.
 
 #include "apps/webindex/server.h"
 
@@ -45,7 +45,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 struct Reply {
-  int status = 0;  // zero: the connection was closed without one
+  int status = 0;  // zero: the connection was closed without a status
   std::string headers;
   std::string body;
 
@@ -83,7 +83,8 @@ std::string Exchange(int port, const std::string& bytes) {
   return answer;
 }
 
-// Sends `start`, then `again` until the other side closes or this many bytes are sent. Returns how many were sent.
+// Sends `start`, then `again` until the other side closes or this many bytes are sent. Returns the number of bytes
+// sent.
 size_t SendWithoutEnd(int port, const std::string& start, const std::string& again, size_t most) {
   const int connection = Connect(port);
   size_t total = 0;
@@ -140,7 +141,7 @@ class ServerTest : public ::testing::Test {
     index_.reset();
   }
 
-  // As a crawl does.
+  // Loads a page like a crawl.
   void Load(const std::string& url) {
     std::ifstream in(docs_ + "/" + url);
     const std::string contents{std::istreambuf_iterator<char>(in), {}};
@@ -188,8 +189,8 @@ TEST_F(ServerTest, ServesThePageWithAStrictPolicy) {
   EXPECT_EQ(Get("/../etc/passwd").status, 404);
 }
 
-// The policy forbids scripts and styles in the markup, so there must be none; and nothing from outside.
-TEST_F(ServerTest, ThePageTakesNothingFromElsewhere) {
+// The policy forbids scripts and styles in the markup, so there must be none; and nothing from other servers.
+TEST_F(ServerTest, ThePageLoadsNothingFromOtherServers) {
   const std::string markup = Get("/").body;
   EXPECT_THAT(markup, Not(HasSubstr("<style")));
   EXPECT_THAT(markup, Not(HasSubstr("style=")));
@@ -204,7 +205,7 @@ TEST_F(ServerTest, ThePageTakesNothingFromElsewhere) {
   }
 }
 
-TEST_F(ServerTest, AnswersOnlyToItsOwnNames) {
+TEST_F(ServerTest, AnswersOnlyForItsOwnNames) {
   for (const char* host : {"127.0.0.1", "localhost", "localhost:8080", "127.0.0.1:1", "[::1]", "[::1]:8080"}) {
     EXPECT_EQ(Send(port_, "GET", "/api/status", host).status, 200) << host;
   }
@@ -309,7 +310,7 @@ TEST_F(ServerTest, BadInputGetsAClearError) {
   EXPECT_EQ(Get("/api/search").status, 200);
 }
 
-// Buffers of the system hold some megabytes that the server has not read.
+// The system buffers some megabytes that the server has not read.
 TEST_F(ServerTest, ARequestWithoutEndIsCutOff) {
   constexpr size_t kMax = 64 << 20;
   const std::string start = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n";
@@ -319,7 +320,7 @@ TEST_F(ServerTest, ARequestWithoutEndIsCutOff) {
   EXPECT_LT(SendWithoutEnd(port_, start + "X-Header: ", std::string(4096, 'x'), kMax), kMax) << "a header";
   EXPECT_LT(SendWithoutEnd(port_, "GET /", std::string(4096, 'x'), kMax), kMax) << "a request line";
   EXPECT_EQ(Get("/").status, 200);
-  // Cut off after 64 KiB, and told so.
+  // The server cuts it off after 64 KiB, with an error.
   std::string head = start;
   while (head.size() < (64 << 10)) head += lines;
   EXPECT_THAT(Exchange(port_, head.substr(0, 64 << 10) + "\r\n\r\n"), HasSubstr("400 Bad Request"));
@@ -360,7 +361,7 @@ TEST_F(ServerTest, RequestsMayFollowEachOther) {
   EXPECT_NE(answer.find("200 OK", first + 1), std::string::npos) << answer;
 }
 
-TEST_F(ServerTest, SearchesAndTellsAboutPages) {
+TEST_F(ServerTest, AnswersSearchesAndShowsPages) {
   LoadAll();
   const json search = Get("/api/search?q=apple").parsed();
   ASSERT_EQ(search["matches"], 1);
@@ -368,7 +369,7 @@ TEST_F(ServerTest, SearchesAndTellsAboutPages) {
   EXPECT_EQ(hit["url"], "a.html");
   EXPECT_EQ(hit["duplicates"], json({"copy.html"}));
   EXPECT_GT(hit["rank"].get<double>(), 0.1);
-  // Markup of titles comes as text.
+  // Markup in titles is returned as text.
   const json hostile = Get("/api/search?q=plums").parsed();
   EXPECT_EQ(hostile["hits"][0]["title"], "<script>alert(1)</script>");
 
@@ -401,7 +402,7 @@ TEST_F(ServerTest, ShowsEarlierVersionsOfAPage) {
   EXPECT_EQ(Get("/api/page?url=a.html&at=1").status, 410);
 }
 
-TEST_F(ServerTest, TellsAboutThePipeline) {
+TEST_F(ServerTest, ShowsThePipeline) {
   LoadAll();
   api_->Sample();
   const json pipeline = Get("/api/pipeline").parsed();
@@ -427,7 +428,7 @@ TEST_F(ServerTest, TellsAboutThePipeline) {
   EXPECT_EQ(stats["links"], 2);
 }
 
-// While pages are being loaded, every request is answered, and what is there is consistent.
+// While pages are being loaded, every request is answered, with consistent content.
 TEST_F(ServerTest, AnswersWhileItIndexes) {
   api_->SetProgress({.phase = IndexingProgress::Phase::kLoading, .done = 1, .expected = 3});
   EXPECT_EQ(Get("/api/status").parsed()["phase"], "loading");
@@ -452,7 +453,7 @@ TEST_F(ServerTest, AnswersWhileItIndexes) {
   EXPECT_EQ(Get("/api/search?q=fresh").parsed()["matches"], 60);
 }
 
-TEST_F(ServerTest, TakesAnotherPortOnlyIfNoneWasAskedFor) {
+TEST_F(ServerTest, TakesAnotherPortOnlyIfNoneWasRequested) {
   Server second(api_.get(), {.port = port_, .folder = docs_});
   EXPECT_THAT(second.Start(), StatusIs(absl::StatusCode::kUnavailable));
   Server third(api_.get(), {.folder = docs_});
@@ -466,7 +467,7 @@ TEST_F(ServerTest, TakesAnotherPortOnlyIfNoneWasAskedFor) {
   EXPECT_NE(*other, *one);
 }
 
-TEST_F(ServerTest, IsFoundThroughItsDataFolder) {
+TEST_F(ServerTest, TheDataFolderNamesTheServersAddress) {
   const std::string data = dir_.path() + "/data";
   EXPECT_FALSE(FindServer(data).has_value());
   EXPECT_THAT(Answers::Open(data, "").status(), StatusIs(absl::StatusCode::kNotFound));
@@ -490,7 +491,7 @@ TEST_F(ServerTest, IsFoundThroughItsDataFolder) {
   EXPECT_FALSE(FindServer(data).has_value());
 }
 
-TEST(PrintTest, WhatPagesSayDoesNotSteerATerminal) {
+TEST(PrintTest, TextOfPagesDoesNotControlATerminal) {
   EXPECT_EQ(Printable("a\033[31mb\x07\nc\u009bd\u00e9"), "a [31mb  c d\u00e9");
   EXPECT_EQ(WithCommas(0), "0");
   EXPECT_EQ(WithCommas(999), "999");

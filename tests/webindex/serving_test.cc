@@ -1,4 +1,4 @@
-// The serving side by itself: what Apply and Load make searchable, in which order, and how it is shown.
+// The serving side alone: what Apply and Load make searchable, in which order, and how results are shown.
 
 #include "apps/webindex/serving.h"
 
@@ -46,7 +46,7 @@ struct Source {
   std::vector<std::string> duplicates;
 };
 
-// What the pipeline makes of a page.
+// The pipeline's output for a page.
 Indexed IndexedOf(const Source& source) {
   Indexed indexed;
   indexed.set_url(source.url);
@@ -116,7 +116,7 @@ std::string Filler(int number, int words = 40) {
   return text;
 }
 
-TEST(ServingTest, FindsWhatHasAllTermsOrElseSome) {
+TEST(ServingTest, FindsDocumentsWithAllTermsOrOtherwiseSome) {
   Serving serving;
   ASSERT_THAT(serving.Apply(Changed({"a", "", "apple pear" + Filler(1)}, 1)), IsOk());
   ASSERT_THAT(serving.Apply(Changed({"b", "", "apple" + Filler(2)}, 2)), IsOk());
@@ -151,7 +151,7 @@ TEST(ServingTest, RareTermsAndShortTextsCountForMore) {
   EXPECT_THAT(Found(serving, "lateral"), ElementsAre("short", "long"));
 }
 
-TEST(ServingTest, TheRankDecidesBetweenTextsThatAreAlike) {
+TEST(ServingTest, TheRankDecidesBetweenEqualTexts) {
   Serving serving;
   ASSERT_THAT(serving.Apply(Changed({"a", "", "index" + Filler(1)}, 1)), IsOk());
   ASSERT_THAT(serving.Apply(Changed({"b", "", "index" + Filler(2)}, 2)), IsOk());
@@ -163,7 +163,7 @@ TEST(ServingTest, TheRankDecidesBetweenTextsThatAreAlike) {
   const SearchResults results = serving.Search("index", 0, 10, ranks);
   EXPECT_THAT(Urls(results), ElementsAre("b", "a"));
   EXPECT_DOUBLE_EQ(results.hits[0].rank, 8);
-  EXPECT_THAT(Found(serving, "index"), ElementsAre("a", "b"));  // without ranks: by url
+  EXPECT_THAT(Found(serving, "index"), ElementsAre("a", "b"));  // without ranks, in order of urls
 }
 
 TEST(ServingTest, AnUpdateReplacesAndADeletionLeavesNothing) {
@@ -183,7 +183,7 @@ TEST(ServingTest, AnUpdateReplacesAndADeletionLeavesNothing) {
   EXPECT_EQ(serving.postings(), 0U);
 }
 
-TEST(ServingTest, WhatComesAgainOrLateIsIgnored) {
+TEST(ServingTest, RepeatedAndLateChangesAreIgnored) {
   Serving serving;
   ASSERT_THAT(serving.Apply(Changed({"a", "", "second"}, 7)), IsOk());
   ASSERT_THAT(serving.Apply(Changed({"a", "", "first"}, 6)), IsOk());
@@ -197,12 +197,12 @@ TEST(ServingTest, WhatComesAgainOrLateIsIgnored) {
   EXPECT_THAT(Found(serving, "third"), ElementsAre("a"));
 }
 
-TEST(ServingTest, WhatIsNoChangeIsAnError) {
+TEST(ServingTest, AMalformedChangeIsAnError) {
   Serving serving;
   EXPECT_THAT(serving.Apply({.payload = "\xff\xff"}), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST(ServingTest, LoadsTheTablesAndKeepsWhatWasApplied) {
+TEST(ServingTest, LoadsTheTablesAndKeepsAppliedChanges) {
   const auto cluster = Cluster::Open("memory:");
   ASSERT_THAT(cluster, IsOk());
   ASSERT_THAT(CreateTables(*cluster), IsOk());
@@ -219,11 +219,11 @@ TEST(ServingTest, LoadsTheTablesAndKeepsWhatWasApplied) {
   ASSERT_THAT(serving.Load(*now), IsOk());
   EXPECT_THAT(Found(serving, "applied"), ElementsAre("a"));
   EXPECT_THAT(Found(serving, "stored"), ElementsAre("c"));
-  ASSERT_THAT(serving.Apply(Changed({"c", "", "changed"}, 1)), IsOk());  // one that was on its way when it was loaded
+  ASSERT_THAT(serving.Apply(Changed({"c", "", "changed"}, 1)), IsOk());  // it was on its way during the load
   EXPECT_THAT(Found(serving, "changed"), ElementsAre("c"));
 }
 
-TEST(ServingTest, FoldsHitsThatAreNearlyTheSameAndNamesDuplicates) {
+TEST(ServingTest, FoldsNearDuplicatesAndNamesThem) {
   Serving serving;
   const std::string text = "manual of the storage engine" + Filler(1, 300);
   ASSERT_THAT(serving.Apply(Changed({"v1", "Manual", text, "", {"copy-of-v1"}}, 1)), IsOk());
@@ -239,7 +239,7 @@ TEST(ServingTest, FoldsHitsThatAreNearlyTheSameAndNamesDuplicates) {
 
 TEST(ServingTest, PagesOfResultsDoNotOverlapAndMissNone) {
   Serving serving;
-  constexpr int kDocuments = 900;  // more than are put in order by rank
+  constexpr int kDocuments = 900;  // more than are sorted by rank
   for (int i = 0; i < kDocuments; ++i) {
     ASSERT_THAT(serving.Apply(Changed({"u" + std::to_string(i), "", "common" + Filler(i, 3 + i % 7)}, i + 1)), IsOk());
   }
@@ -264,7 +264,7 @@ TEST(ServingTest, PagesOfResultsDoNotOverlapAndMissNone) {
   EXPECT_THAT(serving.Search("common", static_cast<size_t>(-1), 10, ranks).hits, IsEmpty());
 }
 
-TEST(ServingTest, TellsHowLongItTookUntilSearchable) {
+TEST(ServingTest, ReportsTheTimeUntilSearchable) {
   Serving serving;
   const int64_t now =
       std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -277,8 +277,8 @@ TEST(ServingTest, TellsHowLongItTookUntilSearchable) {
   EXPECT_GE(latencies[0].at_micros, now);
 }
 
-// Many changes of many documents leave the index as if only the last of each had come.
-TEST(ServingTest, AfterManyChangesItIsAsIfOnlyTheLastHadCome) {
+// After many changes of many documents the index is the same as after only the last change of each.
+TEST(ServingTest, ManyChangesLeaveTheSameIndexAsTheLast) {
   Serving changed;
   Serving fresh;
   uint64_t version = 0;
@@ -312,7 +312,7 @@ TEST(ServingTest, AfterManyChangesItIsAsIfOnlyTheLastHadCome) {
   }
 }
 
-TEST(ServingTest, IsSearchedWhileItChanges) {
+TEST(ServingTest, MayBeSearchedWhileItChanges) {
   Serving serving;
   std::atomic<bool> done{false};
   std::vector<std::thread> threads;
@@ -347,7 +347,7 @@ TEST(SnippetTest, ShowsWhereTheTermsAreCloseTogether) {
   EXPECT_THAT(snippet.size(), Lt(kSnippetBytes + 20));
 }
 
-TEST(SnippetTest, OfAShortTextIsAllOfIt) {
+TEST(SnippetTest, TheSnippetOfAShortTextIsTheWholeText) {
   EXPECT_EQ(TextOf(SnippetOf("(One two)", "", {"two"})), "(One [two])");
   EXPECT_EQ(TextOf(SnippetOf("One two", "", {"three"})), "One two");
   EXPECT_EQ(TextOf(SnippetOf("One two", "A description", {"three"})), "A description");
@@ -368,7 +368,7 @@ TEST(SnippetTest, IsCutBetweenCharacters) {
   }
 }
 
-TEST(SnippetTest, OfHugeTextsIsSmall) {
+TEST(SnippetTest, TheSnippetOfAHugeTextIsSmall) {
   const std::string word(1 << 20, 'a');
   const std::vector<std::string> terms = {TermsOf(word).at(0).text};
   EXPECT_THAT(TextOf(SnippetOf(word, "", terms)).size(), Lt(1000U));

@@ -60,7 +60,7 @@ std::string Escaped(std::string_view text) {
 
 std::string_view ExtensionOf(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
-// How a page is rendered with a file of this name.
+// The element that uses a file of this name.
 std::string ElementFor(const std::string& href) {
   if (ExtensionOf(href) == "css") return "<link rel=\"stylesheet\" href=\"" + href + "\">\n";
   if (ExtensionOf(href) == "js") return "<script src=\"" + href + "\"></script>\n";
@@ -107,7 +107,7 @@ std::vector<std::string> Site::Change() {
   }
 }
 
-// --- What pages are made of
+// --- The content of pages
 
 std::string Site::Words(uint64_t most) {
   std::string words;
@@ -269,7 +269,7 @@ std::vector<std::string> Site::TouchPage() {
   return {path};
 }
 
-// To a name that no page is made with, or from there back.
+// Renames a folder to a name that no page is created with, or back.
 std::vector<std::string> Site::RenameFolder() {
   std::string from(kFolders[1 + Below(kFolders.size() - 1)]);
   std::string to = "moved-" + from.substr(0, 1) + "/";
@@ -308,7 +308,7 @@ std::vector<std::string> Site::ChangeFile() {
   return {path};
 }
 
-// A few pages say that they have moved, each to the next; sometimes the last to the first.
+// A few pages declare that they have moved, each to the next; sometimes the last to the first.
 std::vector<std::string> Site::ChainPages() {
   std::vector<std::string> chain;
   for (uint64_t i = 2 + Below(OneIn(4) ? 10 : 3); i > 0; --i) {
@@ -326,7 +326,7 @@ std::vector<std::string> Site::ChainPages() {
   return chain;
 }
 
-// Soon after it was made: runs of observers that have seen it may still be under way.
+// Soon after the change: runs of observers that have seen it may still be in progress.
 std::vector<std::string> Site::UndoChange() {
   const std::string path = before_->first;
   pages_[path] = before_->second;

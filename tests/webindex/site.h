@@ -4,12 +4,11 @@
 //     site.AddPages(20);
 //     for (const std::string& path : site.Change()) crawl.Refresh(path);
 //
-// The same seed and the same calls give the same files. Words, names and texts come from small sets, so that pages are
-// duplicates of each other, names are used again, links lead to pages that are gone and come back, and pages that say they
-// have moved do so in chains and circles.
+// The same seed and the same calls give the same files. Words, names and texts come from small sets. So pages are
+// duplicates of each other, names are reused, links lead to pages that go and come back, and moved pages form chains
+// and cycles.
 //
-// A change is seen whole or not at all: files are written elsewhere and moved to their place. Each has a time of
-// modification of its own.
+// A change is atomic: files are written elsewhere and moved to their place. Each has a time of modification of its own.
 
 #ifndef PERCOLATOR_TESTS_WEBINDEX_SITE_H_
 #define PERCOLATOR_TESTS_WEBINDEX_SITE_H_
@@ -29,17 +28,17 @@ inline constexpr std::string_view kSiteBase = "https://site.example/";
 
 class Site {
  public:
-  // The folder is made; files are written in a folder beside it, FOLDER.new.
+  // Creates the folder. Files are written in a folder beside it, FOLDER.new.
   Site(std::string folder, uint64_t seed);
 
   const std::string& folder() const { return folder_; }
 
   void AddPages(size_t count);
 
-  // Makes a change. The paths, of files or folders, where something may be different now.
+  // Makes a change. Returns the paths, of files or folders, that may be different now.
   std::vector<std::string> Change();
 
-  // What was done, a line each: to read when a test has failed.
+  // The changes made, a line each, to read after a test has failed.
   const std::vector<std::string>& log() const { return log_; }
 
  private:
@@ -56,9 +55,9 @@ class Site {
   uint64_t Below(uint64_t bound) { return random_() % bound; }
   bool OneIn(uint64_t bound) { return Below(bound) == 0; }
   std::string Words(uint64_t most);
-  std::string AnyPath();  // of a page, there or not
+  std::string AnyPath();  // of a page, existing or not
   std::string ExistingPage();
-  std::string AnyFile();  // a resource, there or not
+  std::string AnyFile();  // a resource, existing or not
   std::string HrefTo(const std::string& path);
 
   Page NewPage();
@@ -89,7 +88,7 @@ class Site {
   int64_t clock_nanos_ = 1'700'000'000'000'000'000;
   std::map<std::string, Page> pages_;
   std::map<std::string, std::string> files_;
-  std::optional<std::pair<std::string, Page>> before_;  // a page as it was before its last edit or deletion
+  std::optional<std::pair<std::string, Page>> before_;  // a page before its last edit or deletion
   std::vector<std::string> log_;
 };
 

@@ -26,7 +26,7 @@ std::map<std::string, std::string> FilesOf(const std::string& folder) {
   return files;
 }
 
-TEST(SiteTest, IsTheSameForTheSameSeed) {
+TEST(SiteTest, TheSameSeedMakesTheSameSite) {
   std::map<std::string, std::string> first;
   for (int i = 0; i < 2; ++i) {
     const TempDir dir;
@@ -39,8 +39,8 @@ TEST(SiteTest, IsTheSameForTheSameSeed) {
   }
 }
 
-// Else an index that is told of the paths could not follow.
-TEST(SiteTest, TellsWhatAChangeHasChanged) {
+// Otherwise an index that is notified of the paths could not follow.
+TEST(SiteTest, AChangeReturnsTheChangedPaths) {
   const TempDir dir;
   Site site(dir.path() + "/site", 3);
   site.AddPages(10);
@@ -61,8 +61,8 @@ TEST(SiteTest, TellsWhatAChangeHasChanged) {
   }
 }
 
-// What the comparison is worth depends on what happens in the sites.
-TEST(SiteTest, HasAllThatCanBe) {
+// The comparison is only worth as much as the events in the sites.
+TEST(SiteTest, SitesHaveEverySituation) {
   std::set<std::string> seen;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const TempDir dir;
@@ -72,7 +72,8 @@ TEST(SiteTest, HasAllThatCanBe) {
     const BatchIndex batch = ComputeBatch(site.folder(), kSiteBase);
     for (const auto& [key, members] : batch.clusters) {
       if (members.size() > 1) seen.insert(key.substr(0, key.find(':')) + " shared");
-      if (key.starts_with("url:")) seen.insert(batch.pages.count(key.substr(4)) > 0 ? "cycle" : "moved to nowhere");
+      if (key.starts_with("url:"))
+        seen.insert(batch.pages.count(key.substr(4)) > 0 ? "cycle" : "moved to a missing page");
     }
     for (const auto& [url, page] : batch.pages) {
       if (page.summary.missing() > 0) seen.insert("missing resource");
@@ -83,7 +84,7 @@ TEST(SiteTest, HasAllThatCanBe) {
       if (page.walk.size() > 4) seen.insert("long way");
     }
     for (const auto& [url, words] : batch.anchor_words) {
-      if (batch.pages.count(url) == 0) seen.insert("words for a page that is not there");
+      if (batch.pages.count(url) == 0) seen.insert("words for a missing page");
     }
     for (const std::string& line : site.log()) seen.insert(line.substr(0, line.find(' ', 0)));
     for (const std::string& line : site.log()) {
@@ -93,14 +94,14 @@ TEST(SiteTest, HasAllThatCanBe) {
   EXPECT_THAT(seen, ::testing::IsSupersetOf({"content shared",
                                              "url shared",
                                              "cycle",
-                                             "moved to nowhere",
+                                             "moved to a missing page",
                                              "missing resource",
                                              "included text",
                                              "resource",
                                              "hot page",
                                              "page without links",
                                              "long way",
-                                             "words for a page that is not there",
+                                             "words for a missing page",
                                              "add",
                                              "edit",
                                              "delete",

@@ -45,7 +45,7 @@ TEST(TermsTest, CaseAccentsAndCompatibilityFormsDoNotMatter) {
   EXPECT_NE(Words("\u0915\u093f"), Words("\u0915\u0941"));  // Hindi ki and ku
 }
 
-TEST(TermsTest, PlacesAreThoseOfTheText) {
+TEST(TermsTest, PositionsAreThoseOfTheText) {
   const std::string text = "\u00c4rger, na\u00efve x\u0301y!  plain \u4e2d Last";
   const std::vector<Term> terms = TermsOf(text);
   std::vector<std::string> written;
@@ -55,7 +55,7 @@ TEST(TermsTest, PlacesAreThoseOfTheText) {
 
 TEST(TermsTest, LongWordsAreCutAtACharacter) {
   EXPECT_THAT(Words(std::string(1000, 'A')), ElementsAre(std::string(kLongestTerm, 'a')));
-  const std::string line = std::string(kLongestTerm, '_') + "n";  // what is kept of it is a line, with ICU too
+  const std::string line = std::string(kLongestTerm, '_') + "n";  // its kept part is a line, with ICU too
   EXPECT_THAT(Words(line), IsEmpty());
   EXPECT_THAT(TermsWithoutShortCut(line), IsEmpty());
   std::string omegas;
@@ -66,7 +66,7 @@ TEST(TermsTest, LongWordsAreCutAtACharacter) {
   EXPECT_EQ(terms[0].end, 10'003u);
 }
 
-TEST(TermsTest, TheShortCutMakesNoDifference) {
+TEST(TermsTest, TheFastPathAgreesWithTheSlowOne) {
   std::mt19937 random(7);
   const std::vector<std::string> other{"\u00e9", "\u0301", "\u4e2d",     "\u200d", "\u00a0",
                                        "\u05d0", "\u0e01", "\U0001f600", "\u00ad", "\u2019"};
@@ -124,13 +124,13 @@ TEST(TermsTest, CutsBetweenCharacters) {
   EXPECT_EQ(CutAtCharacter("\U0001f600", 3), "");
 }
 
-// The values are kept in tables: they must stay as they are.
+// Tables store these values, so they must not change.
 TEST(TermsTest, HashesAreTheSameForever) {
   EXPECT_EQ(HashOf(""), (Hash128{0xd8a77e5280806164, 0xd8802628f5da105c}));
   EXPECT_EQ(HashOf("percolator"), (Hash128{0x073f85b30da5a4c6, 0x22651a9aaa632210}));
 }
 
-TEST(TermsTest, HashesOfPiecesAreThoseOfTheWhole) {
+TEST(TermsTest, HashesDoNotDependOnThePieces) {
   std::mt19937 random(9);
   for (int i = 0; i < 2000; ++i) {
     std::string all;

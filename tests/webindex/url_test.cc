@@ -15,7 +15,7 @@ constexpr std::string_view kManual = "https://docs.example.org/manual/";
 struct Case {
   std::string_view page;
   std::string_view link;
-  std::string_view target;  // empty: outside
+  std::string_view target;  // empty: outside of the folder
 };
 
 void Check(std::string_view base, const std::vector<Case>& cases) {
@@ -25,7 +25,7 @@ void Check(std::string_view base, const std::vector<Case>& cases) {
   }
 }
 
-TEST(UrlTest, RelativeLinksLeadFromTheFolderOfThePage) {
+TEST(UrlTest, RelativeLinksAreResolvedAgainstTheFolderOfThePage) {
   Check(kManual, {
                      {"a/b.html", "c.html", "a/c.html"},
                      {"a/b.html", "./c.html", "a/c.html"},
@@ -49,7 +49,7 @@ TEST(UrlTest, RelativeLinksLeadFromTheFolderOfThePage) {
                  });
 }
 
-TEST(UrlTest, EscapesAreUndone) {
+TEST(UrlTest, EscapesAreDecoded) {
   Check(kManual, {
                      {"a.html", "%62.html", "b.html"},
                      {"a.html", "two%20words.html", "two words.html"},
@@ -75,7 +75,7 @@ TEST(UrlTest, AbsoluteLinksLeadInsideUnderTheBase) {
   Check("", {{"a/b.html", "/c.html", "c.html"}, {"a/b.html", "c.html", "a/c.html"}});
 }
 
-TEST(UrlTest, WhatIsOutsideLeadsNowhere) {
+TEST(UrlTest, LinksToTheOutsideHaveNoTarget) {
   for (const std::string_view link : {"http://docs.example.org/manual/c.html",
                                       "https://example.org/manual/c.html",
                                       "https://docs.example.org.evil.org/manual/c.html",
@@ -113,7 +113,7 @@ TEST(UrlTest, WhatIsOutsideLeadsNowhere) {
   EXPECT_TRUE(ResolveLink(kManual, "a.html", std::string(kLongestUrl, 'x')).has_value());
 }
 
-TEST(UrlTest, WhateverIsWrittenATargetIsAPathBelowTheFolder) {
+TEST(UrlTest, EveryTargetIsAPathBelowTheFolder) {
   std::mt19937 random(1);
   const std::vector<std::string> pieces{"..", ".",  "/",    "\\", "%2e", "%2f", "a",  "b.html", "?",     "#",    "%",
                                         ":",  "//", "http", "\n", "%0a", "%5c", "\t", "manual", "https", "\xc3", " "};
@@ -130,7 +130,7 @@ TEST(UrlTest, WhateverIsWrittenATargetIsAPathBelowTheFolder) {
   }
 }
 
-TEST(UrlTest, FilesHaveUrlsUnlessTheirNamesCanNotBe) {
+TEST(UrlTest, FilesWithValidNamesHaveUrls) {
   EXPECT_EQ(UrlOfFile("a/\xc3\xa4 b.html"), "a/\xc3\xa4 b.html");
   EXPECT_EQ(UrlOfFile("a/\xff.html"), std::nullopt);
   EXPECT_EQ(UrlOfFile("a\nb.html"), std::nullopt);

@@ -1,4 +1,4 @@
-// Watch, and the crawl behind it, against the true folder.
+// Watch, and the crawl behind it, compared with the real folder.
 
 #include "apps/webindex/watch.h"
 
@@ -28,9 +28,9 @@ using percolator::IsOk;
 using percolator::StatusIs;
 using std::chrono::seconds;
 
-constexpr seconds kPatience(120);  // what takes longer never comes
+constexpr seconds kPatience(120);  // anything that takes longer hangs
 
-// What was told.
+// The reported paths.
 class Told {
  public:
   void Add(const std::string& path) {
@@ -38,7 +38,7 @@ class Told {
     paths_.insert(path);
     changed_.notify_all();
   }
-  // Waits for it, or for a folder that it is in.
+  // Waits until the path, or a folder that contains it, is reported.
   testing::AssertionResult Saw(const std::string& path) {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto is_there = [&] {
@@ -48,7 +48,7 @@ class Told {
       return false;
     };
     if (changed_.wait_for(lock, kPatience, is_there)) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << path << " was not told, but " << testing::PrintToString(paths_);
+    return testing::AssertionFailure() << path << " was not reported, but " << testing::PrintToString(paths_);
   }
   bool Has(const std::string& path) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -75,12 +75,12 @@ class WatchTest : public FolderTest {
     ASSERT_THAT(watch_->Start(), IsOk());
   }
 
-  // Before the watch, so that it ends first.
+  // Declared before the watch, which ends first.
   Told told_;
   std::unique_ptr<Watch> watch_;
 };
 
-TEST_F(WatchTest, TellsWhatHasChanged) {
+TEST_F(WatchTest, ReportsChanges) {
   Write("x/old.html", "A");
   Start();
   Write("new.html", "A");
@@ -124,7 +124,7 @@ TEST_F(WatchTest, FoldersComeAndGo) {
   EXPECT_TRUE(told_.Saw("f"));
 }
 
-TEST_F(WatchTest, HiddenNamesAreNotTold) {
+TEST_F(WatchTest, HiddenNamesAreNotReported) {
   Start();
   Write(".a.html", "A");
   Write(".git/b.html", "B");
@@ -134,13 +134,13 @@ TEST_F(WatchTest, HiddenNamesAreNotTold) {
   EXPECT_FALSE(told_.Has(".git"));
 }
 
-TEST_F(WatchTest, AFolderThatIsNotThere) {
+TEST_F(WatchTest, AMissingFolderIsAnError) {
   Watch watch(folder() + "/no", [](const std::string&) { return true; });
   EXPECT_THAT(watch.Start(), StatusIs(absl::StatusCode::kNotFound));
   watch.Stop();
 }
 
-TEST_F(WatchTest, WhatCouldNotBeFollowedIsToldAgain) {
+TEST_F(WatchTest, FailedPathsAreReportedAgain) {
   std::atomic<int> refusals = 2;
   Watch watch(folder(), [&](const std::string& path) {
     if (refusals-- > 0) return false;
@@ -152,7 +152,7 @@ TEST_F(WatchTest, WhatCouldNotBeFollowedIsToldAgain) {
   EXPECT_TRUE(told_.Saw("a.html"));
 }
 
-TEST_F(WatchTest, StopsWhileMuchHappens) {
+TEST_F(WatchTest, StopsDuringManyEvents) {
   std::atomic<bool> enough = false;
   std::thread writer([&] {
     for (int i = 0; !enough; ++i) Write("x" + std::to_string(i % 3) + "/" + std::to_string(i % 100) + ".html", "A");
@@ -173,8 +173,8 @@ TEST_F(WatchTest, StopsWhileMuchHappens) {
   writer.join();
 }
 
-// More events than the system keeps for one who does not read them.
-TEST_F(WatchTest, TooManyEventsMeanThatEverythingHasChanged) {
+// More events than the system buffers for a slow reader.
+TEST_F(WatchTest, AnOverflowReportsTheWholeFolder) {
   int events = 0;
   std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> events;
   ASSERT_GT(events, 0);
@@ -228,7 +228,7 @@ class FollowTest : public FolderTest {
         Write(one, std::to_string(random() % 5));
         break;
       case 3:
-        Write(one + "~", std::to_string(random() % 5));  // as many editors save
+        Write(one + "~", std::to_string(random() % 5));  // as many editors do on saving
         fs::rename(path(one + "~"), path(one), error);
         break;
       case 4:
@@ -248,7 +248,7 @@ class FollowTest : public FolderTest {
         fs::rename(dir_.path() + "/away", path(AnyFolder(random)), error);
         fs::remove_all(dir_.path() + "/away", error);
         break;
-      default:  // A new name of a file. The old one goes: what is written by one name of two is not told of the other.
+      default:  // A new name of a file. The old one is removed: a write by one of two names is not reported for the other.
         Write("../new", std::to_string(random() % 5));
         fs::create_hard_link(path("../new"), path(one), error);
         fs::remove(path("../new"));
@@ -276,7 +276,7 @@ class FollowTest : public FolderTest {
     const Contents tables = InTables();
     const Contents files = InFolder();
     for (const auto& [path, contents] : tables) {
-      if (!files.contains(path)) different << path << " is not there; ";
+      if (!files.contains(path)) different << path << " is missing; ";
     }
     for (const auto& [path, contents] : files) {
       const auto found = tables.find(path);
@@ -287,7 +287,7 @@ class FollowTest : public FolderTest {
   }
 };
 
-TEST_F(FollowTest, TheTablesFollowAnyChanges) {
+TEST_F(FollowTest, TheTablesFollowRandomChanges) {
   Watch watch(folder(), [this](const std::string& path) { return Follow(path); });
   ASSERT_THAT(watch.Start(), IsOk());
   ASSERT_THAT(crawl_->Run(), IsOk());
@@ -314,7 +314,7 @@ TEST_F(FollowTest, AnEditIsFollowedAtOnce) {
     ASSERT_TRUE(BecomeEqual());
     quickest = std::min(quickest, std::chrono::steady_clock::now() - begin);
   }
-  EXPECT_LT(quickest, seconds(5));  // milliseconds, whenever the machine has nothing else to do
+  EXPECT_LT(quickest, seconds(5));  // milliseconds, if the machine is not busy
 }
 
 }  // namespace
