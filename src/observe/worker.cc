@@ -44,7 +44,7 @@ absl::Status Bad(const ObserverSpec& spec, std::string_view why) {
   return absl::InvalidArgumentError(StrCat("observer ", Quoted(spec.name), ": ", why));
 }
 
-absl::Status NotStarted() { return absl::FailedPreconditionError("the worker is not started; call Worker::Start"); }
+absl::Status NotStarted() { return absl::FailedPreconditionError("the worker is not started"); }
 
 bool IsGoodName(std::string_view name) {
   const auto is_good = [](char c) {
@@ -75,7 +75,7 @@ absl::Status CheckSpec(const ObserverSpec& spec) {
   if (spec.max_attempts < 1) return Bad(spec, "its max_attempts must be at least 1");
   if (IsReservedColumn(spec.column))
     return Bad(spec, "its column begins with a zero byte, which is reserved for Percolator");
-  // Otherwise no run could ever write its acknowledgement.
+  // Otherwise no run could read or write its acknowledgement.
   if (AckColumn(spec.column, spec.name).size() > StoreLimits().max_column_bytes) {
     return Bad(spec, "its column is too long to name the column of its acknowledgement");
   }
@@ -182,7 +182,7 @@ void Worker::Impl::SetState(State state) {
   changed_->WakeAll();
 }
 
-// After Start, `specs_` is read without a lock.
+// From Start on, `specs_` is read without a lock.
 void Worker::Impl::Observe(ObserverSpec spec) {
   const MutexLock lock(&mutex_);
   if (state_ == State::kNew) specs_.push_back(std::move(spec));

@@ -95,7 +95,7 @@ absl::Status CheckNotLost(const StoreFolder& folder, rocksdb::Env* env) {
   });
   if (!has_data && !env->FileExists(StrCat(folder.dir(), "/oracle")).ok()) return absl::OkStatus();
   return absl::DataLossError(StrCat("the store in ", folder.dir(), " has lost its database: the file ", current,
-                                    " is missing. Restore the folder from a backup"));
+                                    " is missing; restore the folder from a backup"));
 }
 
 }  // namespace
