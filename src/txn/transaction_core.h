@@ -70,7 +70,7 @@ class TransactionCore {
   // Tables and columns that were committed and are observed.
   const std::set<std::pair<std::string, std::string>>& triggered() const { return triggered_; }
 
-  // Set once Commit was called, or failed because the cluster was closed. Commit then returns this again.
+  // Set by Commit or Abandon. Commit returns this again.
   const std::optional<CommitResult>& result() const { return result_; }
   // Ends the transaction because the cluster is closed: Commit returns that, unless it has an answer.
   CommitResult Abandon();

@@ -24,7 +24,7 @@ void LatchTable::Guard::Release() {
   stripes_.clear();
 }
 
-// Anything done after this happens after the new count is visible: hence the strongest order.
+// A thread that learns of anything done after this sees the new count: hence the strongest order.
 void LatchTable::Guard::Add(uint64_t bits) {
   for (uint32_t s : stripes_) table_->words_[s].fetch_add(bits, std::memory_order_seq_cst);
 }
