@@ -1,8 +1,8 @@
-// CallGate: lets calls in until it is closed, and tells when the last one has left.
+// CallGate: admits calls until it is closed, and waits until the last admitted call has ended.
 //
-// A call counts itself in one of many counters, which the threads share among them, and then looks whether the gate is
-// closed. Close does it the other way around: it closes the gate, then waits for each counter to be zero. Both steps are
-// sequentially consistent, so a call that found the gate open is seen by Close.
+// A call first increments one of many counters, which the threads share, and then checks whether the gate is closed.
+// Closing uses the opposite order: Close closes the gate, then WaitForCalls waits for each counter to be zero. All these
+// steps are sequentially consistent, so WaitForCalls sees every call that found the gate open.
 
 #ifndef PERCOLATOR_BASE_CALL_GATE_H_
 #define PERCOLATOR_BASE_CALL_GATE_H_
@@ -21,7 +21,7 @@ namespace percolator {
 
 class CallGate {
  public:
-  // A call in progress, if ok(). It ends with this object, on the thread that made it.
+  // A call in progress if ok(). It ends when this object is destroyed, on the thread that constructed it.
   class Call {
    public:
     explicit Call(CallGate* gate) : counter_(&gate->counters_[ThreadIndex() % kCounters].calls) {
@@ -42,11 +42,11 @@ class CallGate {
     std::atomic<int64_t>* counter_;
   };
 
-  // From now on every Call fails.
+  // Makes every later Call fail.
   void Close() { closed_.store(true); }
   const std::atomic<bool>& closed() const { return closed_; }
 
-  // Returns when no call is in progress any more. REQUIRES: Close was called, and not within a Call.
+  // Waits until no call is in progress. REQUIRES: Close was called; the calling thread has no Call.
   void WaitForCalls(Runtime* runtime) const {
     PERCOLATOR_DCHECK(closed_.load());
     Duration pause = std::chrono::microseconds(20);
@@ -64,7 +64,7 @@ class CallGate {
     std::atomic<int64_t> calls{0};
   };
 
-  // A number for the calling thread; the first threads have different ones.
+  // Returns the number of the calling thread. Every thread has a different one.
   static size_t ThreadIndex();
 
   std::atomic<bool> closed_{false};

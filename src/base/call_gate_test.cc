@@ -9,7 +9,7 @@
 namespace percolator {
 namespace {
 
-TEST(CallGateTest, LetsInUntilItIsClosed) {
+TEST(CallGateTest, AdmitsCallsUntilItIsClosed) {
   CallGate gate;
   {
     const CallGate::Call one(&gate);
@@ -22,8 +22,8 @@ TEST(CallGateTest, LetsInUntilItIsClosed) {
   gate.WaitForCalls(Runtime::Real());
 }
 
-// What calls use is taken away when no call is in progress any more.
-TEST(CallGateTest, WaitsForTheCallsThatFoundItOpen) {
+// `usable` stands for the resources of the calls: they are released only after WaitForCalls.
+TEST(CallGateTest, WaitsForAdmittedCalls) {
   for (int round = 0; round < 50; ++round) {
     CallGate gate;
     std::atomic<bool> usable{true};

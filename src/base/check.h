@@ -1,18 +1,18 @@
-// Assertions on what a caller promises (REQUIRES:) and on what a protocol step must leave behind.
+// Assertions of preconditions (REQUIRES:) and of the results of protocol steps.
 
 #ifndef PERCOLATOR_BASE_CHECK_H_
 #define PERCOLATOR_BASE_CHECK_H_
 
 namespace percolator::internal {
 
-// Prints the condition and its place to standard error, and aborts.
+// Prints the condition and its location to standard error, and aborts.
 [[noreturn]] void CheckFailed(const char* condition, const char* file, int line);
 
 }  // namespace percolator::internal
 
-// Aborts if `condition` is false, in builds with PERCOLATOR_DCHECKS: dev, sanitizers, fuzzing, and the simulator. In other
-// builds the condition is compiled and not evaluated. Must not be used for what input, a store or another process can cause:
-// that is an error with a status.
+// Aborts if `condition` is false, in builds with PERCOLATOR_DCHECKS: dev, sanitizers, fuzzing, and the simulator. Other
+// builds compile the condition and do not evaluate it. Failures that input, a store or another process can cause must be
+// reported as a status instead.
 #ifdef PERCOLATOR_DCHECKS
 #define PERCOLATOR_DCHECK(condition) \
   ((condition) ? static_cast<void>(0) : ::percolator::internal::CheckFailed(#condition, __FILE__, __LINE__))

@@ -1,4 +1,4 @@
-// Clock: where library code gets the time from. Tests and simulation put their own in its place.
+// Clock: the source of time for library code. Tests and the simulator replace it.
 
 #ifndef PERCOLATOR_BASE_CLOCK_H_
 #define PERCOLATOR_BASE_CLOCK_H_
@@ -11,15 +11,15 @@ class Clock {
  public:
   virtual ~Clock() = default;
 
-  // Microseconds since 2025-01-01 00:00 UTC, by the clock of this machine: it may be wrong, and may be set back.
-  // Zero if it says an earlier time.
+  // Microseconds since 2025-01-01 00:00 UTC, by the clock of this machine, which may be wrong or set back.
+  // Zero if the clock shows an earlier time.
   virtual uint64_t WallMicros() = 0;
 
-  // Microseconds since an arbitrary moment, the same for all processes of this machine. Nobody can set it, and it goes on
-  // while the machine sleeps: for leases, which others may take to be over while we know of nothing.
+  // Microseconds since an arbitrary moment, the same for all processes of this machine. It cannot be set, and goes on while
+  // the machine sleeps. For leases: other processes may treat a lease as expired while this one is suspended.
   virtual uint64_t BootMicros();
 
-  // The machine's clock. Lives as long as the process.
+  // The clock of this machine. Never destroyed.
   static Clock* Real();
 };
 

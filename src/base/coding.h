@@ -1,10 +1,10 @@
 // Byte encodings that the formats in docs/format.md are built from.
 //
-//   fixed32, fixed64   big-endian, so that bytes order as numbers do
-//   ordered string     any bytes, encoded so that memcmp of two encodings orders as the strings do, also when more
-//                      bytes follow: each 0x00 becomes 0x00 0xFF, and 0x00 0x01 ends the string
+//   fixed32, fixed64   big-endian, so that bytes sort like numbers
+//   ordered string     any bytes, encoded so that memcmp sorts encodings like the strings, even if more bytes follow:
+//                      each 0x00 becomes 0x00 0xFF, and 0x00 0x01 ends the string
 //
-// The Consume functions take what they decode off the front of `*in`; on malformed input they return false.
+// The Consume functions remove the decoded bytes from the front of `*in`. They return false if the input is malformed.
 
 #ifndef PERCOLATOR_BASE_CODING_H_
 #define PERCOLATOR_BASE_CODING_H_

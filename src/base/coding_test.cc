@@ -35,7 +35,7 @@ std::string Ordered(std::string_view value) {
   return out;
 }
 
-// Every string of up to three bytes over those that matter to the encoding, and random longer ones.
+// All strings of up to three of the bytes that matter to the encoding, and random longer ones.
 std::vector<std::string> NastyStrings() {
   const std::string alphabet("\x00\x01\x02\xfe\xff", 5);
   std::vector<std::string> strings = {""};
@@ -71,7 +71,7 @@ TEST(CodingTest, OrderedStringsEscapeZeroAndEndWithZeroOne) {
   EXPECT_EQ(Ordered(Bytes("610000")), Bytes("6100ff00ff0001"));
 }
 
-TEST(CodingTest, AppendKeepsWhatIsThere) {
+TEST(CodingTest, AppendKeepsExistingBytes) {
   std::string out = "x";
   AppendFixed32(&out, 1);
   AppendFixed64(&out, 2);
@@ -79,7 +79,7 @@ TEST(CodingTest, AppendKeepsWhatIsThere) {
   EXPECT_EQ(out, "x" + Bytes("00000001") + Bytes("0000000000000002") + Bytes("790001"));
 }
 
-TEST(CodingTest, ConsumeReturnsWhatWasAppendedAndLeavesTheRest) {
+TEST(CodingTest, ConsumeReturnsTheAppendedValueAndLeavesTheRest) {
   for (const std::string& s : NastyStrings()) {
     std::string out;
     AppendFixed32(&out, 0xfedcba98);
@@ -89,7 +89,7 @@ TEST(CodingTest, ConsumeReturnsWhatWasAppendedAndLeavesTheRest) {
 
     std::string_view in = out;
     uint32_t u32 = 0;
-    std::string decoded = "what was in it before";
+    std::string decoded = "old contents";
     uint64_t u64 = 0;
     ASSERT_TRUE(ConsumeFixed32(&in, &u32));
     ASSERT_TRUE(ConsumeOrderedString(&in, &decoded)) << absl::BytesToHexString(s);
@@ -101,11 +101,11 @@ TEST(CodingTest, ConsumeReturnsWhatWasAppendedAndLeavesTheRest) {
   }
 }
 
-TEST(CodingTest, DecodeFixed64ReadsWhatWasAppended) {
+TEST(CodingTest, DecodeFixed64ReadsTheAppendedValue) {
   EXPECT_EQ(DecodeFixed64(Fixed64(0x0102030405060708).data()), 0x0102030405060708);
 }
 
-TEST(CodingTest, FixedIntegersOrderAsNumbers) {
+TEST(CodingTest, FixedIntegersSortLikeNumbers) {
   const std::vector<uint64_t> numbers = {
       0, 1, 0xff, 0x100, 0xffff'ffff, uint64_t{1} << 32, uint64_t{1} << 63, std::numeric_limits<uint64_t>::max()};
   for (uint64_t a : numbers) {
@@ -117,7 +117,7 @@ TEST(CodingTest, FixedIntegersOrderAsNumbers) {
   }
 }
 
-TEST(CodingTest, OrderedStringsOrderAsTheStringsWhateverFollows) {
+TEST(CodingTest, OrderedStringsSortLikeTheStringsEvenIfBytesFollow) {
   const std::vector<std::string> strings = NastyStrings();
   const std::vector<std::string> followers = {"",          Bytes("00"),   Bytes("01"),
                                               Bytes("ff"), Bytes("00ff"), Bytes("ffffffff")};
@@ -135,7 +135,7 @@ TEST(CodingTest, OrderedStringsOrderAsTheStringsWhateverFollows) {
   }
 }
 
-TEST(CodingTest, SequencesOfOrderedStringsOrderAsTuples) {
+TEST(CodingTest, SequencesOfOrderedStringsSortLikeTuples) {
   using Key = std::tuple<std::string, std::string, uint64_t>;
   std::mt19937 random(2);
   const std::vector<std::string> strings = NastyStrings();
@@ -172,7 +172,7 @@ TEST(CodingTest, TruncatedInputIsRefused) {
   }
 }
 
-TEST(CodingTest, AZeroFollowedByAnythingButItsTwoMeaningsIsRefused) {
+TEST(CodingTest, AZeroByteWithAnInvalidSuccessorIsRefused) {
   for (int next = 0; next < 256; ++next) {
     const std::string bytes = std::string("a") + '\0' + static_cast<char>(next) + Bytes("0001");
     std::string_view in = bytes;

@@ -1,4 +1,4 @@
-// Errors that carry evidence (percolator/status.h).
+// Makes the errors that percolator/status.h reads.
 
 #ifndef PERCOLATOR_BASE_ERRORS_H_
 #define PERCOLATOR_BASE_ERRORS_H_
@@ -12,7 +12,7 @@ namespace percolator {
 
 // Returns a FailedPrecondition status for which IsClosed is true.
 absl::Status ClosedError(std::string_view text);
-// Returns an Aborted status that carries `conflict`, with a text made from it.
+// Returns an Aborted status that carries `conflict` and describes it in its text.
 absl::Status ConflictError(const Conflict& conflict);
 
 }  // namespace percolator

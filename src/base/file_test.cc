@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Of this process alone: several may run this test at once.
+// Returns a path for this process only, because several processes may run this test at once.
 std::string PathOf(const std::string& name) {
   return ::testing::TempDir() + "/percolator_file_test." + std::to_string(getpid()) + "." + name;
 }
@@ -45,7 +45,7 @@ TEST(FileTest, APipeWithoutAWriterIsRefusedAndDoesNotHang) {
   std::remove(path.c_str());
 }
 
-// The writer can open the pipe only after its reader has: what it writes is not missed.
+// The writer can open the pipe only after the reader has. The reader must not miss its bytes.
 TEST(FileTest, APipeIsReadToItsEnd) {
   const std::string path = PathOf("pipe_read");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
@@ -57,7 +57,7 @@ TEST(FileTest, APipeIsReadToItsEnd) {
   EXPECT_EQ(*bytes, std::string(100'000, 'x'));
 }
 
-TEST(FileTest, ADashIsAFileLikeAnyOther) {
+TEST(FileTest, ADashIsAnOrdinaryFileName) {
   EXPECT_THAT(ReadWholeFile("-", 10), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("file -")));
 }
 

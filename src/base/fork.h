@@ -1,5 +1,5 @@
-// Forked processes. A child of fork() has the memory of its parent, but not its threads, and shares its open files. What
-// has threads or files can't be used there, or even destroyed: its owner asks here, and leaves it alone.
+// Detects forked processes. A child of fork() has a copy of its parent's memory, but none of its other threads, and shares
+// its open files. An object with threads or files can be neither used nor destroyed in the child, so its owner checks first.
 
 #ifndef PERCOLATOR_BASE_FORK_H_
 #define PERCOLATOR_BASE_FORK_H_
@@ -10,20 +10,20 @@
 
 namespace percolator {
 
-// Made with what it watches over.
+// Constructed together with the object that it protects.
 class ForkWatch {
  public:
   ForkWatch();
 
-  // Whether this process is a child of the one that made this object, by fork(). Costs one load.
+  // Returns true if this process was forked after this object was constructed. Costs one load.
   bool forked() const { return forks_.load(std::memory_order_relaxed) != made_; }
 
  private:
-  static std::atomic<uint64_t> forks_;  // between the first process and this one
+  static std::atomic<uint64_t> forks_;  // the number of forks between the first process and this one
   uint64_t made_;
 };
 
-// Keeps an object until the process ends, because it cannot be destroyed here. Thread-safe.
+// Keeps an object that cannot be destroyed here until the process ends. Thread-safe.
 void KeepUntilExit(std::shared_ptr<void> object);
 
 }  // namespace percolator

@@ -17,7 +17,7 @@ int ExitCodeOf(const Child& child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(ForkTest, AChildKnowsThatItIsOne) {
+TEST(ForkTest, OnlyTheChildIsForked) {
   const ForkWatch before;
   EXPECT_FALSE(before.forked());
   EXPECT_EQ(ExitCodeOf([&] {

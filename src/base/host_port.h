@@ -1,4 +1,4 @@
-// HOST:PORT, as addresses and options have it.
+// HOST:PORT in addresses and options.
 
 #ifndef PERCOLATOR_BASE_HOST_PORT_H_
 #define PERCOLATOR_BASE_HOST_PORT_H_
@@ -14,10 +14,10 @@ struct HostPort {
   int port = 0;
 };
 
-// Returns nothing if `text` is not HOST:PORT with a decimal port from 0 to 65535.
+// Returns nullopt if `text` is not HOST:PORT with a decimal port from 0 to 65535.
 std::optional<HostPort> ParseHostPort(std::string_view text);
 
-// Whether a client can connect to it: HOST:PORT with a port from 1 on, or the unix:PATH of gRPC.
+// Returns true if a client can connect to `text`: HOST:PORT with a port of at least 1, or the unix:PATH of gRPC.
 bool IsEndpoint(std::string_view text);
 
 }  // namespace percolator

@@ -14,7 +14,7 @@ TEST(HostPortTest, SplitsHostAndPort) {
   EXPECT_EQ(ParseHostPort("a:65535")->port, 65535);
 }
 
-TEST(HostPortTest, RefusesPortsThatDoNotExist) {
+TEST(HostPortTest, RefusesInvalidHostsAndPorts) {
   for (const char* text : {"", ":", "a", "a:", ":1", "a:65536", "a:99999", "a:100000", "a:-1", "a:+1", "a: 1", "a:1x",
                            "[::1", "::1]:5", "[]:5"}) {
     EXPECT_FALSE(ParseHostPort(text).has_value()) << text;

@@ -1,4 +1,4 @@
-// Periodic: a function that runs every so often.
+// Periodic: runs a function in regular intervals.
 
 #ifndef PERCOLATOR_BASE_PERIODIC_H_
 #define PERCOLATOR_BASE_PERIODIC_H_
@@ -12,11 +12,11 @@
 
 namespace percolator {
 
-// Runs a function every so often, in a task of its own, until it is stopped.
+// Runs a function in its own task, `period` after its start and after the end of each run.
 class Periodic {
  public:
   Periodic(Runtime* runtime, Duration period, std::function<void()> run);
-  // Stops. A run that has begun is finished.
+  // Waits for a run in progress to finish.
   ~Periodic();
 
  private:

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 
-TEST(PeriodicTest, RunsEverySoOften) {
+TEST(PeriodicTest, RunsOncePerPeriod) {
   VirtualRuntime runtime;
   std::vector<Duration> runs;
   {
@@ -24,7 +24,7 @@ TEST(PeriodicTest, RunsEverySoOften) {
   EXPECT_THAT(runs, ElementsAre(seconds(10), seconds(20), seconds(30)));
 }
 
-TEST(PeriodicTest, ALongRunPutsOffTheNext) {
+TEST(PeriodicTest, ALongRunDelaysTheNext) {
   VirtualRuntime runtime;
   std::vector<Duration> runs;
   {
@@ -37,7 +37,7 @@ TEST(PeriodicTest, ALongRunPutsOffTheNext) {
   EXPECT_THAT(runs, ElementsAre(seconds(10), seconds(35), seconds(60)));
 }
 
-TEST(PeriodicTest, StopsAtOnceWhenItWaitsAndAfterTheRunWhenItRuns) {
+TEST(PeriodicTest, StopsAtOnceBetweenRunsAndAfterARunInProgress) {
   VirtualRuntime runtime;
   bool ended = false;
   {

@@ -1,4 +1,4 @@
-// Trying again: until when, how long to wait in between, and the loop made of both.
+// Retries: deadlines, delays, and loops that use both.
 
 #ifndef PERCOLATOR_BASE_RETRY_H_
 #define PERCOLATOR_BASE_RETRY_H_
@@ -16,23 +16,23 @@
 
 namespace percolator {
 
-// Long enough for everybody, and can be added to a time without overflow.
+// A hundred years. It can be added to a time without overflow.
 inline constexpr Duration kForever = std::chrono::hours(24 * 365 * 100);
 
-// A moment of Runtime::Elapsed until which something may take.
+// A moment of Runtime::Elapsed.
 class Deadline {
  public:
-  // Not later than kForever from now.
+  // Treats a `from_now` above kForever as kForever.
   Deadline(Runtime* runtime, Duration from_now);
 
   bool passed() const { return runtime_->Elapsed() >= end_ || (over_ != nullptr && over_->load()); }
   // Returns the remaining time, or zero if the deadline has passed.
   Duration left() const;
-  // Returns how long it has been waited for, in text: "1500 ms".
+  // Returns the time since this deadline was constructed, as text: "1500 ms".
   std::string waited() const;
-  // The same, which also passes when `over` becomes true. That must outlive it.
+  // Returns this deadline, which then also passes when `over` becomes true. `over` must outlive it.
   Deadline Or(const std::atomic<bool>* over) const;
-  // The earlier of the two.
+  // Returns the earlier of this deadline and `from_now`.
   Deadline AtMost(Duration from_now) const;
 
   Runtime* runtime() const { return runtime_; }
@@ -44,22 +44,22 @@ class Deadline {
   const std::atomic<bool>* over_ = nullptr;
 };
 
-// Returns how long to wait after the given number of failures in a row: at most `first`, doubled after each but the first,
-// and never more than `max`. It is at least half of that; the rest is random, so that those who were in each other's way
-// do not meet again.
+// Returns how long to wait after `failures` failures in a row. The upper bound is `first`, doubled after each failure but the
+// first, and at most `max`. The result is random, between half of that bound and the bound, so that clients that conflicted
+// once do not conflict again.
 Duration RetryDelay(Duration first, Duration max, int failures, uint64_t random);
 
-// Waits that grow so.
+// A sequence of such delays.
 class Backoff {
  public:
   explicit Backoff(Runtime* runtime, Duration first = std::chrono::microseconds(50),
                    Duration max = std::chrono::milliseconds(50))
       : runtime_(runtime), first_(first), max_(max) {}
 
-  // Returns how long to wait after one more failure.
+  // Counts one more failure, and returns how long to wait after it.
   Duration Next();
   void Wait() { runtime_->Sleep(Next()); }
-  // After a success: the next wait is a first one.
+  // Starts over, after a success.
   void Reset() { failures_ = 0; }
 
  private:
@@ -69,12 +69,12 @@ class Backoff {
   int failures_ = 0;
 };
 
-// If `status` is a transient error and there is time left: waits, and returns true. Then it should be tried again.
+// If `status` is a transient error and the deadline has not passed, waits and returns true: the caller should retry.
 bool WaitAndRetry(const absl::Status& status, const Deadline& deadline, Backoff* backoff);
 
-// Returns what `attempt()` does, a Status or StatusOr. It is called again as long as it fails for a transient reason, until
-// the deadline; once at least. This one is for after a first attempt, which returned `result`: if that is a success, the
-// caller has no need to look at the clock for a deadline.
+// Calls `attempt()`, which returns a Status or StatusOr, until the deadline passes or the result is not a transient error,
+// and returns the last result. `result` is the result of a first attempt. It is separate so that a caller whose first
+// attempt succeeds need not read the clock for a deadline.
 template <typename Result, typename Attempt>
 Result RetryAfter(Result result, const Deadline& deadline, const Attempt& attempt) {
   const auto wait = [&](Backoff* backoff) {
@@ -88,6 +88,7 @@ Result RetryAfter(Result result, const Deadline& deadline, const Attempt& attemp
   return result;
 }
 
+// The same, including the first attempt.
 template <typename Attempt>
 std::invoke_result_t<const Attempt&> RetryUntil(const Deadline& deadline, const Attempt& attempt) {
   return RetryAfter(attempt(), deadline, attempt);

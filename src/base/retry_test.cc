@@ -40,7 +40,7 @@ TEST(DeadlineTest, TheEarlierOfTwoCounts) {
   EXPECT_EQ(deadline.AtMost(seconds(20)).left(), seconds(10));
 }
 
-TEST(DeadlineTest, PassesWhenItIsCutShort) {
+TEST(DeadlineTest, PassesWhenItsFlagIsSet) {
   VirtualRuntime runtime;
   std::atomic<bool> over{false};
   const Deadline deadline = Deadline(&runtime, seconds(10)).Or(&over);
@@ -75,8 +75,8 @@ TEST(RetryDelayTest, IsNeverZeroAndNeverOverflows) {
   EXPECT_LE(RetryDelay(Duration::max(), Duration::max(), 100, UINT64_MAX), kForever);
 }
 
-TEST(BackoffTest, WaitsGrowUntilTheMaxAndBeginAnewAfterAReset) {
-  VirtualRuntime runtime(/*seed=*/0);  // half of what they may be
+TEST(BackoffTest, WaitsGrowToTheMaxAndStartOverAfterAReset) {
+  VirtualRuntime runtime(/*seed=*/0);  // every delay is half of its bound
   Backoff backoff(&runtime, Duration(100), Duration(300));
   EXPECT_EQ(backoff.Next(), Duration(50));
   EXPECT_EQ(backoff.Next(), Duration(100));
@@ -91,7 +91,7 @@ TEST(BackoffTest, WaitsGrowUntilTheMaxAndBeginAnewAfterAReset) {
 
 class RetryUntilTest : public ::testing::Test {
  protected:
-  // Fails so often, then returns 7.
+  // Fails `failures` times, then returns 7.
   absl::StatusOr<int> Try(const absl::Status& error, int failures) {
     return ++tries_ <= failures ? absl::StatusOr<int>(error) : 7;
   }
@@ -107,7 +107,7 @@ TEST_F(RetryUntilTest, ASuccessIsNotRepeated) {
   EXPECT_EQ(runtime_.sleeps(), 0);
 }
 
-TEST_F(RetryUntilTest, ATransientErrorIsTriedAgainAfterAWait) {
+TEST_F(RetryUntilTest, ATransientErrorIsRetriedAfterAWait) {
   EXPECT_EQ(RetryUntil(deadline_, [&] { return Try(absl::UnavailableError("away"), 3); }).value(), 7);
   EXPECT_EQ(tries_, 4);
   EXPECT_EQ(runtime_.sleeps(), 3);

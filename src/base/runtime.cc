@@ -47,8 +47,8 @@ class QueueEvent final : public Event {
   const std::unique_ptr<WaitQueue> queue_;
 };
 
-// A futex. std::atomic::wait is one too, but it yields the processor a few times before it waits: where many threads wait
-// for the same thing that is work for nothing.
+// Uses a futex directly. std::atomic::wait does too, but first yields the processor a few times, which is wasted work if
+// many threads wait for the same event.
 class FutexEvent final : public Event {
  public:
   void Set() override {
@@ -67,7 +67,7 @@ class FutexEvent final : public Event {
   static constexpr uint32_t kAwaited = 1;
   static constexpr uint32_t kHappened = 2;
 
-  // Errors mean nothing: of an interrupted wait, or one for a state that has changed meanwhile.
+  // Ignores errors: they report an interrupted wait, or a state that has already changed.
   void Futex(int operation, uint32_t value) { syscall(SYS_futex, &state_, operation, value, nullptr, nullptr, 0); }
 
   std::atomic<uint32_t> state_{kNew};

@@ -14,7 +14,7 @@
 namespace percolator {
 namespace {
 
-// The real one, but for its events: they are made of its WaitQueue, as in runtimes that have none of their own.
+// The real runtime, with events made from its WaitQueue, as in runtimes without an event of their own.
 class PlainRuntime final : public Runtime {
  public:
   Duration Elapsed() override { return Real()->Elapsed(); }
@@ -32,14 +32,14 @@ class EventTest : public ::testing::TestWithParam<bool> {
   PlainRuntime plain_;
 };
 
-TEST_P(EventTest, WhatHasHappenedIsNotWaitedFor) {
+TEST_P(EventTest, WaitReturnsAtOnceAfterSet) {
   const std::unique_ptr<Event> event = NewEvent();
   event->Set();
   event->Wait();
   event->Wait();
 }
 
-TEST_P(EventTest, AllWhoWaitSeeWhatWasDoneBefore) {
+TEST_P(EventTest, AllWaitersSeeWritesMadeBeforeSet) {
   constexpr int kThreads = 8;
   for (int round = 0; round < 50; ++round) {
     const std::unique_ptr<Event> event = NewEvent();
@@ -52,7 +52,7 @@ TEST_P(EventTest, AllWhoWaitSeeWhatWasDoneBefore) {
         seen += done == "done" ? 1 : 0;
       });
     }
-    // Some wait by now, others come later: in every round another mixture.
+    // Some threads wait by now, others come later. The mixture differs between rounds.
     if (round % 2 == 0) Runtime::Real()->Yield();
     done = "done";
     event->Set();
@@ -61,7 +61,7 @@ TEST_P(EventTest, AllWhoWaitSeeWhatWasDoneBefore) {
   }
 }
 
-TEST_P(EventTest, NobodyGoesOnBefore) {
+TEST_P(EventTest, WaitDoesNotReturnBeforeSet) {
   const std::unique_ptr<Event> event = NewEvent();
   std::atomic<bool> set{false};
   std::atomic<bool> early{false};

@@ -1,4 +1,4 @@
-// A hash that is the same on every machine, today and later: it decides where things are stored.
+// A hash that must never change and is the same on every machine, because stored keys depend on it.
 
 #ifndef PERCOLATOR_BASE_STABLE_HASH_H_
 #define PERCOLATOR_BASE_STABLE_HASH_H_
@@ -8,7 +8,7 @@
 
 namespace percolator {
 
-// FNV-1a, and a final mix, because its low bits are poor for short keys.
+// FNV-1a with a final mix, because the low bits of FNV-1a are poor for short keys.
 constexpr uint64_t StableHash(std::string_view key) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : key) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;

@@ -1,4 +1,4 @@
-// percolator/status.h. A conflict travels as a payload of its status:
+// Implements percolator/status.h. A status carries its conflict as a payload:
 //
 //   conflict := kind:byte table row column:ordered string  start_ts other_start_ts other_commit_ts:fixed64
 
@@ -26,9 +26,10 @@ std::string Describe(const Conflict& conflict) {
     case Conflict::Kind::kNewerWrite:
       return StrCat(self, " lost ", cell, " to a write committed at ", conflict.other_commit_ts.ToString());
     case Conflict::Kind::kLocked:
-      return StrCat(self, " found ", cell, " locked by the one started at ", conflict.other_start_ts.ToString());
+      return StrCat(self, " found ", cell, " locked by the transaction started at ",
+                    conflict.other_start_ts.ToString());
     case Conflict::Kind::kRolledBack:
-      return StrCat(self, " was rolled back at ", cell, " by somebody who took it for dead");
+      return StrCat(self, " was rolled back by another client after its lease expired (cell ", cell, ")");
   }
   return StrCat(self, " lost ", cell);
 }

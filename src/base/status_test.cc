@@ -9,7 +9,7 @@
 namespace percolator {
 namespace {
 
-TEST(StatusTest, AConflictCarriesItsEvidence) {
+TEST(StatusTest, AConflictErrorCarriesTheConflict) {
   const Conflict conflict{Conflict::Kind::kLocked, {"t", std::string("r\0w", 3), ""}, Timestamp(7), Timestamp(5), {}};
   const absl::Status status = ConflictError(conflict);
   EXPECT_TRUE(IsConflict(status));
@@ -29,7 +29,7 @@ TEST(StatusTest, OtherStatusesHaveNoConflict) {
   EXPECT_EQ(GetConflict(absl::AbortedError("no evidence")), std::nullopt);
 }
 
-// Other components close too, and say so with the same code.
+// Other components use the same code when they are closed.
 TEST(StatusTest, OnlyAClosedErrorIsClosed) {
   const absl::Status closed = ClosedError("the cluster is closed");
   EXPECT_TRUE(IsClosed(closed));

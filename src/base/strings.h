@@ -1,7 +1,7 @@
-// Strings in one type: std::string_view.
+// String functions for std::string_view.
 //
-// Debian's Abseil is built with a string_view of its own that does not convert to or from the standard one,
-// so what Abseil offers for strings does not fit. These few lines stand in for it.
+// Debian's Abseil is built with its own string_view, which does not convert to or from the standard one. These functions
+// replace the string functions of Abseil.
 
 #ifndef PERCOLATOR_BASE_STRINGS_H_
 #define PERCOLATOR_BASE_STRINGS_H_
@@ -26,7 +26,7 @@ std::string ToPiece(Number number) {
   return std::to_string(number);
 }
 
-// The pieces, text or whole numbers, one after the other.
+// Concatenates text and integers.
 template <typename... Pieces>
 std::string StrCat(const Pieces&... pieces) {
   std::string out;
@@ -34,7 +34,7 @@ std::string StrCat(const Pieces&... pieces) {
   return out;
 }
 
-// Returns `bytes` in quotation marks, for error messages. Escapes bytes that are not printable, and cuts what is long.
+// Returns `bytes` in quotation marks, for error messages. Escapes bytes that are not printable, and truncates long text.
 inline std::string Quoted(std::string_view bytes) {
   constexpr size_t kMaxBytes = 200;
   const std::string_view shown = bytes.substr(0, kMaxBytes);
@@ -42,14 +42,14 @@ inline std::string Quoted(std::string_view bytes) {
                 shown.size() < bytes.size() ? "...\"" : "\"");
 }
 
-// If `*in` begins with `prefix`, takes that off.
+// Removes `prefix` from the front of `*in`. Returns false if `*in` does not begin with it.
 inline bool ConsumePrefix(std::string_view* in, std::string_view prefix) {
   if (!in->starts_with(prefix)) return false;
   in->remove_prefix(prefix.size());
   return true;
 }
 
-// For hash maps with std::string keys that are looked up by std::string_view:
+// Allows lookups by std::string_view in hash maps with std::string keys:
 // absl::flat_hash_map<std::string, V, StringHash, std::equal_to<>>.
 struct StringHash {
   using is_transparent = void;

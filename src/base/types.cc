@@ -29,7 +29,7 @@ RowRange RowRange::Single(std::string_view key) {
 }
 
 RowRange RowRange::Prefix(std::string_view prefix) {
-  // The limit is the prefix with its last byte that can grow grown, and what follows it cut off.
+  // The limit is the prefix up to its last byte below 0xff, with that byte increased by one.
   std::string limit(prefix);
   while (!limit.empty() && limit.back() == '\xff') limit.pop_back();
   if (limit.empty()) return {std::string(prefix), std::nullopt};
@@ -53,7 +53,7 @@ RowRange RowRange::Before(std::string_view key) const {
 
 absl::Status internal::DecodeError(CellView cell, size_t bytes) {
   return absl::DataLossError(
-      StrCat("the value of ", ToString(cell), ", of ", bytes, " bytes, is not of the type of its column"));
+      StrCat("cannot decode the value of ", ToString(cell), ": ", bytes, " bytes that are not of its column's type"));
 }
 
 }  // namespace percolator
