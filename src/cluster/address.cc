@@ -20,9 +20,9 @@ constexpr std::array<std::string_view, 3> kServerSettings = {"ca", "cert", "key"
 constexpr std::array<std::string_view, 7> kBigtableSettings = {"oracle", "coord", "app_profile", "endpoint",
                                                                "ca",     "cert",  "key"};
 
-absl::Status CantUnderstand(std::string_view address, std::string_view why) {
-  return absl::InvalidArgumentError(StrCat("can't understand the address \"", address, "\": ", why,
-                                           ". It is rocksdb:DIR, memory:, percolator://HOST:PORT or "
+absl::Status InvalidAddress(std::string_view address, std::string_view why) {
+  return absl::InvalidArgumentError(StrCat("invalid address \"", address, "\": ", why,
+                                           "; expected rocksdb:DIR, memory:, percolator://HOST:PORT or "
                                            "bigtable:projects/P/instances/I?oracle=HOST:PORT&coord=HOST:PORT"));
 }
 
@@ -33,13 +33,13 @@ absl::Status ReadSettings(std::string_view address, std::string_view text, std::
     const std::string_view setting = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     const size_t equals = setting.find('=');
-    if (equals == std::string_view::npos) return CantUnderstand(address, StrCat("\"", setting, "\" is not NAME=VALUE"));
+    if (equals == std::string_view::npos) return InvalidAddress(address, StrCat("\"", setting, "\" is not NAME=VALUE"));
     const std::string_view name = setting.substr(0, equals);
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      return CantUnderstand(address, StrCat("there is no setting \"", name, "\""));
+      return InvalidAddress(address, StrCat("unknown setting \"", name, "\""));
     }
     if (!parsed->settings.emplace(name, setting.substr(equals + 1)).second) {
-      return CantUnderstand(address, StrCat("the setting \"", name, "\" is there twice"));
+      return InvalidAddress(address, StrCat("duplicate setting \"", name, "\""));
     }
   }
   return absl::OkStatus();
@@ -49,13 +49,13 @@ absl::StatusOr<Address> WithSettings(std::string_view address, Address::Kind kin
                                      std::span<const std::string_view> known) {
   const size_t question = std::min(rest.find('?'), rest.size());
   Address parsed{kind, std::string(rest.substr(0, question)), {}};
-  if (parsed.place.empty()) return CantUnderstand(address, "it names nothing");
+  if (parsed.place.empty()) return InvalidAddress(address, "it does not name a server or an instance");
   rest.remove_prefix(std::min(question + 1, rest.size()));
   PERCOLATOR_RETURN_IF_ERROR(ReadSettings(address, rest, known, &parsed));
   return parsed;
 }
 
-// Settings that name endpoints, with commas between them.
+// Checks the settings that list endpoints, separated by commas.
 absl::Status CheckEndpoints(std::string_view address, const Address& parsed) {
   for (const char* name : {"oracle", "coord"}) {
     const auto setting = parsed.settings.find(name);
@@ -63,7 +63,7 @@ absl::Status CheckEndpoints(std::string_view address, const Address& parsed) {
     while (!rest.empty()) {
       const size_t end = std::min(rest.find(','), rest.size());
       if (end > 0 && !IsEndpoint(rest.substr(0, end))) {
-        return CantUnderstand(address,
+        return InvalidAddress(address,
                               StrCat("\"", rest.substr(0, end), "\" is not HOST:PORT with a port from 1 to 65535"));
       }
       rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -78,13 +78,13 @@ absl::StatusOr<Address> ParseAddress(std::string_view address) {
   std::string_view rest = address;
   if (address == kMemoryScheme) return Address{Address::Kind::kMemory, {}, {}};
   if (ConsumePrefix(&rest, kRocksScheme)) {
-    if (rest.empty()) return CantUnderstand(address, "it names no directory");
+    if (rest.empty()) return InvalidAddress(address, "it does not name a directory");
     return Address{Address::Kind::kRocks, std::string(rest), {}};
   }
   if (ConsumePrefix(&rest, kServerScheme)) {
     absl::StatusOr<Address> parsed = WithSettings(address, Address::Kind::kServer, rest, kServerSettings);
     if (parsed.ok() && !IsEndpoint(parsed->place)) {
-      return CantUnderstand(address, "there is no HOST:PORT in it, with a port from 1 to 65535");
+      return InvalidAddress(address, StrCat("\"", parsed->place, "\" is not HOST:PORT with a port from 1 to 65535"));
     }
     return parsed;
   }
@@ -95,7 +95,7 @@ absl::StatusOr<Address> ParseAddress(std::string_view address) {
     }
     return parsed;
   }
-  return CantUnderstand(address, "it begins with nothing that is known");
+  return InvalidAddress(address, "unknown scheme");
 }
 
 }  // namespace percolator

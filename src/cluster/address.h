@@ -1,4 +1,4 @@
-// Addresses of clusters: percolator/cluster.h says what they mean.
+// Parses the addresses of clusters, which percolator/cluster.h defines.
 
 #ifndef PERCOLATOR_CLUSTER_ADDRESS_H_
 #define PERCOLATOR_CLUSTER_ADDRESS_H_
@@ -14,13 +14,13 @@ namespace percolator {
 struct Address {
   enum class Kind { kRocks, kMemory, kServer, kBigtable };
   Kind kind = Kind::kMemory;
-  // The directory; HOST:PORT; projects/P/instances/I.
+  // The directory, HOST:PORT, or projects/P/instances/I.
   std::string place;
-  // What follows the question mark: name=value&name=value. Directories have none.
+  // The settings after the question mark: name=value&name=value. Always empty for a directory.
   std::map<std::string, std::string> settings;
 };
 
-// kInvalidArgument: it can't be understood; the text says what addresses look like.
+// Returns InvalidArgument if the address is malformed; the text lists the valid forms.
 absl::StatusOr<Address> ParseAddress(std::string_view address);
 
 }  // namespace percolator

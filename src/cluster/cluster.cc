@@ -25,38 +25,48 @@
 namespace percolator {
 namespace {
 
-// Locks are refreshed every quarter of it.
-constexpr Duration kShortestLease = std::chrono::milliseconds(1);
+// Transactions refresh their locks every quarter of the lease.
+constexpr Duration kMinLease = std::chrono::milliseconds(1);
 
-// A pass over all data may take long. The next one waits so many times as long, so that garbage collection takes a small
-// part of one core, however large the store is.
+// The pause after a garbage collection pass is this many times as long as the pass, so that garbage collection uses at most
+// 5% of one core, however large the store is.
 constexpr int kGcRest = 19;
 
-// A fresh timestamp, tried for as long as a call may take, and until the cluster is closed.
+// Draws a fresh timestamp. Retries until call_timeout has passed or the cluster is closed.
 absl::StatusOr<Timestamp> DrawForSnapshot(Engine* engine) {
   Environment& env = engine->env;
   return DrawTimestamp(env, [&] { return Deadline(env.runtime, env.options.call_timeout).Or(&engine->closed()); });
 }
 
+absl::Status InvalidOption(std::string_view name, Duration value, std::string_view why) {
+  return absl::InvalidArgumentError(StrCat("invalid option ", name, " = ", value.count(), " us: ", why));
+}
+
 absl::Status CheckOptions(const ClusterOptions& options) {
-  if (options.lock_lease < kShortestLease)
-    return absl::InvalidArgumentError("lock_lease must be at least a millisecond");
-  if (options.call_timeout <= Duration(0)) return absl::InvalidArgumentError("call_timeout must be positive");
-  if (options.oracle_window < Duration(0)) return absl::InvalidArgumentError("oracle_window must not be negative");
-  if (options.gc_period < Duration(0)) return absl::InvalidArgumentError("gc_period must not be negative");
+  if (options.lock_lease < kMinLease) return InvalidOption("lock_lease", options.lock_lease, "the minimum is 1 ms");
+  if (options.call_timeout <= Duration(0)) {
+    return InvalidOption("call_timeout", options.call_timeout, "it must be positive");
+  }
+  if (options.oracle_window < Duration(0)) {
+    return InvalidOption("oracle_window", options.oracle_window, "it must not be negative");
+  }
+  if (options.gc_period < Duration(0)) {
+    return InvalidOption("gc_period", options.gc_period, "it must not be negative");
+  }
   if (options.gc_retention <= options.lock_lease) {
-    return absl::InvalidArgumentError(
-        "gc_retention must be longer than lock_lease: else garbage collection would abort live transactions");
+    return InvalidOption("gc_retention", options.gc_retention,
+                         StrCat("it must be longer than lock_lease = ", options.lock_lease.count(),
+                                " us; otherwise garbage collection would abort live transactions"));
   }
   return absl::OkStatus();
 }
 
 absl::Status Reserved() {
-  return absl::InvalidArgumentError(StrCat("the name ", kSystemTable, " is reserved for Percolator's own table"));
+  return absl::InvalidArgumentError(StrCat("the table name ", kSystemTable, " is reserved for Percolator"));
 }
 
-// What fails here is reported at the next turn; until then garbage collection may pass an open snapshot by, whose reads are
-// errors then (G3).
+// Ignores errors: the next turn reports again. Until then garbage collection may pass an open snapshot, whose reads then
+// fail (G3).
 void ReportOldestSnapshot(Engine* engine) {
   const Timestamp oldest = engine->snapshots.Oldest();
   engine->session->ReportOldestSnapshot(oldest == Timestamp::Infinity() ? Timestamp() : oldest).IgnoreError();
@@ -70,7 +80,7 @@ absl::StatusOr<Timestamp> Collect(Engine* engine) {
   return safe_point;
 }
 
-// Garbage collection in the background, by the one process that leads it.
+// Collects garbage in the background if this process leads the role "gc".
 class Collector {
  public:
   explicit Collector(Engine* engine) : engine_(engine) {}
@@ -81,7 +91,7 @@ class Collector {
     const absl::StatusOr<bool> leads = engine_->env.coordinator->Campaign("gc", *engine_->session);
     if (!leads.ok() || !*leads) return;
     const Duration begun = runtime->Elapsed();
-    // An error shows in the next explicit CollectGarbage, if it lasts.
+    // Ignores errors: an explicit CollectGarbage reports one that lasts.
     Collect(engine_).IgnoreError();
     const Duration ended = runtime->Elapsed();
     next_ = ended + kGcRest * (ended - begun);
@@ -97,7 +107,7 @@ absl::StatusOr<Cluster> MakeCluster(Parts parts, Engine::StoreIs store_is, std::
   const std::shared_ptr<Engine> engine = Engine::Make(std::move(parts), store_is, std::move(session), options, address);
   engine->StartPeriodic(std::max<Duration>(options.lock_lease / 2, Duration(1)), [engine = engine.get()] {
     ReportOldestSnapshot(engine);
-    LoadObservers(engine).IgnoreError();  // until then, with those that were known
+    LoadObservers(engine).IgnoreError();  // after an error, the observers loaded before remain in use
   });
   if (options.gc_period > Duration(0)) {
     const auto collector = std::make_shared<Collector>(engine.get());
@@ -130,14 +140,14 @@ absl::StatusOr<Parts> OpenParts(std::string_view address, const ClusterOptions& 
 absl::StatusOr<Cluster> Cluster::Open(std::string_view address, const ClusterOptions& options) {
   PERCOLATOR_ASSIGN_OR_RETURN(Parts parts, OpenParts(address, options));
   absl::StatusOr<std::unique_ptr<Session>> session = parts.coordinator->OpenSession();
-  if (!session.ok()) return CantReach(address, session.status());
+  if (!session.ok()) return WithTlsHint(address, session.status());
   return MakeCluster(std::move(parts), Engine::StoreIs::kOwned, *std::move(session), options, address);
 }
 
 absl::StatusOr<Cluster> Assemble(Parts parts, const ClusterOptions& options) {
   PERCOLATOR_RETURN_IF_ERROR(CheckOptions(options));
   if (parts.store == nullptr || parts.oracle == nullptr || parts.coordinator == nullptr) {
-    return absl::InvalidArgumentError("a cluster needs a store, an oracle and a coordinator");
+    return absl::InvalidArgumentError("cannot assemble a cluster: it needs a store, an oracle and a coordinator");
   }
   if (parts.runtime == nullptr) parts.runtime = Borrow(Runtime::Real());
   PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, parts.coordinator->OpenSession());
@@ -163,8 +173,8 @@ absl::Status Cluster::EnsureTable(std::string_view name, const TableSchema& sche
   }
 }
 
-// A lock elsewhere whose primary is in this table would lose its verdict with it, and with that a committed write could be
-// lost: so such locks are settled first.
+// Resolves the locks in other tables whose primary is in this table. Without the primary their outcome would be unknown, and
+// a committed write could be lost.
 absl::Status Cluster::DropTable(std::string_view name) const {
   if (name == kSystemTable) return Reserved();
   return engine_->InCall([&]() -> absl::Status {
@@ -212,9 +222,10 @@ absl::StatusOr<Snapshot> Cluster::GetSnapshotAt(Timestamp ts) const {
     PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, DrawForSnapshot(engine_.get()));
     if (ts == Timestamp() || ts > now) {
       return absl::InvalidArgumentError(
-          StrCat("a snapshot as of ", ts.ToString(), " is not possible: it is now ", now.ToString()));
+          StrCat("cannot open a snapshot as of ", ts.ToString(), ": the current timestamp is ", now.ToString()));
     }
-    // Registered first, then checked: so garbage collection either sees it or is seen.
+    // Registers the snapshot before the check: either garbage collection sees the snapshot, or the check sees garbage
+    // collection.
     Snapshot snapshot(std::make_shared<TransactionCore>(engine_, ts));
     PERCOLATOR_RETURN_IF_ERROR(CheckSnapshot(engine_->env, ts));
     return snapshot;

@@ -17,11 +17,14 @@ namespace {
 
 constexpr char kOracleFile[] = "oracle";
 
-// The oracle of data that is forgotten with the process.
+// The oracle of a store in memory.
 class MemoryOracle final : public Oracle {
  public:
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override {
-    if (count == 0 || count > kMaxCount) return absl::InvalidArgumentError(StrCat("asked for ", count, " timestamps"));
+    if (count == 0 || count > kMaxCount) {
+      return absl::InvalidArgumentError(
+          StrCat("cannot issue ", count, " timestamps: a request is for 1 to ", kMaxCount));
+    }
     uint64_t next = next_.load();
     uint64_t first = 0;
     do {
@@ -35,8 +38,8 @@ class MemoryOracle final : public Oracle {
   std::atomic<uint64_t> next_{1};
 };
 
-// The file is created with the store. If it is missing where there is data, somebody took it away, and timestamps must not
-// begin anew: they could be handed out twice.
+// Creates the file together with the store. If the store has data and the file is missing, it was removed; a new one could
+// issue timestamps a second time.
 absl::StatusOr<std::unique_ptr<LocalOracle>> OpenOracle(const std::string& path, Store* store,
                                                         const LocalOracleOptions& options) {
   absl::StatusOr<std::unique_ptr<LocalOracle>> oracle = LocalOracle::Open(path, options);
@@ -44,9 +47,9 @@ absl::StatusOr<std::unique_ptr<LocalOracle>> OpenOracle(const std::string& path,
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, store->ListTables());
   if (!tables.empty()) {
     return absl::FailedPreconditionError(
-        StrCat("the file ", path,
-               " is missing, though there is data: without it timestamps could be handed out twice. "
-               "Restore it together with the data"));
+        StrCat("cannot open the oracle: the file ", path,
+               " is missing, and the store has data: without the file, timestamps could be issued twice; restore the "
+               "file and the data from the same backup"));
   }
   return LocalOracle::Create(path, Timestamp(), options);
 }

@@ -1,4 +1,4 @@
-// The parts of a cluster, and how to come by them where it lives in one process. (Where not: remote.h.)
+// Opens the parts of a cluster in this process. remote.h opens those of other processes.
 
 #ifndef PERCOLATOR_CLUSTER_EMBEDDED_H_
 #define PERCOLATOR_CLUSTER_EMBEDDED_H_
@@ -11,10 +11,10 @@
 
 namespace percolator {
 
-// Data and the oracle's file in `dir`.
+// Opens the store and the oracle's file in `dir`.
 absl::StatusOr<Parts> OpenEmbedded(const std::string& dir, const ClusterOptions& options);
 
-// Everything in memory.
+// Makes a cluster in memory.
 absl::StatusOr<Parts> OpenInMemory();
 
 }  // namespace percolator

@@ -1,4 +1,4 @@
-// What stands for remote.cc in a build without servers.
+// Replaces remote.cc in a build without servers.
 
 #include "src/base/strings.h"
 #include "src/cluster/remote.h"
@@ -17,7 +17,7 @@ absl::StatusOr<Parts> OpenServer(const Address& /*address*/, const ClusterOption
   return NotBuilt("percolator://");
 }
 
-absl::Status CantReach(std::string_view /*address*/, const absl::Status& why) { return why; }
+absl::Status WithTlsHint(std::string_view /*address*/, const absl::Status& error) { return error; }
 
 absl::StatusOr<Parts> OpenBigtable(const Address& /*address*/, const ClusterOptions& /*options*/) {
   return NotBuilt("bigtable:");

@@ -33,15 +33,15 @@ TlsFiles TlsOf(const Address& address) {
   return {Setting(address, "ca"), Setting(address, "cert"), Setting(address, "key")};
 }
 
-// An oracle that does not answer for this long is passed over for the next.
+// After this time without an answer, the next oracle is tried.
 constexpr Duration kOracleTimeout = std::chrono::seconds(1);
 
-// Of one request. It is repeated for as long as the call may take, where it may be.
+// The timeout of one request. Requests that may be repeated are retried until call_timeout.
 Duration RequestTimeout(const ClusterOptions& options) {
   return std::min<Duration>(options.call_timeout, std::chrono::seconds(10));
 }
 
-// The parts of "a,b,c".
+// Splits "a,b,c".
 std::vector<std::string> Targets(std::string_view text) {
   std::vector<std::string> targets;
   while (!text.empty()) {
@@ -52,7 +52,7 @@ std::vector<std::string> Targets(std::string_view text) {
   return targets;
 }
 
-// projects/P/instances/I
+// Parses projects/P/instances/I.
 absl::Status ReadInstance(std::string_view place, BigtableStoreOptions* bigtable) {
   std::string_view rest = place;
   const bool begins = ConsumePrefix(&rest, "projects/");
@@ -62,12 +62,13 @@ absl::Status ReadInstance(std::string_view place, BigtableStoreOptions* bigtable
     bigtable->instance = rest.substr(middle + std::string_view("/instances/").size());
   }
   if (bigtable->project.empty() || bigtable->instance.empty() || bigtable->instance.find('/') != std::string::npos) {
-    return absl::InvalidArgumentError(StrCat("\"", place, "\" is not projects/P/instances/I"));
+    return absl::InvalidArgumentError(
+        StrCat("invalid address \"bigtable:", place, "\": expected bigtable:projects/P/instances/I"));
   }
   return absl::OkStatus();
 }
 
-// Whether what is sent there stays on this machine.
+// Returns true if requests to `target` do not leave this machine.
 bool IsNear(std::string_view target) {
   if (target.starts_with("unix:")) return true;
   std::string_view host = target.substr(0, target.rfind(':'));
@@ -75,39 +76,39 @@ bool IsNear(std::string_view target) {
   return IsLoopback(host);
 }
 
-// https://HOST:PORT, http://HOST:PORT, or HOST:PORT, which is the same as the latter on this machine and refused elsewhere: as a
-// server, a client speaks plain text beyond its machine only if it is told to.
+// Parses https://HOST:PORT, http://HOST:PORT or HOST:PORT. The last means http on this machine and is refused for others:
+// like a server, a client uses plain text beyond its machine only if the operator asks for it.
 absl::Status ReadEndpoint(const Address& address, BigtableStoreOptions* bigtable) {
   const std::string setting = Setting(address, "endpoint");
   std::string_view endpoint = setting;
   if (ConsumePrefix(&endpoint, "https://")) {
     bigtable->tls = TlsOf(address);
     if (bigtable->tls.ca.empty()) {
-      return absl::InvalidArgumentError("endpoint=https://HOST:PORT needs ca=FILE, the authority of its certificate");
+      return absl::InvalidArgumentError(
+          StrCat("endpoint=", setting, " needs ca=FILE, the authority of the server's certificate"));
     }
   } else if (!ConsumePrefix(&endpoint, "http://") && !endpoint.empty() && !IsNear(endpoint)) {
-    return absl::InvalidArgumentError(
-        StrCat("what is sent to ", endpoint,
-               " would be plain text that others can hear: it is endpoint=https://HOST:PORT with ca=FILE, or, if that "
-               "is wanted, endpoint=http://HOST:PORT"));
+    return absl::InvalidArgumentError(StrCat("refused to send plain text to endpoint=", endpoint,
+                                             ": use endpoint=https://", endpoint,
+                                             " with ca=FILE, or allow plain text with endpoint=http://", endpoint));
   }
   bigtable->endpoint = endpoint;
   return absl::OkStatus();
 }
 
-// What may be the matter with a connection that was refused with that text; empty: the text says it.
-std::string_view Guess(std::string_view text, bool tls) {
-  const auto says = [text](std::string_view part) { return text.find(part) != std::string_view::npos; };
-  if (says("wrong version number")) return "the server speaks plain text: it is reached without ?ca=FILE";
-  if (says("certificate verify failed")) {
-    return "the server's certificate is not of the authority in ?ca=FILE, or no longer valid";
+// Returns the likely cause of a connection error with that text. Empty if the text already states the cause.
+std::string_view LikelyCause(std::string_view text, bool tls) {
+  const auto contains = [text](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  if (contains("wrong version number")) return "the server uses plain text; remove ?ca=FILE from the address";
+  if (contains("certificate verify failed")) {
+    return "the server's certificate has expired, or the authority in ?ca=FILE did not sign it";
   }
-  if (!says("Socket closed") && !says("reset by peer") && !says("Broken pipe")) return {};
-  if (tls) return "the server may want another certificate of the client than that of ?cert=FILE&key=FILE, or want one";
-  return "the server may speak TLS: then it is reached with ?ca=FILE";
+  if (!contains("Socket closed") && !contains("reset by peer") && !contains("Broken pipe")) return {};
+  if (tls) return "the server may require a client certificate that it accepts; check ?cert=FILE&key=FILE";
+  return "the server may require TLS; add ?ca=FILE to the address";
 }
 
-// A front, through which many threads share requests, and what is far away behind it.
+// A remote part behind a front, through which many threads share requests.
 template <typename Front, typename Part>
 std::shared_ptr<Part> WithFront(std::unique_ptr<Part> far) {
   struct Both {
@@ -134,12 +135,12 @@ absl::StatusOr<Parts> OpenServer(const Address& address, const ClusterOptions& o
   return parts;
 }
 
-absl::Status CantReach(std::string_view address, const absl::Status& why) {
+absl::Status WithTlsHint(std::string_view address, const absl::Status& error) {
   const absl::StatusOr<Address> parsed = ParseAddress(address);
-  if (!absl::IsUnavailable(why) || !parsed.ok()) return why;
-  const std::string text(why.message());
-  const std::string_view guess = Guess(text, !TlsOf(*parsed).empty());
-  return guess.empty() ? why : absl::UnavailableError(StrCat(text, " (", guess, ")"));
+  if (!absl::IsUnavailable(error) || !parsed.ok()) return error;
+  const std::string text(error.message());
+  const std::string_view cause = LikelyCause(text, !TlsOf(*parsed).empty());
+  return cause.empty() ? error : absl::UnavailableError(StrCat(text, " (", cause, ")"));
 }
 
 absl::StatusOr<Parts> OpenBigtable(const Address& address, const ClusterOptions& options) {
@@ -148,9 +149,10 @@ absl::StatusOr<Parts> OpenBigtable(const Address& address, const ClusterOptions&
   const std::vector<std::string> oracles = Targets(Setting(address, "oracle"));
   const std::vector<std::string> coordinators = Targets(Setting(address, "coord"));
   if (oracles.empty() || coordinators.empty()) {
-    return absl::InvalidArgumentError(
-        "an address in Bigtable needs ?oracle=HOST:PORT&coord=HOST:PORT: one or more `percolator oracle`, with commas "
-        "between them, and one or more etcd");
+    return absl::InvalidArgumentError(StrCat(
+        "invalid address \"bigtable:", address.place,
+        "\": it needs ?oracle=HOST:PORT&coord=HOST:PORT, the addresses of one or more `percolator oracle` and of "
+        "one or more etcd, separated by commas"));
   }
   const TlsFiles tls = TlsOf(address);
   bigtable.app_profile = Setting(address, "app_profile");

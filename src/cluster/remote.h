@@ -1,4 +1,4 @@
-// The parts of a cluster that other processes hold.
+// Opens the parts of a cluster that other processes serve.
 
 #ifndef PERCOLATOR_CLUSTER_REMOTE_H_
 #define PERCOLATOR_CLUSTER_REMOTE_H_
@@ -13,14 +13,14 @@
 
 namespace percolator {
 
-// Everything at one `percolator serve`. kUnavailable: nobody answers there.
+// Uses one `percolator serve` for all parts.
 absl::StatusOr<Parts> OpenServer(const Address& address, const ClusterOptions& options);
 
-// Why the first request to what `address` names has failed. What gRPC says of a connection that the other end closes at once
-// lets nobody guess that a certificate is missing: this adds what is likely.
-absl::Status CantReach(std::string_view address, const absl::Status& why);
+// Returns `error`, the result of the first request to the server at `address`, with the likely cause added if it is a TLS
+// error. The texts of gRPC do not mention a missing certificate.
+absl::Status WithTlsHint(std::string_view address, const absl::Status& error);
 
-// The store in Bigtable, oracles beside it, and sessions, claims and hints in etcd.
+// Uses a store in Bigtable, oracles beside it, and etcd for sessions, claims and hints.
 absl::StatusOr<Parts> OpenBigtable(const Address& address, const ClusterOptions& options);
 
 }  // namespace percolator
