@@ -6,12 +6,13 @@
 #include "percolator/status.h"
 #include "percolator/status_macros.h"
 #include "src/base/retry.h"
+#include "src/base/strings.h"
 #include "src/wire/channel.h"
 
 namespace percolator {
 namespace {
 
-// Between two tries.
+// The pauses between two attempts.
 constexpr Duration kRetryPause = std::chrono::milliseconds(10);
 constexpr Duration kWatchPause = std::chrono::milliseconds(100);
 
@@ -28,7 +29,7 @@ std::optional<etcd::KeyValue> FirstOf(etcd::RangeResponse* response) {
 
 std::string EndOfPrefix(std::string prefix) {
   while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
-  if (prefix.empty()) return std::string(1, '\0');  // etcd's word for: to the last key
+  if (prefix.empty()) return std::string(1, '\0');  // means "up to the last key"
   prefix.back() = static_cast<char>(prefix.back() + 1);
   return prefix;
 }
@@ -71,18 +72,20 @@ EtcdTxn& EtcdTxn::ThenDelete(std::string_view key) {
   return *this;
 }
 
-EtcdTxn& EtcdTxn::ElseGet(std::string_view key) {
+EtcdTxn& EtcdTxn::OtherwiseGet(std::string_view key) {
   request_.add_failure()->mutable_request_range()->set_key(std::string(key));
   return *this;
 }
 
 struct EtcdClient::Endpoint {
-  explicit Endpoint(std::shared_ptr<grpc::Channel> to)
-      : channel(std::move(to)),
+  Endpoint(std::string host_port, std::shared_ptr<grpc::Channel> to)
+      : address(std::move(host_port)),
+        channel(std::move(to)),
         kv(etcd::KV::NewStub(channel)),
         lease(etcd::Lease::NewStub(channel)),
         watch(etcd::Watch::NewStub(channel)) {}
 
+  const std::string address;
   const std::shared_ptr<grpc::Channel> channel;
   const std::unique_ptr<etcd::KV::Stub> kv;
   const std::unique_ptr<etcd::Lease::Stub> lease;
@@ -91,11 +94,11 @@ struct EtcdClient::Endpoint {
 
 absl::StatusOr<std::unique_ptr<EtcdClient>> EtcdClient::Open(const std::vector<std::string>& endpoints,
                                                              const TlsFiles& tls) {
-  if (endpoints.empty()) return absl::InvalidArgumentError("there is no etcd to ask");
+  if (endpoints.empty()) return absl::InvalidArgumentError("cannot connect to etcd: no endpoint is given");
   std::vector<std::unique_ptr<Endpoint>> opened;
   for (const std::string& endpoint : endpoints) {
     PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, OpenChannel(endpoint, tls));
-    opened.push_back(std::make_unique<Endpoint>(channel));
+    opened.push_back(std::make_unique<Endpoint>(endpoint, channel));
   }
   return std::unique_ptr<EtcdClient>(new EtcdClient(std::move(opened)));
 }
@@ -122,7 +125,7 @@ absl::Status EtcdClient::Repeat(Duration timeout, const Attempt& attempt) {
     Leave(which);
     if (deadline.left() <= 2 * kRetryPause) return status;
     const bool is_connected = WaitForConnection(*Current(&which).channel, kRetryPause);
-    if (is_connected && tries % endpoints_.size() == 0) deadline.runtime()->Sleep(kRetryPause);  // etcd can't do it now
+    if (is_connected && tries % endpoints_.size() == 0) deadline.runtime()->Sleep(kRetryPause);  // all endpoints failed
   }
 }
 
@@ -194,7 +197,7 @@ absl::StatusOr<Duration> EtcdClient::Grant(int64_t lease, Duration ttl, Duration
   absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
     return Call(*endpoint.lease, &etcd::Lease::Stub::LeaseGrant, limit, request, &response);
   });
-  if (absl::IsFailedPrecondition(status)) return KeepAlive(lease, timeout);  // there is one
+  if (absl::IsFailedPrecondition(status)) return KeepAlive(lease, timeout);  // the lease exists
   if (!status.ok()) return status;
   return std::chrono::seconds(response.ttl());
 }
@@ -208,13 +211,15 @@ absl::StatusOr<Duration> EtcdClient::KeepAlive(int64_t lease, Duration timeout) 
     SetTimeout(&context, limit);
     const auto stream = endpoint.lease->LeaseKeepAlive(&context);
     const bool answered = stream->Write(request) && stream->Read(&response);
-    if (answered) context.TryCancel();  // etcd would wait for more
+    if (answered) context.TryCancel();  // otherwise etcd would wait for more requests
     const absl::Status end = WithReason(FromGrpc(stream->Finish()), request.GetTypeName(), context, limit);
     if (answered) return absl::OkStatus();
-    return end.ok() ? absl::UnavailableError("etcd did not answer") : end;
+    if (!end.ok()) return end;
+    return absl::UnavailableError(
+        StrCat("cannot renew the lease ", lease, ": no answer from etcd at ", endpoint.address));
   });
   if (!status.ok()) return status;
-  if (response.ttl() <= 0) return absl::NotFoundError("the lease is over");
+  if (response.ttl() <= 0) return absl::NotFoundError(StrCat("the lease ", lease, " has expired in etcd"));
   return std::chrono::seconds(response.ttl());
 }
 

@@ -1,12 +1,12 @@
 // A client of etcd, version 3: keys, transactions, leases and watches, as calls that block.
 //
-// ENDPOINTS  All members of one etcd. One is asked until it can't be reached or does not answer in its share of the time;
-//            then the next.
-// REPEATING  Every request is repeated until its time is over, though an earlier try may have been carried out. So callers
-//            send only what may be carried out twice: reads, leases of a number they chose, and transactions that tell by
-//            their comparison that they have been there before.
+// ENDPOINTS  The members of one etcd. The client uses one of them until it cannot be reached or does not answer in its share
+//            of the timeout, then the next.
+// RETRIES    The client repeats every request until its timeout, even if an earlier attempt may have been executed. So
+//            callers send only requests that may be executed twice: reads, leases whose number they choose, and
+//            transactions whose comparison detects that they were executed before.
 //
-// Errors: kUnavailable and kDeadlineExceeded, and then it is not known whether the request was carried out; else etcd's.
+// After Unavailable or DeadlineExceeded it is unknown whether the request was executed. Other errors are etcd's.
 
 #ifndef PERCOLATOR_ETCD_ETCD_CLIENT_H_
 #define PERCOLATOR_ETCD_ETCD_CLIENT_H_
@@ -35,20 +35,20 @@ namespace percolator {
 
 namespace etcd = ::etcdserverpb;
 
-// The end of the range of keys that begin with `prefix`.
+// Returns the end of the range of keys that begin with `prefix`.
 std::string EndOfPrefix(std::string prefix);
 
-// A comparison and what follows if it holds (Then) or does not (Else), built step by step.
+// Builds a transaction: comparisons, the operations if all of them hold (Then), and those if one does not (Otherwise).
 class EtcdTxn {
  public:
-  // Zero: there is no such key.
+  // A revision of zero requires that the key does not exist.
   EtcdTxn& IfModRevision(std::string_view key, int64_t revision);
   EtcdTxn& IfExists(std::string_view key);
   EtcdTxn& IfAbsent(std::string_view key) { return IfModRevision(key, 0); }
   EtcdTxn& IfValue(std::string_view key, std::string_view value);
   EtcdTxn& ThenPut(std::string_view key, std::string_view value, int64_t lease = 0);
   EtcdTxn& ThenDelete(std::string_view key);
-  EtcdTxn& ElseGet(std::string_view key);
+  EtcdTxn& OtherwiseGet(std::string_view key);
 
   const etcd::TxnRequest& request() const { return request_; }
 
@@ -58,34 +58,35 @@ class EtcdTxn {
   etcd::TxnRequest request_;
 };
 
+// Thread-safe.
 class EtcdClient {
  public:
-  // kInvalidArgument: no endpoints, or a file of `tls` can't be read. Whether etcd is there shows later.
+  // Returns InvalidArgument if `endpoints` is empty or a file of `tls` cannot be read. Does not connect yet.
   static absl::StatusOr<std::unique_ptr<EtcdClient>> Open(const std::vector<std::string>& endpoints,
                                                           const TlsFiles& tls);
   ~EtcdClient();
 
-  // As of now: linearizable, like all that follows.
+  // All requests are linearizable.
   absl::StatusOr<std::optional<etcd::KeyValue>> Get(std::string_view key, Duration timeout);
   absl::StatusOr<std::vector<etcd::KeyValue>> List(std::string_view prefix, Duration timeout);
   absl::Status Put(std::string_view key, std::string_view value, int64_t lease, Duration timeout);
 
   struct TxnResult {
     bool succeeded = false;
-    int64_t revision = 0;                                  // of etcd; if it succeeded, of all keys that were put
-    std::vector<std::optional<etcd::KeyValue>> otherwise;  // what each ElseGet found
+    int64_t revision = 0;                                  // etcd's revision; after a success that of all keys it put
+    std::vector<std::optional<etcd::KeyValue>> otherwise;  // the result of each OtherwiseGet
   };
   absl::StatusOr<TxnResult> Commit(const EtcdTxn& txn, Duration timeout);
 
-  // Makes etcd forget how all keys, of whomever, were before that revision. That it has already is no error.
+  // Makes etcd discard the history of all keys, of all its clients, before `revision`. Succeeds if it was discarded before.
   absl::Status Compact(int64_t revision, Duration timeout);
 
-  // Each returns how long the lease lasts, counted from before the call: whole seconds, perhaps more than was asked for.
-  // A lease of that number that is there already is renewed.
+  // Grant and KeepAlive return how long the lease lasts, counted from before the call: whole seconds, possibly more than
+  // requested. Grant renews a lease of that number if one exists.
   absl::StatusOr<Duration> Grant(int64_t lease, Duration ttl, Duration timeout);
-  // kNotFound: it is over.
+  // Returns NotFound if the lease has expired.
   absl::StatusOr<Duration> KeepAlive(int64_t lease, Duration timeout);
-  // Ends a lease and all keys on it. A lease that is over already is no error.
+  // Ends a lease and deletes all keys on it. Succeeds if the lease has already expired.
   absl::Status Revoke(int64_t lease, Duration timeout);
 
  private:
@@ -96,29 +97,28 @@ class EtcdClient {
   explicit EtcdClient(std::vector<std::unique_ptr<Endpoint>> endpoints);
   absl::Status Repeat(Duration timeout, const Attempt& attempt);
   Endpoint& Current(size_t* which);
-  // From now on another endpoint is asked, if it was still this one.
+  // Moves on to the next endpoint if endpoint `which` is still the current one.
   void Leave(size_t which);
 
   const std::vector<std::unique_ptr<Endpoint>> endpoints_;
   std::atomic<size_t> current_{0};
 };
 
-// Calls `changed`, in a thread of its own, for every key with a prefix that is put from now on, while etcd can be reached. What
-// is put while it can't be is missed.
+// Calls `changed`, in its own thread, for every later put of a key with the prefix. Misses puts while etcd cannot be reached.
 class EtcdWatch {
  public:
   using Changed = std::function<void(const etcd::KeyValue& put)>;
 
-  // The client must outlive this.
+  // REQUIRES: `client` outlives this object.
   EtcdWatch(EtcdClient* client, std::string prefix, Changed changed);
-  // Waits for a call under way.
+  // Waits for a call in progress.
   ~EtcdWatch();
   EtcdWatch(const EtcdWatch&) = delete;
   EtcdWatch& operator=(const EtcdWatch&) = delete;
 
  private:
   void Run();
-  // Until the connection breaks. False: there will be no other.
+  // Watches until the connection breaks. Returns false if the watch is ending.
   bool WatchOnce();
 
   EtcdClient* const client_;
@@ -127,9 +127,9 @@ class EtcdWatch {
 
   Mutex mutex_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);  // of the stream there is
+  std::unique_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);  // of the open stream
   const std::unique_ptr<WaitQueue> ended_;
-  std::thread thread_;  // last: it uses the rest
+  std::thread thread_;  // last, because it uses the other members
 };
 
 }  // namespace percolator

@@ -1,4 +1,4 @@
-// How to reach an etcd.
+// Options for clients of etcd.
 
 #ifndef PERCOLATOR_ETCD_ETCD_OPTIONS_H_
 #define PERCOLATOR_ETCD_ETCD_OPTIONS_H_
@@ -13,11 +13,11 @@
 namespace percolator {
 
 struct EtcdOptions {
-  std::vector<std::string> endpoints;  // HOST:PORT each
-  std::string prefix = "percolator/";  // of all keys
+  std::vector<std::string> endpoints;  // HOST:PORT of each member
+  std::string prefix = "percolator/";  // The prefix of all keys.
   TlsFiles tls;
-  Duration timeout = std::chrono::seconds(5);      // of one request, with all its repetitions
-  Duration session_ttl = std::chrono::seconds(5);  // whole seconds; etcd may make it longer
+  Duration timeout = std::chrono::seconds(5);      // The timeout of a request, including its retries.
+  Duration session_ttl = std::chrono::seconds(5);  // The lease of a session in whole seconds. etcd may make it longer.
 };
 
 }  // namespace percolator

@@ -87,7 +87,7 @@ absl::StatusOr<bool> EtcdCoordinator::Hold(const std::string& key, SessionId ses
   const std::string holder = std::to_string(session);
   EtcdTxn txn;
   txn.IfAbsent(key).IfExists(session_key).ThenPut(key, holder, static_cast<int64_t>(session));
-  txn.ElseGet(key).ElseGet(session_key);
+  txn.OtherwiseGet(key).OtherwiseGet(session_key);
   PERCOLATOR_ASSIGN_OR_RETURN(const EtcdClient::TxnResult result, client_->Commit(txn, options_.timeout));
   if (result.succeeded) return true;
   if (!result.otherwise[1].has_value()) {

@@ -104,7 +104,7 @@ absl::Status EtcdSession::Establish(Duration timeout) {
 absl::Status EtcdSession::WriteKey(Duration timeout) {
   for (;;) {
     EtcdTxn txn;
-    txn.IfModRevision(key_, revision_).ThenPut(key_, std::to_string(oldest_.value()), lease()).ElseGet(key_);
+    txn.IfModRevision(key_, revision_).ThenPut(key_, std::to_string(oldest_.value()), lease()).OtherwiseGet(key_);
     PERCOLATOR_ASSIGN_OR_RETURN(const EtcdClient::TxnResult written, client_->Commit(txn, timeout));
     if (written.succeeded) {
       revision_ = written.revision;

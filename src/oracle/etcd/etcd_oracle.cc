@@ -209,7 +209,7 @@ void EtcdOracle::Run() {
 absl::StatusOr<EtcdClient::TxnResult> EtcdOracle::Write(int64_t over, uint64_t bound, uint64_t incarnation) {
   const Record record = {bound, LeaseMicros(), incarnation, options_.name};
   EtcdTxn txn;
-  txn.IfModRevision(key_, over).ThenPut(key_, Encode(record)).ElseGet(key_);
+  txn.IfModRevision(key_, over).ThenPut(key_, Encode(record)).OtherwiseGet(key_);
   return client_->Commit(txn, RequestTimeout());
 }
 
