@@ -9,9 +9,9 @@ namespace percolator {
 struct BatchingOracle::Batch {
   explicit Batch(Runtime* runtime) : may_be_sent(runtime->NewEvent()), done(runtime->NewEvent()) {}
 
-  uint32_t count = 0;  // timestamps asked for; guarded by the oracle's mutex until it is sent, then it does not change
+  uint32_t count = 0;  // Requested timestamps. Guarded by the oracle's mutex until the batch is sent, then constant.
   const std::unique_ptr<Event> may_be_sent;
-  // Before `done` the sender's, then everybody's to read.
+  // Written by the sender before `done`, and read by all callers after it.
   absl::StatusOr<Timestamp> first = absl::UnknownError("not answered yet");
   const std::unique_ptr<Event> done;
 };
@@ -21,7 +21,7 @@ BatchingOracle::BatchingOracle(Oracle* oracle, Runtime* runtime)
 
 absl::StatusOr<Timestamp> BatchingOracle::GetTimestamps(uint32_t count) {
   if (count == 0 || count > kMaxCount) {
-    return absl::InvalidArgumentError(StrCat("asked for ", count, " timestamps; 1 to ", kMaxCount, " is possible"));
+    return absl::InvalidArgumentError(StrCat("cannot issue ", count, " timestamps: a request is for 1 to ", kMaxCount));
   }
   const Place place = Join(count);
   if (place.offset > 0) {
@@ -29,7 +29,7 @@ absl::StatusOr<Timestamp> BatchingOracle::GetTimestamps(uint32_t count) {
   } else {
     if (!place.may_send_now) {
       place.batch->may_be_sent->Wait();
-      // Those who were answered just now were woken too, and are likely to ask again: they come along.
+      // Lets the callers that were answered just now join this batch: they are likely to ask again.
       runtime_->Yield();
     }
     Send(place.batch);
@@ -48,18 +48,18 @@ BatchingOracle::Place BatchingOracle::Join(uint32_t count) {
       if (batch->count == 0 || batch->count + count <= kMaxShared) {
         const uint32_t offset = batch->count;
         batch->count += count;
-        // With nothing in flight it was empty.
+        // If no request was in flight, the batch was empty and this caller is its first.
         return {std::move(batch), offset, !std::exchange(in_flight_, true)};
       }
     }
-    batch->done->Wait();  // no place left: there is one in the next
+    batch->done->Wait();  // the batch is full: joins the next one
   }
 }
 
 void BatchingOracle::Send(const std::shared_ptr<Batch>& batch) {
   {
     MutexLock lock(&mutex_);
-    waiting_ = std::make_shared<Batch>(runtime_);  // O5: nobody joins any more
+    waiting_ = std::make_shared<Batch>(runtime_);  // O5: no caller joins after this
   }
   batch->first = oracle_->GetTimestamps(batch->count);
   std::shared_ptr<Batch> next;
@@ -68,7 +68,7 @@ void BatchingOracle::Send(const std::shared_ptr<Batch>& batch) {
     if (waiting_->count > 0) next = waiting_;
     in_flight_ = next != nullptr;
   }
-  // In this order: those who are woken first ask again first.
+  // In this order, so that the callers just answered can join the next batch.
   batch->done->Set();
   if (next != nullptr) next->may_be_sent->Set();
 }

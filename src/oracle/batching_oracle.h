@@ -1,14 +1,14 @@
-// Lets any number of threads share one request to an oracle: the paper's way to make a distant oracle cheap.
+// Shares one request to an oracle among any number of threads, as in the paper.
 //
-// At most one request is in flight. Those who ask meanwhile wait together, and when it is answered the first of them sends
-// the next request, for all. The busier it is, the more share.
+// At most one request is in flight. Callers that arrive in the meantime form a batch. After the answer, the first of them
+// sends one request for the whole batch. Under load, batches grow.
 //
-// What it costs then is to wake the others, and no lock is taken for that: each goes on as soon as the answer is there.
+// Waking the callers of a batch takes no lock: each continues as soon as the answer is there.
 //
-// SIZE  A request is for at most kMaxShared timestamps, which a server answers (docs/serving.md); one caller that wants more
-//       goes alone.
-// O5  A timestamp comes from a request that was sent after its caller asked: a batch takes no more callers once it is
-//     sent, and nothing is kept for later. Else a caller could get a timestamp smaller than one it has already seen.
+// SIZE  A batch asks for at most kMaxShared timestamps, the limit of a server (docs/serving.md). A caller that wants more
+//       sends its own request.
+// O5  A timestamp comes from a request that was sent after its caller asked: a batch admits no callers once it is sent, and
+//     no timestamp is kept for later. Otherwise a caller could get a timestamp smaller than one it has already seen.
 
 #ifndef PERCOLATOR_ORACLE_BATCHING_ORACLE_H_
 #define PERCOLATOR_ORACLE_BATCHING_ORACLE_H_
@@ -27,10 +27,10 @@ class BatchingOracle : public Oracle {
  public:
   static constexpr uint32_t kMaxShared = 16'384;
 
-  // Both must outlive this.
+  // REQUIRES: both outlive this object.
   explicit BatchingOracle(Oracle* oracle, Runtime* runtime = Runtime::Real());
 
-  // An error of a request is an error for all who share it.
+  // If a request fails, all callers that share it get its error. Thread-safe.
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
 
  private:
@@ -38,22 +38,22 @@ class BatchingOracle : public Oracle {
   // A place in a batch.
   struct Place {
     std::shared_ptr<Batch> batch;
-    uint32_t offset;    // zero: this caller is the first, who sends
-    bool may_send_now;  // to send it at once
+    uint32_t offset;    // Zero for the first caller, which sends the batch.
+    bool may_send_now;  // The batch need not wait.
   };
 
-  // Finds a place in the batch that waits, for so many.
+  // Reserves `count` timestamps in the waiting batch.
   Place Join(uint32_t count) ABSL_LOCKS_EXCLUDED(mutex_);
-  // For the first of a batch that has leave: gets it answered.
+  // Sends the batch and publishes its answer. REQUIRES: the caller is the first of the batch, and no request is in flight.
   void Send(const std::shared_ptr<Batch>& batch) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Oracle* const oracle_;
   Runtime* const runtime_;
 
   Mutex mutex_;
-  // Or somebody has leave to send one.
+  // A request is in flight, or its sender has been chosen.
   bool in_flight_ ABSL_GUARDED_BY(mutex_) = false;
-  // The one that may be joined.
+  // The batch that admits callers.
   std::shared_ptr<Batch> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -35,7 +35,7 @@ std::string Encode(uint64_t bound) {
   return copy;
 }
 
-// Absent: not a whole copy.
+// Returns nullopt if the copy is damaged.
 std::optional<uint64_t> Decode(std::string_view copy) {
   std::string_view in = copy;
   uint64_t bound = 0;
@@ -74,17 +74,17 @@ absl::Status BoundFile::Failed(const char* what) const {
 absl::Status BoundFile::Lock() const {
   if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
   if (errno != EWOULDBLOCK) return Failed("lock");
-  return absl::FailedPreconditionError(StrCat("the oracle's file ", path_, " is in use by another oracle"));
+  return absl::FailedPreconditionError(StrCat("cannot lock the oracle's file ", path_, ": another oracle has it open"));
 }
 
 absl::StatusOr<std::unique_ptr<BoundFile>> BoundFile::Open(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0 && errno == ENOENT) return absl::NotFoundError(StrCat("there is no oracle's file ", path));
+  if (fd < 0 && errno == ENOENT) return absl::NotFoundError(StrCat("the oracle's file ", path, " does not exist"));
   if (fd < 0) {
     return absl::FailedPreconditionError(StrCat("cannot open the oracle's file ", path, ": ", std::strerror(errno)));
   }
   std::unique_ptr<BoundFile> file(new BoundFile(path, fd));
-  // Others who may read the file could lock it. Older versions made it so.
+  // Users who may read the file could lock it. Older versions created it readable.
   (void)fchmod(fd, 0600);
   PERCOLATOR_RETURN_IF_ERROR(file->Lock());
   PERCOLATOR_RETURN_IF_ERROR(file->Load());
@@ -102,15 +102,15 @@ absl::Status BoundFile::Load() {
   }
   if (!found.has_value()) {
     return absl::DataLossError(StrCat(
-        "neither copy in the oracle's file ", path_,
-        " can be read, so it is not known which timestamps were handed out. Restore it from a backup that is not "
-        "older than the data, or write a bound above every timestamp in the data"));
+        "cannot read the oracle's file ", path_,
+        ": both copies of the bound are damaged, so the issued timestamps are unknown; restore the file from a backup "
+        "that is not older than the data, or write a bound above every timestamp in the data"));
   }
   bound_ = *found;
   return absl::OkStatus();
 }
 
-// Made under another name, so that it is there whole or not at all.
+// Writes the file under another name first, so that `path` is complete or does not exist.
 absl::StatusOr<std::unique_ptr<BoundFile>> BoundFile::Create(const std::string& path, uint64_t bound) {
   const std::string temporary = path + ".tmp";
   const int fd = open(temporary.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -119,8 +119,10 @@ absl::StatusOr<std::unique_ptr<BoundFile>> BoundFile::Create(const std::string& 
   }
   std::unique_ptr<BoundFile> file(new BoundFile(path, fd));
   PERCOLATOR_RETURN_IF_ERROR(file->Lock());
-  // Asked only now: without the lock, what was opened may be somebody else's file on its way to its name.
-  if (std::filesystem::exists(path)) return absl::AlreadyExistsError(StrCat("there is an oracle's file ", path));
+  // Checked under the lock: before it, the temporary file may belong to another process that is about to rename it.
+  if (std::filesystem::exists(path)) {
+    return absl::AlreadyExistsError(StrCat("the oracle's file ", path, " already exists"));
+  }
   PERCOLATOR_RETURN_IF_ERROR(file->Raise(bound));
   if (std::rename(temporary.c_str(), path.c_str()) != 0) return file->Failed("rename");
   if (!SyncFolderOf(path)) return file->Failed("sync the folder of");
@@ -129,7 +131,10 @@ absl::StatusOr<std::unique_ptr<BoundFile>> BoundFile::Create(const std::string& 
 
 absl::Status BoundFile::Raise(uint64_t bound) {
   PERCOLATOR_DCHECK(bound >= bound_);
-  if (failed_) return absl::FailedPreconditionError(StrCat("writing the oracle's file ", path_, " has failed before"));
+  if (failed_) {
+    return absl::FailedPreconditionError(
+        StrCat("cannot write the oracle's file ", path_, ": an earlier write failed; open the oracle again"));
+  }
   absl::Status status = WriteCopies(bound);
   failed_ = !status.ok();
   if (status.ok()) bound_ = bound;

@@ -1,16 +1,16 @@
-// A number on disk that only grows: the bound below which an oracle may hand out timestamps.
+// A number on disk that only grows: the bound below which an oracle may issue timestamps.
 //
-// The file holds the number twice, each copy in a block of its own, with a checksum. Raise writes the first copy, syncs,
-// writes the second, syncs. So at every moment at least one copy is whole, and no copy that is whole is below the last
-// number that Raise returned for:
+// The file holds two copies of the number, each in its own block and with a checksum. Raise writes the first copy, syncs,
+// writes the second copy, and syncs. So at every moment at least one copy is intact, and no intact copy is below the last
+// number for which Raise succeeded:
 //
-//   power fails while       first copy             second copy            Open takes
+//   power fails while       first copy             second copy            Open uses
 //   nothing is written      n                      n                      n
-//   the first is written    n, n' or unreadable    n                      n or n'
-//   the second is written   n'                     n, n' or unreadable    n'
+//   the first is written    n, n' or damaged       n                      n or n'
+//   the second is written   n'                     n, n' or damaged       n'
 //
-// A copy that rots has its twin. If both are unreadable nobody knows the number, and Open refuses: a number that is too
-// small would let timestamps be handed out twice. Format: docs/format.md.
+// If one copy decays, the other remains. If both are damaged, the number is unknown and Open fails: a number that is too
+// small would let timestamps be issued twice. Format: docs/format.md.
 
 #ifndef PERCOLATOR_ORACLE_BOUND_FILE_H_
 #define PERCOLATOR_ORACLE_BOUND_FILE_H_
@@ -29,9 +29,10 @@ class BoundFile {
  public:
   static constexpr size_t kBlockBytes = 4096;
 
-  // Opens the file and locks it: one process at a time may use it. kNotFound: there is none.
+  // Opens the file and locks it: one object at a time may use it. Returns NotFound if the file does not exist,
+  // FailedPrecondition if it is locked or cannot be opened, and DataLoss if both copies are damaged.
   static absl::StatusOr<std::unique_ptr<BoundFile>> Open(const std::string& path);
-  // Makes a new file that says `bound`. kAlreadyExists: there is one.
+  // Creates the file with `bound`. Returns AlreadyExists if the file exists.
   static absl::StatusOr<std::unique_ptr<BoundFile>> Create(const std::string& path, uint64_t bound);
 
   ~BoundFile();
@@ -40,8 +41,8 @@ class BoundFile {
 
   uint64_t bound() const { return bound_; }
 
-  // Makes the file say `bound`; on return it is on disk. After an error it is not known what the file says, and nothing
-  // more can be done with it but to open it anew.
+  // Writes and syncs `bound`. After an error the contents of the file are unknown, and Raise fails until the file is opened
+  // again.
   // REQUIRES: bound >= this->bound().
   absl::Status Raise(uint64_t bound);
 

@@ -1,12 +1,12 @@
-// The oracle of one process: timestamps from memory, below a bound that is on disk.
+// The oracle of one process: issues timestamps from memory, below a bound on disk.
 //
-// O1  Unique and increasing: `next_` only grows while this oracle lives, and starts above everything that any oracle on
-//     the same file has handed out.
-// O2  Nothing is handed out at or above the bound in the file; the bound is raised, and on disk, before.
+// O1  Timestamps are unique and increasing: `next_` only grows, and starts above every timestamp that any oracle on the same
+//     file has issued.
+// O2  Every issued timestamp is below the bound in the file: a higher bound is on disk first.
 // O3  A new oracle starts at the bound in the file.
 //
-// Values are max(last + 1, microseconds since 2025-01-01 UTC). The bound is raised by `window` at a time, so that many
-// seconds at most a restart jumps ahead of the clock, and so often the file is written.
+// A timestamp is max(last + 1, microseconds since 2025-01-01 UTC). The oracle raises the bound by `window_micros`, and so
+// writes the file about once in that time. A restart moves timestamps ahead of the clock by at most `window_micros`.
 
 #ifndef PERCOLATOR_ORACLE_LOCAL_ORACLE_H_
 #define PERCOLATOR_ORACLE_LOCAL_ORACLE_H_
@@ -36,18 +36,19 @@ class LocalOracle : public Oracle {
  public:
   static constexpr uint64_t kLast = kLastTimestamp;
 
-  // Goes on from the file. kNotFound: there is none.
+  // Continues from the file. Returns NotFound if the file does not exist.
   static absl::StatusOr<std::unique_ptr<LocalOracle>> Open(const std::string& path,
                                                            const LocalOracleOptions& options = {});
-  // Begins anew, above `after`: for data that is new, or whose largest timestamp is known. kAlreadyExists: there is a
-  // file.
+  // Creates the file and starts above `after`: for a new store, or one whose largest timestamp is known. Returns
+  // AlreadyExists if the file exists.
   static absl::StatusOr<std::unique_ptr<LocalOracle>> Create(const std::string& path, Timestamp after,
                                                              const LocalOracleOptions& options = {});
 
-  // kDataLoss: the file can't be written; from then on kFailedPrecondition. kOutOfRange: the last timestamp is reached.
-  // kFailedPrecondition in a child of fork(), which would hand out the parent's timestamps and lower its bound.
+  // Returns DataLoss if the file cannot be written, and then FailedPrecondition from every later call that needs a higher
+  // bound. Returns OutOfRange if the last timestamp is reached. Returns FailedPrecondition in a child of fork(), which would
+  // issue the timestamps of its parent and lower its bound. Thread-safe.
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
-  // Nothing, if the bound has to be raised, or somebody else is just here, who may be doing that.
+  // Returns nullopt if the bound has to be raised, or another thread holds the mutex and may be raising it.
   std::optional<absl::StatusOr<Timestamp>> TryGetTimestamps(uint32_t count) override;
 
  private:
@@ -61,7 +62,7 @@ class LocalOracle : public Oracle {
   Mutex mutex_;
   const std::unique_ptr<BoundFile> file_ ABSL_PT_GUARDED_BY(mutex_);
   NextTimestamps timestamps_ ABSL_GUARDED_BY(mutex_);
-  uint64_t next_ ABSL_GUARDED_BY(mutex_);  // everything below has been handed out, or never will be
+  uint64_t next_ ABSL_GUARDED_BY(mutex_);  // no timestamp below it is issued any more
 };
 
 }  // namespace percolator

@@ -8,7 +8,7 @@
 namespace percolator {
 namespace {
 
-// Timestamps may be so much ahead for other reasons: the restart of an oracle, more than a million of them in a second.
+// Timestamps may be this far ahead for other reasons: after the restart of an oracle, or at over a million per second.
 constexpr uint64_t kFarBehindMicros = 5'000'000;
 
 }  // namespace
@@ -16,12 +16,12 @@ constexpr uint64_t kFarBehindMicros = 5'000'000;
 absl::StatusOr<uint64_t> NextTimestamps::First(uint64_t next, uint32_t count) {
   if (count == 0 || count > Oracle::kMaxCount) {
     return absl::InvalidArgumentError(
-        StrCat("asked for ", count, " timestamps; 1 to ", Oracle::kMaxCount, " is possible"));
+        StrCat("cannot issue ", count, " timestamps: a request is for 1 to ", Oracle::kMaxCount));
   }
   const uint64_t first = std::max(next, Time(next));
   if (first > kLastTimestamp - count) {
-    return absl::OutOfRangeError(StrCat("the next timestamp would be ", first, ", and the last there is is ",
-                                        kLastTimestamp, ": is this machine's clock right?"));
+    return absl::OutOfRangeError(
+        StrCat("timestamp ", first, " exceeds the maximum ", kLastTimestamp, "; check the clock of this machine"));
   }
   return first;
 }

@@ -1,4 +1,4 @@
-// Which timestamps come next: what the oracles that keep a bound have in common.
+// Chooses the next timestamps, for the oracles that keep a bound.
 
 #ifndef PERCOLATOR_ORACLE_NEXT_TIMESTAMPS_H_
 #define PERCOLATOR_ORACLE_NEXT_TIMESTAMPS_H_
@@ -11,18 +11,19 @@
 
 namespace percolator {
 
-// The last timestamp there is: times 1000 it still fits into the timestamps of Bigtable. The clock gets there in the year
-// 2317.
+// The last timestamp: multiplied by 1000 it still fits into a timestamp of Bigtable. The clock reaches it in the year 2317.
 inline constexpr uint64_t kLastTimestamp = 9'223'372'036'854'775;
 
-// T14: the age of a lock, and of garbage, is told by timestamps, so these must not stand still. While the clock is far behind
-// them, because it was set back, they follow a clock that nobody can set, at half its pace: so the clock catches up.
+// T14: timestamps measure the age of locks and of garbage, so they must not stand still. If the clock was set back and is far
+// behind them, they follow a clock that cannot be set, at half its pace, so that the clock catches up.
+//
+// Used by one thread at a time.
 class NextTimestamps {
  public:
   explicit NextTimestamps(Clock* clock) : clock_(clock) {}
 
-  // Where `count` timestamps in a row begin: at `next`, or at the time it is if that is later. REQUIRES: one caller at a time.
-  // kInvalidArgument: a count that Oracle does not allow. kOutOfRange: the last timestamp is reached.
+  // Returns the first of `count` consecutive timestamps: `next`, or the current time if that is later. Returns
+  // InvalidArgument if Oracle does not allow the count, and OutOfRange if the last timestamp is reached.
   absl::StatusOr<uint64_t> First(uint64_t next, uint32_t count);
 
  private:
@@ -33,7 +34,7 @@ class NextTimestamps {
     uint64_t boot_micros;
   };
   Clock* const clock_;
-  std::optional<Anchor> set_back_;  // the clock is far behind, and was so then
+  std::optional<Anchor> set_back_;  // present while the clock is far behind
 };
 
 }  // namespace percolator

@@ -101,7 +101,7 @@ TEST_F(EtcdOracleTest, OneOracleLeadsAndTheOthersNameIt) {
     absl::Status answer;
     EXPECT_TRUE(Eventually([&] {
       answer = second->GetTimestamp().status();
-      return answer.ok() || ToPiece(answer.message()) == "this oracle does not lead, but first does";
+      return answer.ok() || ToPiece(answer.message()) == "not the leader; the leader is first";
     })) << answer;
     std::this_thread::sleep_for(2 * lease);  // and not later either
     return absl::IsUnavailable(answer) && absl::IsUnavailable(second->GetTimestamp().status()) &&
@@ -166,7 +166,7 @@ TEST_F(EtcdOracleTest, ALeaderThatIsSilentForTheLeaseIsSucceeded) {
   }));
   EXPECT_TRUE(Eventually([&] {
     const absl::StatusOr<Timestamp> answer = first->GetTimestamp();
-    return !answer.ok() && ToPiece(answer.status().message()) == "this oracle does not lead, but second does";
+    return !answer.ok() && ToPiece(answer.status().message()) == "not the leader; the leader is second";
   }));
 }
 
@@ -181,7 +181,7 @@ TEST_F(EtcdOracleTest, ALeaderWhoseLeaseMayBeOverDoesNotAnswer) {
   clock.boot_ahead += static_cast<uint64_t>(Duration(kLease).count());
   const absl::StatusOr<Timestamp> answer = oracle->GetTimestamp();
   EXPECT_THAT(answer, StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(std::string(ToPiece(answer.status().message())), HasSubstr("certain"));
+  EXPECT_THAT(std::string(ToPiece(answer.status().message())), HasSubstr("lease of this leader has expired"));
   Etcd().Continue();
   EXPECT_GT(Get(oracle.get()), before);
 }
@@ -280,7 +280,7 @@ TEST_F(EtcdOracleTest, WhenTheRecordIsLostOrRestoredTheLeaderHasTimeToNotice) {
     const auto second_says = [&](std::string_view text) {
       return Eventually([&] { return ToPiece(second->GetTimestamp().status().message()) == text; });
     };
-    ASSERT_TRUE(second_says("this oracle does not lead, but first does"));
+    ASSERT_TRUE(second_says("not the leader; the leader is first"));
     damage();
     ASSERT_TRUE(second_says("no oracle leads yet"));
     std::this_thread::sleep_for(2 * kLease);

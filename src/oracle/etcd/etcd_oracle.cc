@@ -17,17 +17,17 @@
 namespace percolator {
 namespace {
 
-constexpr uint64_t kNobody = 0;
+constexpr uint64_t kNoLeader = 0;
 
 // Enough for a few requests to etcd.
-constexpr Duration kLeastLease = std::chrono::milliseconds(100);
-constexpr Duration kLeastWindow = std::chrono::milliseconds(100);
+constexpr Duration kMinLease = std::chrono::milliseconds(100);
+constexpr Duration kMinWindow = std::chrono::milliseconds(100);
 
 // The record in etcd.
 struct Record {
   uint64_t bound = 0;
   uint64_t lease_micros = 0;
-  uint64_t incarnation = kNobody;
+  uint64_t incarnation = kNoLeader;
   std::string name;
 };
 
@@ -72,18 +72,18 @@ class EtcdOracle final : public ElectedOracle {
   uint64_t LeaseMicros() const { return static_cast<uint64_t>(options_.lease.count()); }
   uint64_t WindowMicros() const { return static_cast<uint64_t>(options_.window.count()); }
   absl::Status CheckLeads() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // kUnavailable with that text, and what is the matter with etcd, if something is.
-  absl::Status Hindered(std::string_view text) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The bound is raised soon.
-  void AskForMore(uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What to write as the bound, to be able to go on from `next`.
+  // Returns Unavailable with that text, followed by the last error of etcd if there is one.
+  absl::Status Unavailable(std::string_view text) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes the thread raise the bound above `end` soon.
+  void RequestBound(uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the bound to write so that the oracle can continue from `next`.
   uint64_t BoundAbove(uint64_t next) const;
 
-  // All that follows is the thread's.
+  // The following functions are called by the thread only.
   void Run();
-  // Each does one step and returns how long to wait before the next.
+  // Follow, TakeOver, Renew and Overtaken do one step and return how long to wait before the next.
   Duration Follow();
-  // Whether nobody can lead by this record, which is as it was just read.
+  // Returns true if no process can lead under this record, which was just read.
   bool IsFree(const Record& record) const;
   Duration TakeOver(const Record& found, int64_t revision);
   Duration Renew();
@@ -91,7 +91,7 @@ class EtcdOracle final : public ElectedOracle {
   void GiveUpLead();
   void CompactEtcd();
   absl::StatusOr<EtcdClient::TxnResult> Write(int64_t over, uint64_t bound, uint64_t incarnation);
-  // The record as it was just read. Absent: it can't be read.
+  // Notes and returns the record that was just read, or nullopt if it is malformed.
   std::optional<Record> Note(const etcd::KeyValue& found);
   void NoteRevision(int64_t revision);
   void NoteLeader(const std::string& name, bool is_self);
@@ -110,26 +110,26 @@ class EtcdOracle final : public ElectedOracle {
   const std::unique_ptr<WaitQueue> changed_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool leads_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t leads_until_ ABSL_GUARDED_BY(mutex_) = 0;  // by the clock of Now
+  uint64_t leads_until_ ABSL_GUARDED_BY(mutex_) = 0;  // a time of Now
   NextTimestamps timestamps_ ABSL_GUARDED_BY(mutex_);
-  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;   // everything below has been handed out, or never will be
-  uint64_t bound_ ABSL_GUARDED_BY(mutex_) = 0;  // in etcd
+  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;   // no timestamp below it is issued any more
+  uint64_t bound_ ABSL_GUARDED_BY(mutex_) = 0;  // the bound in etcd
   bool wants_more_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t wanted_end_ ABSL_GUARDED_BY(mutex_) = 0;  // of a request that the bound was too low for
-  std::string leader_ ABSL_GUARDED_BY(mutex_);       // its name
-  absl::Status trouble_ ABSL_GUARDED_BY(mutex_);     // why the record can't be read, or not be written
+  uint64_t wanted_end_ ABSL_GUARDED_BY(mutex_) = 0;  // the end of a request that needs a higher bound
+  std::string leader_ ABSL_GUARDED_BY(mutex_);       // the name of the leader
+  absl::Status trouble_ ABSL_GUARDED_BY(mutex_);     // the last error in reading or writing the record
 
-  // Of the thread alone.
-  int64_t revision_ = -1;       // of the record: as I wrote it, or last saw it; 0: there is none; -1: not seen yet
-  uint64_t seen_since_ = 0;     // when I had read that
-  uint64_t highest_bound_ = 0;  // ever seen
-  uint64_t longest_lease_;      // ever seen, in microseconds; at first my own
+  // Used by the thread only.
+  int64_t revision_ = -1;       // the last written or read revision of the record; 0: no record; -1: not read yet
+  uint64_t seen_since_ = 0;     // the time after that revision was first read
+  uint64_t highest_bound_ = 0;  // the highest bound ever seen
+  uint64_t longest_lease_;      // the longest lease ever seen, in microseconds; at first that of this process
 
-  // Until when etcd is told to forget the next time, and when that is due.
+  // The revision to compact next, and when to do that.
   int64_t old_revision_ = 0;
-  uint64_t forget_at_ = 0;
+  uint64_t compact_at_ = 0;
 
-  std::thread thread_;  // last: it uses the rest
+  std::thread thread_;  // last, because it uses the other members
 };
 
 EtcdOracle::EtcdOracle(EtcdOracleOptions options, std::unique_ptr<EtcdClient> client)
@@ -156,12 +156,12 @@ void EtcdOracle::Resign() {
 absl::Status EtcdOracle::CheckLeads() const {
   if (leads_) return absl::OkStatus();
   if (ending_) return absl::UnavailableError("this oracle has resigned");
-  if (!trouble_.ok()) return Hindered("this oracle does not lead");
+  if (!trouble_.ok()) return Unavailable("not the leader");
   if (leader_.empty()) return absl::UnavailableError("no oracle leads yet");
-  return absl::UnavailableError(StrCat("this oracle does not lead, but ", leader_, " does"));
+  return absl::UnavailableError(StrCat("not the leader; the leader is ", leader_));
 }
 
-absl::Status EtcdOracle::Hindered(std::string_view text) const {
+absl::Status EtcdOracle::Unavailable(std::string_view text) const {
   if (trouble_.ok()) return absl::UnavailableError(StrCat(text));
   return absl::UnavailableError(StrCat(text, ": ", ToPiece(trouble_.message())));
 }
@@ -172,17 +172,17 @@ absl::StatusOr<Timestamp> EtcdOracle::GetTimestamps(uint32_t count) {
   PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t first, timestamps_.First(next_, count));
   const uint64_t end = first + count;
   if (end > bound_) {  // O2
-    AskForMore(end);
-    return Hindered("this oracle leads, but has to raise its bound first");
+    RequestBound(end);
+    return Unavailable("the leader has to raise its bound first");
   }
-  // O4: asked after the request has arrived.
-  if (Now() >= leads_until_) return Hindered("this oracle led, and can't be certain that it still does");
+  // O4: the clock is read after the request has arrived.
+  if (Now() >= leads_until_) return Unavailable("the lease of this leader has expired");
   next_ = end;
-  if (bound_ - end < WindowMicros() / 2) AskForMore(end);
+  if (bound_ - end < WindowMicros() / 2) RequestBound(end);
   return Timestamp(first);
 }
 
-void EtcdOracle::AskForMore(uint64_t end) {
+void EtcdOracle::RequestBound(uint64_t end) {
   wanted_end_ = std::max(wanted_end_, end);
   if (!std::exchange(wants_more_, true)) changed_->WakeAll();
 }
@@ -230,12 +230,12 @@ Duration EtcdOracle::Follow() {
   return record.has_value() && IsFree(*record) ? TakeOver(*record, revision_) : WhileFollowing();
 }
 
-// The first start of a cluster looks like the loss of its record: it takes one and a quarter of a lease, once.
+// The first start of a cluster looks like the loss of its record, so it takes 5/4 of the lease.
 bool EtcdOracle::IsFree(const Record& record) const {
   const bool is_due = revision_ != 0 && record.bound >= highest_bound_;  // neither lost nor put back
   const uint64_t lease = is_due ? record.lease_micros : longest_lease_;
   if (Now() - seen_since_ > lease + lease / 4) return true;
-  return is_due && (record.incarnation == kNobody || record.incarnation == incarnation_);
+  return is_due && (record.incarnation == kNoLeader || record.incarnation == incarnation_);
 }
 
 void EtcdOracle::NoteRevision(int64_t revision) {
@@ -248,17 +248,18 @@ std::optional<Record> EtcdOracle::Note(const etcd::KeyValue& found) {
   NoteRevision(found.mod_revision());
   std::optional<Record> record = Decode(found.value());
   if (!record.has_value()) {
-    NoteTrouble(absl::DataLossError(StrCat("the record in etcd's key ", key_, " can't be read: ", found.value())));
+    NoteTrouble(
+        absl::DataLossError(StrCat("cannot parse the oracle's record in the etcd key ", key_, ": ", found.value())));
     return record;
   }
   highest_bound_ = std::max(highest_bound_, record->bound);
   longest_lease_ = std::max(longest_lease_, record->lease_micros);
-  NoteLeader(record->incarnation == kNobody ? "" : record->name, record->incarnation == incarnation_);
+  NoteLeader(record->incarnation == kNoLeader ? "" : record->name, record->incarnation == incarnation_);
   return record;
 }
 
-// O3. If the record was lost or put back, a bound that was seen before still holds, and one that nobody here has seen was so
-// much above the clock.
+// O3. If the record was lost or replaced by an old one, the new leader starts above every bound that it has seen, and one
+// window above the clock to pass a bound that it has not seen.
 Duration EtcdOracle::TakeOver(const Record& found, int64_t revision) {
   const uint64_t begin = std::max({found.bound, highest_bound_, BoundAbove(0)});
   const uint64_t bound = BoundAbove(begin);
@@ -266,7 +267,7 @@ Duration EtcdOracle::TakeOver(const Record& found, int64_t revision) {
   const absl::StatusOr<EtcdClient::TxnResult> written = Write(revision, bound, incarnation_);
   if (!written.ok()) NoteTrouble(written.status());
   if (!written.ok() || !written->succeeded)
-    return AfterAnError();  // another was quicker, or it was written nevertheless
+    return AfterAnError();  // another process wrote first, or this write succeeded without an answer
   revision_ = written->revision;
   {
     MutexLock lock(&mutex_);
@@ -302,16 +303,16 @@ Duration EtcdOracle::Renew() {
   return WhileLeading();
 }
 
-// It takes a part of the time until the next renewal at most. If it fails, it is done the next time.
+// Takes at most a part of the time until the next renewal. Ignores errors: the next compaction covers the same revisions.
 void EtcdOracle::CompactEtcd() {
-  if (options_.history == Duration::zero() || Now() < forget_at_) return;
+  if (options_.history == Duration::zero() || Now() < compact_at_) return;
   if (old_revision_ != 0) client_->Compact(old_revision_, RequestTimeout() / 4).IgnoreError();
   old_revision_ = revision_;
-  forget_at_ = Now() + static_cast<uint64_t>(options_.history.count());
+  compact_at_ = Now() + static_cast<uint64_t>(options_.history.count());
 }
 
-// Either by another, or by a write of one's own that seemed to have failed. The latter does not make the lease longer: who
-// knows when it was sent.
+// Handles a record that changed unexpectedly: another process wrote it, or an own write that seemed to fail succeeded. Such a
+// write does not extend the lease, because the time at which it was sent is unknown.
 Duration EtcdOracle::Overtaken(const std::optional<etcd::KeyValue>& found) {
   const std::optional<Record> record = found.has_value() ? Decode(found->value()) : std::nullopt;
   const bool is_mine = record.has_value() && record->incarnation == incarnation_;
@@ -337,7 +338,7 @@ void EtcdOracle::GiveUpLead() {
     if (!std::exchange(leads_, false)) return;
     bound = bound_;
   }
-  Write(revision_, bound, kNobody).IgnoreError();  // else the others notice after a while
+  Write(revision_, bound, kNoLeader).IgnoreError();  // after an error the followers wait for the lease to expire
 }
 
 void EtcdOracle::NoteLeader(const std::string& name, bool is_self) {
@@ -358,8 +359,10 @@ void EtcdOracle::NoteTrouble(const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ElectedOracle>> OpenEtcdOracle(const EtcdOracleOptions& options) {
-  if (options.lease < kLeastLease || options.window < kLeastWindow) {
-    return absl::InvalidArgumentError("an oracle's lease and its window are at least 100 ms");
+  if (options.lease < kMinLease || options.window < kMinWindow) {
+    return absl::InvalidArgumentError(StrCat("invalid oracle options: the lease is ", options.lease.count() / 1000,
+                                             " ms and the window ", options.window.count() / 1000,
+                                             " ms; the minimum of both is ", kMinLease.count() / 1000, " ms"));
   }
   PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<EtcdClient> client,
                               EtcdClient::Open(options.etcd.endpoints, options.etcd.tls));

@@ -20,11 +20,11 @@ void RaiseTo(std::atomic<uint64_t>* largest, uint64_t value) {
 
 absl::StatusOr<std::unique_ptr<RemoteOracle>> RemoteOracle::Open(const std::vector<std::string>& targets,
                                                                  const TlsFiles& tls, Duration timeout) {
-  if (targets.empty()) return absl::InvalidArgumentError("there is no oracle to ask");
+  if (targets.empty()) return absl::InvalidArgumentError("cannot connect to an oracle: no address is given");
   std::vector<Target> opened;
   for (const std::string& target : targets) {
     PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, OpenChannel(target, tls));
-    opened.push_back({channel, v1::Oracle::NewStub(channel)});
+    opened.push_back({target, channel, v1::Oracle::NewStub(channel)});
   }
   return std::unique_ptr<RemoteOracle>(new RemoteOracle(std::move(opened), timeout));
 }
@@ -44,19 +44,19 @@ absl::StatusOr<Timestamp> RemoteOracle::GetTimestamps(uint32_t count) {
     status = Call(*targets_[which].stub, &v1::Oracle::Stub::GetTimestamps, timeout_, request, &response);
     if (status.ok()) {
       if (i > 0) last_.store(which);
-      return Checked(Timestamp(response.first()), count, before);
+      return Checked(targets_[which], Timestamp(response.first()), count, before);
     }
-    if (absl::IsInvalidArgument(status)) return status;  // others would say the same
+    if (absl::IsInvalidArgument(status)) return status;  // the other oracles would return the same
   }
-  // So that there are connections when it is tried again.
+  // Lets gRPC connect before the caller retries.
   WaitForConnection(*targets_[begin].channel, kPause);
   return status;
 }
 
-absl::StatusOr<Timestamp> RemoteOracle::Checked(Timestamp first, uint32_t count, uint64_t before) {
+absl::StatusOr<Timestamp> RemoteOracle::Checked(const Target& from, Timestamp first, uint32_t count, uint64_t before) {
   if (first.value() <= before) {
-    return absl::DataLossError(StrCat("the oracle went back: it answered ", first.value(), " when ", before,
-                                      " had been handed out; its bound was lost, or an older one put back"));
+    return absl::DataLossError(StrCat("the oracle at ", from.address, " went back: it issued ", first.value(),
+                                      " after ", before, "; its bound was lost or replaced by an older one"));
   }
   RaiseTo(&largest_, first.value() + count - 1);
   return first;

@@ -1,7 +1,7 @@
-// The oracle of a server: `percolator serve`, or one of several `percolator oracle` of which one leads.
+// A client of the oracle in `percolator serve`, or of several `percolator oracle`, one of which leads.
 //
-// A server answers for at most 16,384 timestamps at once; more is kInvalidArgument.
-// O5  is kept by the BatchingOracle in front, which Cluster::Open puts there: one request in flight per process.
+// Returns InvalidArgument for more than 16,384 timestamps at once, the limit of a server.
+// O5  The BatchingOracle in front, which Cluster::Open adds, has one request in flight per process.
 
 #ifndef PERCOLATOR_ORACLE_REMOTE_REMOTE_ORACLE_H_
 #define PERCOLATOR_ORACLE_REMOTE_REMOTE_ORACLE_H_
@@ -28,26 +28,27 @@ class RemoteOracle final : public Oracle {
                                                             const TlsFiles& tls,
                                                             Duration timeout = std::chrono::seconds(1));
 
-  // Asks the one that answered last, then the others in turn, each once, and returns the first answer; else the last error.
-  // An oracle that does not lead, or does not answer in time, is passed over. Timestamps of requests that were given up are
-  // lost, which does no harm. kDataLoss: the answer is not above what was answered here before the request was made (O1), so
-  // whoever keeps the bound has lost it. Nothing but refusing to go on keeps the data whole then.
+  // Asks the oracle that answered last, then each of the others once, until one that leads answers in time. Otherwise returns
+  // the last error. Timestamps of abandoned requests are lost, which does no harm. Returns DataLoss if the timestamp is not
+  // above those that this object returned before the request (O1): the oracle has lost its bound, and only refusing its
+  // timestamps protects the data. Thread-safe.
   absl::StatusOr<Timestamp> GetTimestamps(uint32_t count) override;
 
  private:
   struct Target {
+    std::string address;
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<v1::Oracle::Stub> stub;
   };
 
   RemoteOracle(std::vector<Target> targets, Duration timeout);
-  // The answer to a request that was made when `before` was the largest known.
-  absl::StatusOr<Timestamp> Checked(Timestamp first, uint32_t count, uint64_t before);
+  // Checks the answer to a request that was sent when `before` was the largest known timestamp.
+  absl::StatusOr<Timestamp> Checked(const Target& from, Timestamp first, uint32_t count, uint64_t before);
 
   const std::vector<Target> targets_;
   const Duration timeout_;
   std::atomic<size_t> last_{0};
-  std::atomic<uint64_t> largest_{0};  // timestamp that was ever answered
+  std::atomic<uint64_t> largest_{0};  // the largest timestamp that was returned
 };
 
 }  // namespace percolator
