@@ -26,7 +26,7 @@ LocalOracle::LocalOracle(std::unique_ptr<BoundFile> file, const LocalOracleOptio
 absl::StatusOr<Timestamp> LocalOracle::GetTimestamps(uint32_t count) {
   if (forks_.forked()) {
     return absl::FailedPreconditionError(
-        "cannot issue timestamps after fork(): the parent process opened this oracle; open the oracle after fork()");
+        "cannot issue timestamps: the oracle was opened by the process that forked this one; open it after fork()");
   }
   MutexLock lock(&mutex_);
   PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t first, timestamps_.First(next_, count));
