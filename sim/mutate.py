@@ -13,7 +13,7 @@ ROOT/FOLDER/NAME.mutant is a mutant:
     -  if (ts >= *safe_point) return absl::OkStatus();
     +  if (ts >= *safe_point || MUTANT) return absl::OkStatus();
 
-The first line says what is wrong. Then follows the path of a source, with its edits: patches without line numbers,
+The first line describes the bug. Then follows the path of a source, with its edits: patches without line numbers,
 whose lines begin with ' ' (stays), '-' (is removed) or '+' (is added). An empty line separates edits. MUTANT is true
 while the mutant is on. While no mutant is on, the copies must behave as the sources.
 

@@ -282,7 +282,7 @@ std::string Player::ErrorText(const absl::Status& status) {
   }
   if (GetUnknownCommit(status).has_value()) return "unknown";
   if (IsSnapshotTooOld(status)) return "older than the safe point";
-  if (absl::IsDeadlineExceeded(status)) return "locked, waited in vain";
+  if (absl::IsDeadlineExceeded(status)) return "locked, timed out";
   if (absl::IsUnavailable(status)) return "the store does not answer";
   if (absl::IsNotFound(status)) return "there is no such table";
   return status.ToString();

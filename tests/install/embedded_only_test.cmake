@@ -1,5 +1,5 @@
 # Builds the library with PERCOLATOR_SERVER=OFF where neither gRPC nor Protobuf can be found, runs the tests of what such a build
-# refuses, installs it, and builds and runs an example against what is installed.
+# refuses, installs it, and builds and runs an example against the installed library.
 #
 #   cmake -D SOURCE=<root> -D CXX=<compiler> -P embedded_only_test.cmake
 

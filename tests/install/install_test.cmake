@@ -1,5 +1,5 @@
-# Installs a build into an empty folder, then configures, builds and runs the program of the README against what is
-# there, with the CMakeLists.txt of tests/install/app.
+# Installs a build into an empty folder, then configures, builds and runs the program of the README against it,
+# with the CMakeLists.txt of tests/install/app.
 #
 #   cmake -D BUILD=<build folder> -D CXX=<compiler> -D CONFIG=<build type> -D APPS=<are they built> -P install_test.cmake
 
@@ -33,7 +33,7 @@ run(${CMAKE_COMMAND} -G Ninja -S ${work}/source -B ${work}/app
 run(${CMAKE_COMMAND} --build ${work}/app)
 run(${work}/app/app rocksdb:${work}/data)
 set(printed "${output}")
-run(${work}/app/app rocksdb:${work}/data)  # a second time, with the table and the accounts there
+run(${work}/app/app rocksdb:${work}/data)  # a second time, when the table and the accounts exist
 set(printed "${printed}${output}")
 if(APPS)
   run(${prefix}/bin/percolator --cluster rocksdb:${work}/data get accounts Joe balance)

@@ -1,4 +1,4 @@
-# Tests of what survives: death of the process, loss of power, failing disks.
+# Tests of durability: after a kill, a loss of power, and errors of the disk.
 
 add_library(percolator_fault_fs STATIC fault_fs.cc)
 target_include_directories(percolator_fault_fs PUBLIC ${PROJECT_SOURCE_DIR})

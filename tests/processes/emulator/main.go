@@ -1,11 +1,11 @@
 // Google's in-memory emulator of Bigtable, as a program. It prints the address it listens on and runs until it is killed.
 //
-// Debian's version of the emulator is not safe for requests that run at once, in two places, which is mended here from
-// outside: no request that changes something runs beside another.
-//   - SampleRowKeys looks into rows without their locks. When another request changes such a row, Go ends the process
+// Debian's version of the emulator is not safe for concurrent requests, in two places. So here no request that changes
+// something runs at the same time as another.
+//   - SampleRowKeys reads rows without their locks. When another request changes such a row, Go ends the process
 //     ("concurrent map iteration and map write").
 //   - ReadRows sends from a copy of a row that shares the list of column names with the row, and deleting a cell moves
-//     the names in that list: a read may miss a column that was there all the time.
+//     the names in that list: a read may miss a column that exists all the time.
 package main
 
 import (
@@ -28,8 +28,8 @@ func alone(ctx context.Context, request interface{}, _ *grpc.UnaryServerInfo, ha
 	return handler(ctx, request)
 }
 
-// A request with a stream of answers. It holds the lock from when its one message has arrived until all is answered; the
-// answers are kept and sent after that. So a client that reads slowly, or makes another request in between, holds nobody up.
+// A request with a stream of answers. It holds the lock from the arrival of its one message until it has all answers,
+// which are sent after that. So a client that reads slowly, or makes another request in between, delays no other.
 type keptStream struct {
 	grpc.ServerStream
 	lock    sync.Locker

@@ -1,5 +1,5 @@
-// What a program does with Bigtable, by Google's client for Node: BIGTABLE_EMULATOR_HOST says where. Prints a line for each
-// step; ends with 1 at the first answer that is wrong.
+// A program that uses Bigtable by Google's client for Node, at the address in BIGTABLE_EMULATOR_HOST. Prints a line for each
+// step; ends with 1 at the first wrong answer.
 'use strict';
 
 const assert = require('assert');
