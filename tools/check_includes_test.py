@@ -160,6 +160,10 @@ class CheckIncludesTest(unittest.TestCase):
         self.assertEqual(code, 1, output)
         self.assertIn("brings in 800 lines of our own headers; the limit is 625", output)
 
+    def test_transactions_do_not_speak_of_bigtable(self):
+        self.assert_refused("src/txn/gc.cc", "int a;  // of Bigtable's clients\n", "gc.cc:1: ", "bigtable")
+        self.assert_accepted("src/base/x.cc", "int a;  // of Bigtable's clients\n")
+
     def test_a_public_header_has_at_most_100_columns(self):
         self.assert_refused("include/percolator/x.h", "int a;\n//" + "x" * 99 + "\n", "x.h:2: ", "101 columns", "100")
         self.assert_accepted("include/percolator/x.h", "//" + "x" * 98 + "\n")

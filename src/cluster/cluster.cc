@@ -13,7 +13,6 @@
 #include "src/cluster/remote.h"
 #include "src/observe/registry.h"
 #include "src/observe/worker_impl.h"
-#include "src/store/foreign.h"
 #include "src/txn/columns.h"
 #include "src/txn/engine.h"
 #include "src/txn/gc.h"

@@ -13,7 +13,6 @@
 #include "src/observe/quarantine.h"
 #include "src/observe/registry.h"
 #include "src/observe/run.h"
-#include "src/store/foreign.h"
 #include "src/txn/columns.h"
 #include "src/txn/engine.h"
 #include "src/txn/lock.h"

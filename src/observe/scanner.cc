@@ -5,8 +5,8 @@
 
 #include "percolator/status_macros.h"
 #include "src/base/coding.h"
-#include "src/store/foreign.h"
 #include "src/txn/columns.h"
+#include "src/txn/tables.h"
 
 namespace percolator {
 namespace {

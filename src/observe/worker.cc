@@ -13,7 +13,6 @@
 #include "src/observe/quarantine.h"
 #include "src/observe/run.h"
 #include "src/observe/worker_impl.h"
-#include "src/store/foreign.h"
 #include "src/txn/apply.h"
 #include "src/txn/columns.h"
 #include "src/txn/mark.h"

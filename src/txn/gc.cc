@@ -11,12 +11,12 @@
 
 #include "percolator/status_macros.h"
 #include "src/base/check.h"
-#include "src/store/foreign.h"
 #include "src/txn/apply.h"
 #include "src/txn/columns.h"
 #include "src/txn/lock.h"
 #include "src/txn/record_coding.h"
 #include "src/txn/resolve.h"
+#include "src/txn/tables.h"
 #include "src/txn/write_record.h"
 
 namespace percolator {

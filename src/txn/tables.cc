@@ -7,13 +7,15 @@
 #include "percolator/status_macros.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
-#include "src/store/foreign.h"
 #include "src/txn/columns.h"
 
 namespace percolator {
 namespace {
 
 constexpr uint8_t kSchemaVersion = 1;
+constexpr char kOthersMark = '\xff';
+
+bool IsOwn(std::string_view schema) { return !schema.starts_with(kOthersMark); }
 
 }  // namespace
 
@@ -26,6 +28,9 @@ std::string EncodeSchema(const TableSchema& schema) {
 absl::StatusOr<TableSchema> DecodeSchema(std::string_view table, std::string_view bytes) {
   TableSchema schema;
   if (bytes.empty()) return schema;
+  if (!IsOwn(bytes)) {
+    return absl::FailedPreconditionError(StrCat("schema of table ", Quoted(table), " was not written by this library"));
+  }
   const auto version = static_cast<uint8_t>(bytes.front());
   if (version > kSchemaVersion) {
     return absl::FailedPreconditionError(StrCat("schema of table ", Quoted(table), " has the newer format ", version,
@@ -40,12 +45,19 @@ absl::StatusOr<TableSchema> DecodeSchema(std::string_view table, std::string_vie
   return schema;
 }
 
+absl::StatusOr<std::vector<TableInfo>> ListOwnTables(Store* store) {
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<TableInfo> tables, store->ListTables());
+  std::erase_if(tables, [](const TableInfo& table) { return !IsOwn(table.schema); });
+  return tables;
+}
+
 absl::Status CheckSchema(Store* store, std::string_view table, const TableSchema& schema) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, store->ListTables());
   const auto info = std::find_if(infos.begin(), infos.end(), [&](const TableInfo& i) { return i.name == table; });
   if (info == infos.end()) return absl::NotFoundError(StrCat("there is no table ", Quoted(table)));
-  if (IsForeignSchema(info->schema)) {
-    return absl::FailedPreconditionError(StrCat("table ", Quoted(table), " belongs to Bigtable's clients"));
+  if (!IsOwn(info->schema)) {
+    return absl::FailedPreconditionError(
+        StrCat("table ", Quoted(table), ": its schema was not written by this library; use another name"));
   }
   PERCOLATOR_ASSIGN_OR_RETURN(TableSchema found, DecodeSchema(info->name, info->schema));
   std::vector<std::string> wanted = schema.notify_only_columns;

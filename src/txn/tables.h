@@ -1,6 +1,8 @@
 // The tables and their schemas, as the transactions of a process know them.
 //
 //   schema := version column*      version 01; an ordered string for each notify-only column. Empty: no such columns
+//
+// A schema that begins with FF is another program's (docs/format.md): for transactions its table does not exist.
 
 #ifndef PERCOLATOR_TXN_TABLES_H_
 #define PERCOLATOR_TXN_TABLES_H_
@@ -10,6 +12,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,11 +23,15 @@
 namespace percolator {
 
 std::string EncodeSchema(const TableSchema& schema);
-// Returns DataLoss if `bytes` are not a schema, and FailedPrecondition if they are of a newer format. `table` is for errors.
+// Returns DataLoss if `bytes` are not a schema, and FailedPrecondition if they are of a newer format or were not written by
+// this library. `table` is for errors.
 absl::StatusOr<TableSchema> DecodeSchema(std::string_view table, std::string_view bytes);
 
+// Returns the tables whose schema was written by this library, by name.
+absl::StatusOr<std::vector<TableInfo>> ListOwnTables(Store* store);
+
 // Returns OK if the table exists with this schema, NotFound if it does not exist, and FailedPrecondition if it has
-// another schema or is a table of Bigtable's clients.
+// another schema or one that was not written by this library.
 absl::Status CheckSchema(Store* store, std::string_view table, const TableSchema& schema);
 
 class Tables {

@@ -59,11 +59,18 @@ TEST(SchemaTest, DamagedBytesAreRefusedOrDecodeToAnotherSchema) {
 }
 
 TEST(SchemaTest, ANewerFormatIsRefusedAsSuch) {
-  for (int version = 2; version < 256; ++version) {
+  for (int version = 2; version < 255; ++version) {
     const absl::Status status = DecodeSchema("t", std::string(1, static_cast<char>(version))).status();
     ASSERT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition)) << version;
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("newer"));
   }
+}
+
+TEST(SchemaTest, ASchemaOfAnotherProgramIsRefusedAndSaysSo) {
+  EXPECT_THAT(DecodeSchema("t",
+                           "\xff"
+                           "other:"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, ::testing::HasSubstr("not written by this library")));
 }
 
 }  // namespace

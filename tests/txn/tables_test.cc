@@ -119,6 +119,19 @@ TEST_F(TablesTest, TablesAreMadeListedAndDropped) {
   EXPECT_THAT(cluster_->ListTables().value(), ElementsAre(kTable));
 }
 
+// Clients of a server may keep tables of their own in the store.
+TEST_F(TablesTest, ATableWithAnotherProgramsSchemaIsLeftAlone) {
+  const std::string schema =
+      "\xff"
+      "other:";
+  ASSERT_THAT(world_.store->CreateTable({"theirs", schema}), IsOk());
+  EXPECT_THAT(cluster_->ListTables().value(), ElementsAre(kTable));
+  EXPECT_THAT(tables_.CheckWritable("theirs", "a"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(cluster_->EnsureTable("theirs"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("\"theirs\": its schema was not written by")));
+  EXPECT_THAT(cluster_->CollectGarbage(), IsOk());
+}
+
 TEST_F(TablesTest, ADroppedTableIsUnknownAtOnceAndItsSuccessorHasItsOwnSchema) {
   ASSERT_THAT(cluster_->CreateTable("zoo"), IsOk());
   MustSet({Put("a", "1").In("zoo")});

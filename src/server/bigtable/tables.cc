@@ -9,7 +9,6 @@
 #include "percolator/status_macros.h"
 #include "src/base/check.h"
 #include "src/base/strings.h"
-#include "src/store/foreign.h"
 #include "src/store/validate.h"
 
 namespace percolator {
@@ -19,6 +18,10 @@ using google::bigtable::admin::v2::ModifyColumnFamiliesRequest;
 using Modification = ModifyColumnFamiliesRequest::Modification;
 
 constexpr size_t kFamilyNameBytes = 64;
+// Begins the schema of a foreign table. No schema of this library begins with FF (src/txn/tables.h).
+constexpr std::string_view kSchemaMark =
+    "\xff"
+    "bigtable:";
 // Foreign tables that are kept in memory.
 constexpr size_t kKnownTables = 100;
 // What families and their rules may take in memory: rules of rules without content are small on the wire.
@@ -41,7 +44,7 @@ absl::Status CheckFamilyName(std::string_view name) {
 }
 
 absl::Status CheckSchema(const v1::BigtableSchema& schema) {
-  constexpr size_t kLimit = StoreLimits().max_schema_bytes - kForeignSchemaMark.size();
+  constexpr size_t kLimit = StoreLimits().max_schema_bytes - kSchemaMark.size();
   if (const size_t bytes = schema.ByteSizeLong(); bytes > kLimit) {
     return absl::InvalidArgumentError(StrCat("the families of a table have ", bytes, " bytes; the limit is ", kLimit));
   }
@@ -208,7 +211,7 @@ BigtableCells BigtableTable::CellsOf(const Row& row) const {
 // --- BigtableTables
 
 absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Load(const TableInfo& info) {
-  if (!IsForeignSchema(info.schema)) {
+  if (!info.schema.starts_with(kSchemaMark)) {
     static const auto* const kNative = new v1::BigtableSchema(NativeSchema());
     // A table that a client of Bigtable made, with the families of Percolator, has an empty schema.
     return std::make_shared<const BigtableTable>(info.name, true, *kNative, !info.schema.empty());
@@ -224,7 +227,7 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Load(const 
   if (!rows.ok()) return rows.status();
   const std::vector<Cell>& cells = rows->front().cells;
   v1::BigtableSchema schema;
-  if (!schema.ParseFromString(cells.empty() ? info.schema.substr(kForeignSchemaMark.size()) : cells.front().value)) {
+  if (!schema.ParseFromString(cells.empty() ? info.schema.substr(kSchemaMark.size()) : cells.front().value)) {
     return absl::DataLossError(StrCat("the families of table ", info.name, " can't be understood"));
   }
   auto table = std::make_shared<const BigtableTable>(info.name, false, std::move(schema));
@@ -282,7 +285,7 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Create(cons
   PERCOLATOR_RETURN_IF_ERROR(CheckSchema(schema));
   const MutexLock administration(&administration_);
   const bool native = IsNative(schema);
-  TableInfo info{id, native ? "" : StrCat(kForeignSchemaMark, schema.SerializeAsString())};
+  TableInfo info{id, native ? "" : StrCat(kSchemaMark, schema.SerializeAsString())};
   Know(id, nullptr);
   PERCOLATOR_RETURN_IF_ERROR(store_->CreateTable(info));
   return Load(info);

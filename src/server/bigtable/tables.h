@@ -11,7 +11,7 @@
 //
 //               column    := family 00 qualifier      so columns of one family stand together, ordered by qualifier
 //               timestamp := Bigtable's / 1000        which counts microseconds, of which only whole milliseconds are allowed
-//               schema    := mark BigtableSchema      (src/store/foreign.h, bigtable_schema.proto), as it was created
+//               schema    := FF "bigtable:" BigtableSchema      (bigtable_schema.proto), as it was created
 //
 //           and, once families were changed, row 00, column 00 "schema", timestamp 0 has the BigtableSchema that counts. No
 //           family has an empty name, so no column of a client begins with 00. A qualifier and its family's name together
