@@ -74,8 +74,7 @@ void ReportOldestSnapshot(Engine* engine) {
 absl::StatusOr<Timestamp> Collect(Engine* engine) {
   ReportOldestSnapshot(engine);
   PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp safe_point, ChooseSafePoint(engine->env));
-  const absl::Status status = CollectGarbage(engine->env, safe_point, [engine] { return engine->closed().load(); });
-  if (!status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(CollectGarbage(engine->env, safe_point, [engine] { return engine->closed().load(); }));
   return safe_point;
 }
 

@@ -60,11 +60,10 @@ absl::StatusOr<Parts> OpenEmbedded(const std::string& dir, const ClusterOptions&
   Parts parts{.runtime = Borrow(Runtime::Real())};
   PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenRocksStore(dir, options.store));
   parts.store = std::move(store);
-  absl::StatusOr<std::unique_ptr<LocalOracle>> oracle =
-      OpenOracle(StrCat(dir, "/", kOracleFile), parts.store.get(),
-                 {.window_micros = static_cast<uint64_t>(options.oracle_window.count())});
-  if (!oracle.ok()) return oracle.status();
-  parts.oracle = *std::move(oracle);
+  PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<LocalOracle> oracle,
+                              OpenOracle(StrCat(dir, "/", kOracleFile), parts.store.get(),
+                                         {.window_micros = static_cast<uint64_t>(options.oracle_window.count())}));
+  parts.oracle = std::move(oracle);
   parts.coordinator = Keeping<Coordinator>(NewLocalCoordinator(parts.oracle.get()), parts.oracle);
   return parts;
 }

@@ -133,10 +133,9 @@ absl::StatusOr<std::optional<etcd::KeyValue>> EtcdClient::Get(std::string_view k
   etcd::RangeRequest request;
   request.set_key(std::string(key));
   etcd::RangeResponse response;
-  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
+  PERCOLATOR_RETURN_IF_ERROR(Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
     return Call(*endpoint.kv, &etcd::KV::Stub::Range, limit, request, &response);
-  });
-  if (!status.ok()) return status;
+  }));
   return FirstOf(&response);
 }
 
@@ -145,10 +144,9 @@ absl::StatusOr<std::vector<etcd::KeyValue>> EtcdClient::List(std::string_view pr
   request.set_key(std::string(prefix));
   request.set_range_end(EndOfPrefix(std::string(prefix)));
   etcd::RangeResponse response;
-  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
+  PERCOLATOR_RETURN_IF_ERROR(Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
     return Call(*endpoint.kv, &etcd::KV::Stub::Range, limit, request, &response);
-  });
-  if (!status.ok()) return status;
+  }));
   return std::vector<etcd::KeyValue>(response.kvs().begin(), response.kvs().end());
 }
 
@@ -165,10 +163,9 @@ absl::Status EtcdClient::Put(std::string_view key, std::string_view value, int64
 
 absl::StatusOr<EtcdClient::TxnResult> EtcdClient::Commit(const EtcdTxn& txn, Duration timeout) {
   etcd::TxnResponse response;
-  absl::Status status = Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
+  PERCOLATOR_RETURN_IF_ERROR(Repeat(timeout, [&](Endpoint& endpoint, Duration limit) {
     return Call(*endpoint.kv, &etcd::KV::Stub::Txn, limit, txn.request(), &response);
-  });
-  if (!status.ok()) return status;
+  }));
   TxnResult result;
   result.succeeded = response.succeeded();
   result.revision = response.header().revision();

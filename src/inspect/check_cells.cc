@@ -257,10 +257,9 @@ absl::StatusOr<bool> EraseBadCell(Environment& env, const BadCell& bad) {
   absl::StatusOr<bool> still_there = IsStillThere(env, bad);
   if (!still_there.ok() || !*still_there) return still_there;
   const TimestampRange then = TimestampRange::Exactly(bad.timestamp);
-  absl::Status erased =
+  PERCOLATOR_RETURN_IF_ERROR(
       ApplyInTime(env, {{bad.cell.table, bad.cell.row, {}, {Mutation::Erase(bad.family, bad.cell.column, then)}}},
-                  Deadline(env.runtime, env.options.call_timeout));
-  if (!erased.ok()) return erased;
+                  Deadline(env.runtime, env.options.call_timeout)));
   return true;
 }
 

@@ -128,12 +128,12 @@ absl::StatusOr<std::vector<ObserverInfo>> Inspector::ListObservers() {
 
 absl::StatusOr<std::vector<Cell>> Inspector::ReadCells(std::string_view table, std::string_view row) {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<Cell>> {
-    absl::StatusOr<std::vector<Row>> rows =
+    PERCOLATOR_ASSIGN_OR_RETURN(
+        std::vector<Row> rows,
         engine_->env.store->Read({{std::string(table),
                                    std::string(row),
-                                   {{Family::kData}, {Family::kLock}, {Family::kWrite}, {Family::kNotify}}}});
-    if (!rows.ok()) return rows.status();
-    std::vector<Cell> cells = std::move(rows->front().cells);
+                                   {{Family::kData}, {Family::kLock}, {Family::kWrite}, {Family::kNotify}}}}));
+    std::vector<Cell> cells = std::move(rows.front().cells);
     // Within a family they come by column; the sort keeps that order within a column.
     std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.column < b.column; });
     return cells;

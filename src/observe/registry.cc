@@ -45,8 +45,8 @@ absl::StatusOr<std::vector<ObserverInfo>> Change(TransactionCore* core, std::vec
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<ObserverInfo> before, ReadObservers(core));
   for (const ObserverInfo& info : infos) {
     if (std::find(before.begin(), before.end(), info) != before.end()) continue;
-    absl::Status s = core->Buffer(WriteKind::kPut, kSystemTable, kObserversRow, info.name, EncodeObserver(info));
-    if (!s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(
+        core->Buffer(WriteKind::kPut, kSystemTable, kObserversRow, info.name, EncodeObserver(info)));
   }
   for (const ObserverInfo& old : before) {
     const auto same_name = [&](const ObserverInfo& info) { return info.name == old.name; };

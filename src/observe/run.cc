@@ -34,11 +34,11 @@ struct NewestMark {
 };
 
 absl::StatusOr<std::optional<NewestMark>> ReadMark(Environment& env, const CellName& cell) {
-  const absl::StatusOr<std::vector<Row>> rows =
-      env.store->Read({{cell.table, cell.row, {{Family::kNotify, cell.column, TimestampRange::All(), 1}}}});
-  if (!rows.ok()) return rows.status();
-  if (rows->front().cells.empty()) return std::nullopt;
-  const Cell& found = rows->front().cells.front();
+  PERCOLATOR_ASSIGN_OR_RETURN(
+      const std::vector<Row> rows,
+      env.store->Read({{cell.table, cell.row, {{Family::kNotify, cell.column, TimestampRange::All(), 1}}}}));
+  if (rows.front().cells.empty()) return std::nullopt;
+  const Cell& found = rows.front().cells.front();
   const absl::StatusOr<Mark> mark = DecodeMark(found.value);
   if (!mark.ok()) return AtCell(mark.status(), cell.table, cell.row, found);
   return NewestMark{found.timestamp, *mark};
@@ -111,17 +111,16 @@ class Run {
   absl::StatusOr<std::optional<NewestMark>> SettleAndReadMark() {
     Environment& env = engine_.env;
     const CellName& cell = request_.cell;
-    const absl::StatusOr<std::vector<Row>> rows =
+    PERCOLATOR_ASSIGN_OR_RETURN(
+        const std::vector<Row> rows,
         env.store->Read({{cell.table,
                           cell.row,
                           {{Family::kNotify, cell.column, TimestampRange::All(), 1},
-                           {Family::kNotify, PendingColumn(cell.column), TimestampRange::All(), 1}}}});
-    if (!rows.ok()) return rows.status();
-    if (rows->front().cells.empty()) return std::nullopt;
-    const Cell& newest = rows->front().cells.front();
+                           {Family::kNotify, PendingColumn(cell.column), TimestampRange::All(), 1}}}}));
+    if (rows.front().cells.empty()) return std::nullopt;
+    const Cell& newest = rows.front().cells.front();
     if (newest.column != cell.column) {
-      absl::Status settled = SettlePending(&engine_, {cell, newest.timestamp, /*pending=*/true});
-      if (!settled.ok()) return settled;
+      PERCOLATOR_RETURN_IF_ERROR(SettlePending(&engine_, {cell, newest.timestamp, /*pending=*/true}));
     }
     return ReadMark(env, cell);
   }
@@ -224,11 +223,10 @@ absl::Status SettlePending(Engine* engine, const FoundMark& mark) {
   Environment& env = engine->env;
   const CellName& cell = mark.cell;
   const TimestampRange then = TimestampRange::Exactly(mark.timestamp);
-  const absl::StatusOr<std::vector<Row>> rows =
-      env.store->Read({{cell.table, cell.row, {{Family::kLock, cell.column, then}}}});
-  if (!rows.ok()) return rows.status();
-  if (!rows->front().cells.empty()) {
-    const Cell& found = rows->front().cells.front();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Row> rows,
+                              env.store->Read({{cell.table, cell.row, {{Family::kLock, cell.column, then}}}}));
+  if (!rows.front().cells.empty()) {
+    const Cell& found = rows.front().cells.front();
     absl::StatusOr<Lock> lock = DecodeLock(found.value);
     if (!lock.ok()) return AtCell(lock.status(), cell.table, cell.row, found);
     return ResolveLocks(env, {{cell, mark.timestamp, *std::move(lock)}}, LiveLocks::kKeep).status();

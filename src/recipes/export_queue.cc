@@ -186,10 +186,9 @@ class ExportQueue::Impl {
                                        const DeliverFunction& deliver) const {
     uint64_t reached = first;
     while (reached < last) {
-      const absl::StatusOr<std::vector<Export>> entries =
-          ReadEntries(t, shard, reached, std::min<uint64_t>(last, reached + kReadTogether));
-      if (!entries.ok()) return entries.status();
-      for (const Export& entry : *entries) {
+      PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Export> entries,
+                                  ReadEntries(t, shard, reached, std::min<uint64_t>(last, reached + kReadTogether)));
+      for (const Export& entry : entries) {
         if (absl::Status s = deliver(entry); !s.ok()) {
           if (reached == first) return s;
           return reached;

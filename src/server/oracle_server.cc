@@ -41,10 +41,10 @@ class OracleServer::Impl {
       : oracle_(std::move(oracle)), executor_(kThreads, kWaiting), service_(oracle_.get(), &executor_) {}
 
   absl::Status Start(const OracleServerOptions& options) {
-    absl::StatusOr<Listening> listening =
-        Listen({options.listen, options.tls, options.allow_plaintext, kMessageBytes, kMessageBytes}, {&service_});
-    if (!listening.ok()) return listening.status();
-    listening_ = *std::move(listening);
+    PERCOLATOR_ASSIGN_OR_RETURN(
+        Listening listening,
+        Listen({options.listen, options.tls, options.allow_plaintext, kMessageBytes, kMessageBytes}, {&service_}));
+    listening_ = std::move(listening);
     return absl::OkStatus();
   }
 

@@ -66,12 +66,12 @@ class Server::Impl {
   absl::Status Start(const ServerOptions& options) {
     std::vector<grpc::Service*> services = {&store_, &oracle_, &coordination_};
     for (const std::unique_ptr<grpc::Service>& service : bigtable_) services.push_back(service.get());
-    absl::StatusOr<Listening> listening =
+    PERCOLATOR_ASSIGN_OR_RETURN(
+        Listening listening,
         Listen({options.listen, options.tls, options.allow_plaintext, options.max_request_bytes,
                 options.max_response_bytes, options.max_connections, options.max_receive_bytes, executor_->unsent()},
-               services);
-    if (!listening.ok()) return listening.status();
-    listening_ = *std::move(listening);
+               services));
+    listening_ = std::move(listening);
     return absl::OkStatus();
   }
 

@@ -104,12 +104,11 @@ absl::Status MutateTogether(Store* store, Oracle* oracle, v1::MutateTogetherRequ
                             v1::MutateTogetherResponse* response) {
   PERCOLATOR_RETURN_IF_ERROR(CheckRows(request->rows_size()));
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<RowMutation> rows, FromMessages<RowMutation>(request->mutable_rows()));
-  const absl::StatusOr<JointResult> result =
-      store->MutateTogether({Timestamp(request->start_ts()), std::move(rows)}, oracle);
-  if (!result.ok()) return result.status();
-  response->set_applied(result->applied);
-  response->set_timestamp(result->timestamp.value());
-  response->set_failed_row(result->failed_row);
+  PERCOLATOR_ASSIGN_OR_RETURN(const JointResult result,
+                              store->MutateTogether({Timestamp(request->start_ts()), std::move(rows)}, oracle));
+  response->set_applied(result.applied);
+  response->set_timestamp(result.timestamp.value());
+  response->set_failed_row(result.failed_row);
   return absl::OkStatus();
 }
 

@@ -55,9 +55,8 @@ absl::Status CheckSelectors(const std::vector<Selector>& selectors, const StoreL
     return TooMany("read of a row", selectors.size(), limits.max_row_selectors, "selectors");
   }
   for (const Selector& selector : selectors) {
-    absl::Status status = selector.column.has_value() ? CheckColumn(selector.family, *selector.column, limits)
-                                                      : CheckFamily(selector.family);
-    if (!status.ok()) return status;
+    PERCOLATOR_RETURN_IF_ERROR(selector.column.has_value() ? CheckColumn(selector.family, *selector.column, limits)
+                                                           : CheckFamily(selector.family));
   }
   return absl::OkStatus();
 }
@@ -185,8 +184,7 @@ absl::Status ValidateScan(const ScanRequest& request, const StoreLimits& limits)
     return status;
   }
   if (request.rows.limit.has_value()) {
-    absl::Status status = CheckRowBorder("limit of a row range", *request.rows.limit, limits);
-    if (!status.ok()) return status;
+    PERCOLATOR_RETURN_IF_ERROR(CheckRowBorder("limit of a row range", *request.rows.limit, limits));
   }
   return CheckSelectors(request.selectors, limits);
 }

@@ -222,12 +222,10 @@ absl::Status CollectGarbage(Environment& env, Timestamp safe_point, const std::f
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store));
   const auto any = [](const FoundLock& /*met*/) { return true; };
   for (const TableInfo& table : tables) {
-    absl::Status s = UnlessDropped(env, table.name, ResolveAllLocks(env, table.name, safe_point, any, stop));
-    if (!s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(UnlessDropped(env, table.name, ResolveAllLocks(env, table.name, safe_point, any, stop)));
   }
   for (const TableInfo& table : tables) {
-    absl::Status s = UnlessDropped(env, table.name, DropVersions(env, table.name, safe_point, stop));
-    if (!s.ok()) return s;
+    PERCOLATOR_RETURN_IF_ERROR(UnlessDropped(env, table.name, DropVersions(env, table.name, safe_point, stop)));
   }
   return absl::OkStatus();
 }

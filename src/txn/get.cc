@@ -122,10 +122,9 @@ absl::StatusOr<std::vector<std::optional<Version>>> GetCells(Environment& env, T
     pending.clear();
     states.reserve(groups.size());
     for (size_t g = 0; g < groups.size(); ++g) {
-      absl::StatusOr<std::vector<ColumnState>> columns =
-          ParseRow(cells[groups[g].cells[0]].cell.table, std::move(rows[g]));
-      if (!columns.ok()) return columns.status();
-      states.push_back(*std::move(columns));
+      PERCOLATOR_ASSIGN_OR_RETURN(std::vector<ColumnState> columns,
+                                  ParseRow(cells[groups[g].cells[0]].cell.table, std::move(rows[g])));
+      states.push_back(std::move(columns));
       for (const size_t i : groups[g].cells) {
         ColumnState* state = FindColumn(&states.back(), cells[i].cell.column);
         if (state == nullptr) {

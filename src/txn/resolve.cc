@@ -25,15 +25,15 @@ struct PrimaryState {
 };
 
 absl::StatusOr<PrimaryState> ReadPrimary(Environment& env, const CellName& primary, Timestamp start_ts) {
-  const absl::StatusOr<std::vector<Row>> rows =
+  PERCOLATOR_ASSIGN_OR_RETURN(
+      const std::vector<Row> rows,
       env.store->Read({{primary.table,
                         primary.row,
                         {{Family::kLock, primary.column, TimestampRange::Exactly(start_ts)},
                          {Family::kWrite, primary.column, TimestampRange::From(start_ts)},
-                         {Family::kWrite, RollbackColumn(), TimestampRange::Exactly(start_ts)}}}});
-  if (!rows.ok()) return rows.status();
+                         {Family::kWrite, RollbackColumn(), TimestampRange::Exactly(start_ts)}}}}));
   PrimaryState state;
-  for (const Cell& cell : rows->front().cells) {
+  for (const Cell& cell : rows.front().cells) {
     if (cell.family == Family::kLock) {
       absl::StatusOr<Lock> lock = DecodeLock(cell.value);
       if (!lock.ok()) return AtCell(lock.status(), primary.table, primary.row, cell);
@@ -68,11 +68,11 @@ absl::StatusOr<bool> OwnerIsAlive(Environment& env, const Lock& lock) {
 // The locks that the transaction holds in a row.
 absl::StatusOr<std::vector<RowLock>> ReadLocks(Environment& env, const std::string& table, const std::string& row,
                                                Timestamp start_ts) {
-  const absl::StatusOr<std::vector<Row>> rows =
-      env.store->Read({{table, row, {{Family::kLock, std::nullopt, TimestampRange::Exactly(start_ts)}}}});
-  if (!rows.ok()) return rows.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(
+      const std::vector<Row> rows,
+      env.store->Read({{table, row, {{Family::kLock, std::nullopt, TimestampRange::Exactly(start_ts)}}}}));
   std::vector<RowLock> locks;
-  for (const Cell& cell : rows->front().cells) {
+  for (const Cell& cell : rows.front().cells) {
     absl::StatusOr<Lock> lock = DecodeLock(cell.value);
     if (!lock.ok()) return AtCell(lock.status(), table, row, cell);
     locks.push_back({cell.column, *std::move(lock)});

@@ -101,10 +101,9 @@ absl::StatusOr<std::optional<std::string>> TransactionCore::Get(std::string_view
     PERCOLATOR_ASSIGN_OR_RETURN(Version version, GetCell(engine_->env, start_ts_, {table, row, column}, deadline));
     return std::move(version.value);
   }
-  absl::StatusOr<std::vector<std::optional<std::string>>> values =
-      Get({CellName{std::string(table), std::string(row), std::string(column)}});
-  if (!values.ok()) return values.status();
-  return std::move(values->front());
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<std::optional<std::string>> values,
+                              Get({CellName{std::string(table), std::string(row), std::string(column)}}));
+  return std::move(values.front());
 }
 
 absl::StatusOr<std::vector<Version>> TransactionCore::GetVersions(const std::vector<CellName>& cells) {
@@ -160,10 +159,9 @@ absl::Status TransactionCore::FindVerified() {
     }
   }
   if (missing.empty()) return absl::OkStatus();
-  const absl::StatusOr<std::vector<std::optional<Version>>> versions =
-      GetCells(engine_->env, start_ts_, missing, CallDeadline());
-  if (!versions.ok()) return versions.status();
-  for (size_t i = 0; i < missing.size(); ++i) *versions_of_missing[i] = (*versions)[i]->commit_ts;
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<Version>> versions,
+                              GetCells(engine_->env, start_ts_, missing, CallDeadline()));
+  for (size_t i = 0; i < missing.size(); ++i) *versions_of_missing[i] = versions[i]->commit_ts;
   return absl::OkStatus();
 }
 

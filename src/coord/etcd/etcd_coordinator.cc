@@ -56,18 +56,16 @@ absl::StatusOr<std::unique_ptr<Session>> EtcdCoordinator::OpenSession() {
 }
 
 absl::StatusOr<bool> EtcdCoordinator::IsAlive(SessionId session) {
-  const absl::StatusOr<std::optional<etcd::KeyValue>> found =
-      client_->Get(SessionKey(options_.prefix, session), options_.timeout);
-  if (!found.ok()) return found.status();
-  return found->has_value();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<etcd::KeyValue> found,
+                              client_->Get(SessionKey(options_.prefix, session), options_.timeout));
+  return found.has_value();
 }
 
 absl::StatusOr<Timestamp> EtcdCoordinator::OldestSnapshot() {
-  const absl::StatusOr<std::vector<etcd::KeyValue>> sessions =
-      client_->List(SessionPrefix(options_.prefix), options_.timeout);
-  if (!sessions.ok()) return sessions.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<etcd::KeyValue> sessions,
+                              client_->List(SessionPrefix(options_.prefix), options_.timeout));
   Timestamp oldest = Timestamp::Infinity();
-  for (const etcd::KeyValue& session : *sessions) {
+  for (const etcd::KeyValue& session : sessions) {
     const Timestamp reported(ParseNumber(session.value()));
     if (reported != Timestamp()) oldest = std::min(oldest, reported);
   }

@@ -78,8 +78,7 @@ class RemoteCoordinator::RemoteSession final : public Session {
       timeout = std::min(coordinator_->timeout_, ttl_);
     }
     v1::KeepAliveResponse response;
-    absl::Status status = Call(*coordinator_->stub_, &CoordinationStub::KeepAlive, timeout, request, &response);
-    if (!status.ok()) return status;
+    PERCOLATOR_RETURN_IF_ERROR(Call(*coordinator_->stub_, &CoordinationStub::KeepAlive, timeout, request, &response));
     MutexLock lock(&mutex_);
     heard_ = std::max(heard_, sent);
     ttl_ = std::chrono::milliseconds(response.ttl_ms());
@@ -132,9 +131,8 @@ RemoteCoordinator::~RemoteCoordinator() {
 absl::StatusOr<std::unique_ptr<Session>> RemoteCoordinator::OpenSession() {
   const uint64_t sent = clock_->BootMicros();
   v1::OpenSessionResponse response;
-  const absl::Status status =
-      Call(*stub_, &CoordinationStub::OpenSession, timeout_, v1::OpenSessionRequest(), &response);
-  if (!status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(
+      Call(*stub_, &CoordinationStub::OpenSession, timeout_, v1::OpenSessionRequest(), &response));
   return std::make_unique<RemoteSession>(this, response.session(), std::chrono::milliseconds(response.ttl_ms()), sent);
 }
 
@@ -148,9 +146,8 @@ absl::StatusOr<bool> RemoteCoordinator::IsAlive(SessionId session) {
 
 absl::StatusOr<Timestamp> RemoteCoordinator::OldestSnapshot() {
   v1::OldestSnapshotResponse response;
-  const absl::Status status =
-      Call(*stub_, &CoordinationStub::OldestSnapshot, timeout_, v1::OldestSnapshotRequest(), &response);
-  if (!status.ok()) return status;
+  PERCOLATOR_RETURN_IF_ERROR(
+      Call(*stub_, &CoordinationStub::OldestSnapshot, timeout_, v1::OldestSnapshotRequest(), &response));
   return response.has_timestamp() ? Timestamp(response.timestamp()) : Timestamp::Infinity();
 }
 

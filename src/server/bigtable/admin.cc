@@ -71,10 +71,9 @@ absl::Status BigtableAdmin::DeleteTable(const admin::DeleteTableRequest& request
 absl::Status BigtableAdmin::ModifyColumnFamilies(const admin::ModifyColumnFamiliesRequest& request,
                                                  admin::Table* response) {
   if (request.modifications().empty()) return absl::InvalidArgumentError("No modifications provided");
-  const absl::StatusOr<std::shared_ptr<const BigtableTable>> table =
-      tables_->Modify(request.name(), request.modifications());
-  if (!table.ok()) return table.status();
-  Describe(**table, request.name(), response);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table,
+                              tables_->Modify(request.name(), request.modifications()));
+  Describe(*table, request.name(), response);
   return absl::OkStatus();
 }
 

@@ -66,9 +66,8 @@ bool Matches(const RE2& regex, std::string_view text) {
 }
 
 absl::StatusOr<Step> RowKeyRegex(const std::string& pattern) {
-  auto regex = CompileRegex(pattern, "row_key_regex_filter");
-  if (!regex.ok()) return regex.status();
-  return Step([regex = *std::move(regex)](RowState& row, BigtableCells& cells) {
+  PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const RE2> regex, CompileRegex(pattern, "row_key_regex_filter"));
+  return Step([regex = std::move(regex)](RowState& row, BigtableCells& cells) {
     if (!Matches(*regex, row.key)) cells.clear();
   });
 }
@@ -77,21 +76,18 @@ absl::StatusOr<Step> FamilyRegex(const std::string& pattern) {
   if (pattern.find(':') != std::string::npos) {
     return Invalid("family_name_regex_filter", "the pattern must not contain ':'");
   }
-  auto regex = CompileRegex(pattern, "family_name_regex_filter");
-  if (!regex.ok()) return regex.status();
-  return KeepIf([regex = *std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.family); });
+  PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const RE2> regex, CompileRegex(pattern, "family_name_regex_filter"));
+  return KeepIf([regex = std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.family); });
 }
 
 absl::StatusOr<Step> QualifierRegex(const std::string& pattern) {
-  auto regex = CompileRegex(pattern, "column_qualifier_regex_filter");
-  if (!regex.ok()) return regex.status();
-  return KeepIf([regex = *std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.qualifier); });
+  PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const RE2> regex, CompileRegex(pattern, "column_qualifier_regex_filter"));
+  return KeepIf([regex = std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.qualifier); });
 }
 
 absl::StatusOr<Step> ValueRegex(const std::string& pattern) {
-  auto regex = CompileRegex(pattern, "value_regex_filter");
-  if (!regex.ok()) return regex.status();
-  return KeepIf([regex = *std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.value); });
+  PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const RE2> regex, CompileRegex(pattern, "value_regex_filter"));
+  return KeepIf([regex = std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.value); });
 }
 
 Step InColumnRange(const bt::ColumnRange& range) {
@@ -258,9 +254,8 @@ void PutInOrder(BigtableCells& cells) {
 }
 
 absl::StatusOr<Step> Interleave(const bt::RowFilter::Interleave& interleave, Place place) {
-  absl::StatusOr<std::vector<Step>> steps = CompileAll(interleave.filters(), place, "interleave");
-  if (!steps.ok()) return steps.status();
-  return Step([steps = *std::move(steps)](RowState& row, BigtableCells& cells) {
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Step> steps, CompileAll(interleave.filters(), place, "interleave"));
+  return Step([steps = std::move(steps)](RowState& row, BigtableCells& cells) {
     BigtableCells all;
     for (const Step& step : steps) {
       BigtableCells branch = cells;
@@ -276,15 +271,16 @@ absl::StatusOr<Step> Interleave(const bt::RowFilter::Interleave& interleave, Pla
 
 absl::StatusOr<Step> Conditional(const bt::RowFilter::Condition& condition, Place place) {
   if (!condition.has_predicate_filter()) return Invalid("condition", "it has no predicate_filter");
-  absl::StatusOr<Step> predicate = CompileAt(condition.predicate_filter(), place.InCondition());
-  if (!predicate.ok()) return predicate.status();
-  absl::StatusOr<Step> if_true = BlockAll();
-  if (condition.has_true_filter()) if_true = CompileAt(condition.true_filter(), place.InCondition());
-  if (!if_true.ok()) return if_true.status();
-  absl::StatusOr<Step> if_false = BlockAll();
-  if (condition.has_false_filter()) if_false = CompileAt(condition.false_filter(), place.InCondition());
-  if (!if_false.ok()) return if_false.status();
-  return Step([predicate = *std::move(predicate), if_true = *std::move(if_true), if_false = *std::move(if_false)](
+  PERCOLATOR_ASSIGN_OR_RETURN(Step predicate, CompileAt(condition.predicate_filter(), place.InCondition()));
+  Step if_true = BlockAll();
+  if (condition.has_true_filter()) {
+    PERCOLATOR_ASSIGN_OR_RETURN(if_true, CompileAt(condition.true_filter(), place.InCondition()));
+  }
+  Step if_false = BlockAll();
+  if (condition.has_false_filter()) {
+    PERCOLATOR_ASSIGN_OR_RETURN(if_false, CompileAt(condition.false_filter(), place.InCondition()));
+  }
+  return Step([predicate = std::move(predicate), if_true = std::move(if_true), if_false = std::move(if_false)](
                   RowState& row, BigtableCells& cells) {
     BigtableCells tried = cells;
     predicate(row, tried);

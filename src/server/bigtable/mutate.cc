@@ -457,11 +457,11 @@ absl::Status BigtableMutator::CheckAndMutateNative(const BigtableTable& table,
         "for both outcomes,");
   }
   if (!if_true) condition->quantifier = Condition::Quantifier::kNone;
-  absl::StatusOr<RowMutation> mutation =
-      ToRowMutation(table, request.row_key(), if_true ? request.true_mutations() : request.false_mutations());
-  if (!mutation.ok()) return mutation.status();
-  mutation->condition = *std::move(condition);
-  PERCOLATOR_ASSIGN_OR_RETURN(const MutateResult result, store_->Mutate({*std::move(mutation)}).front());
+  PERCOLATOR_ASSIGN_OR_RETURN(
+      RowMutation mutation,
+      ToRowMutation(table, request.row_key(), if_true ? request.true_mutations() : request.false_mutations()));
+  mutation.condition = *std::move(condition);
+  PERCOLATOR_ASSIGN_OR_RETURN(const MutateResult result, store_->Mutate({std::move(mutation)}).front());
   *matched = (result == MutateResult::kApplied) == if_true;
   return absl::OkStatus();
 }

@@ -309,12 +309,11 @@ absl::StatusOr<std::vector<Row>> RowReader::ReadKeys() {
   std::vector<Row> rows;
   size_t bytes = 0;
   while (next_ < ranges_.size() && rows.size() < kKeysAtOnce && bytes < kKeysBytes && IsSingle(ranges_[next_])) {
-    absl::StatusOr<std::vector<Row>> read =
-        store_->Read({{table_->id(), std::move(ranges_[next_].start), plan_.selectors}});
-    if (!read.ok()) return read.status();
+    PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> read,
+                                store_->Read({{table_->id(), std::move(ranges_[next_].start), plan_.selectors}}));
     ++next_;
-    for (const Cell& cell : read->front().cells) bytes += cell.column.size() + cell.value.size();
-    rows.push_back(std::move(read->front()));
+    for (const Cell& cell : read.front().cells) bytes += cell.column.size() + cell.value.size();
+    rows.push_back(std::move(read.front()));
   }
   return rows;
 }

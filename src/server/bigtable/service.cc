@@ -62,8 +62,7 @@ class DataService final : public LimitedService<bt::Bigtable::CallbackService> {
             reader = std::move(opened);
           }
           RequestMemory::Share share;
-          absl::Status enough = parts_->executor->requests()->TakeForSelectors(reader->selectors(), &share);
-          if (!enough.ok()) return enough;
+          PERCOLATOR_RETURN_IF_ERROR(parts_->executor->requests()->TakeForSelectors(reader->selectors(), &share));
           Stream::Page page;
           if (!reader->AtEnd()) {
             PERCOLATOR_ASSIGN_OR_RETURN(auto responses, reader->Next());

@@ -222,10 +222,9 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Load(const 
     if (const auto it = known_.find(info.name); it != known_.end()) return it->second;
     changes = changes_;
   }
-  const absl::StatusOr<std::vector<Row>> rows =
-      store_->Read({{info.name, SchemaRow(), {{Family::kData, SchemaColumn()}}}});
-  if (!rows.ok()) return rows.status();
-  const std::vector<Cell>& cells = rows->front().cells;
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Row> rows,
+                              store_->Read({{info.name, SchemaRow(), {{Family::kData, SchemaColumn()}}}}));
+  const std::vector<Cell>& cells = rows.front().cells;
   v1::BigtableSchema schema;
   if (!schema.ParseFromString(cells.empty() ? info.schema.substr(kSchemaMark.size()) : cells.front().value)) {
     return absl::DataLossError(StrCat("the families of table ", info.name, " can't be understood"));
@@ -348,10 +347,9 @@ absl::Status BigtableTables::EraseDropped(std::shared_ptr<const BigtableTable>* 
   const auto& names = (*table)->schema().dropped();
   if (names.empty()) return absl::OkStatus();
   const std::set<std::string, std::less<>> dropped(names.begin(), names.end());
-  absl::Status erased = EraseRows(**table, RowRange::All(), [&](const Cell& cell) {
+  PERCOLATOR_RETURN_IF_ERROR(EraseRows(**table, RowRange::All(), [&](const Cell& cell) {
     return dropped.contains(std::string_view(cell.column).substr(0, cell.column.find('\0')));
-  });
-  if (!erased.ok()) return erased;
+  }));
   v1::BigtableSchema schema = (*table)->schema();
   schema.clear_dropped();
   auto changed = std::make_shared<const BigtableTable>((*table)->id(), false, std::move(schema));

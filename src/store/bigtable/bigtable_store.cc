@@ -254,10 +254,10 @@ absl::StatusOr<ScanPage> BigtableStore::ScanOnce(const std::string& id, const Sc
   const std::optional<pb::RowFilter> filter = FilterOf(request.selectors);
   const bool empty = request.rows.limit.has_value() && *request.rows.limit <= request.rows.start;
   if (!filter.has_value() || empty) return ScanPage();
-  absl::StatusOr<ScanPage> page = client_->Scan(id, request, *filter, std::max<size_t>(limits_.max_scan_bytes, 1));
-  if (!page.ok()) return page.status();
-  for (Row& row : page->rows) row.cells = Select(row.cells, request.selectors);
-  std::erase_if(page->rows, [](const Row& row) { return row.cells.empty(); });  // the filter may pass more
+  PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page,
+                              client_->Scan(id, request, *filter, std::max<size_t>(limits_.max_scan_bytes, 1)));
+  for (Row& row : page.rows) row.cells = Select(row.cells, request.selectors);
+  std::erase_if(page.rows, [](const Row& row) { return row.cells.empty(); });  // the filter may pass more
   return page;
 }
 
@@ -377,11 +377,10 @@ absl::StatusOr<MutateResult> BigtableStore::SendIf(const Change& change) {
   if (predicate.holds == Predicate::Holds::kNever) return MutateResult::kConditionFailed;
   if (HasEffect(*change.mutation)) return client_->MutateIf(change.table, *change.mutation, predicate);
   // CheckAndMutateRow needs a mutation; if there is none, reading is enough.
-  const absl::StatusOr<BigtableClient::Rows> rows =
-      client_->Read(change.table, {change.mutation->row}, ReadFilterOf(predicate.filter));
-  if (!rows.ok()) return rows.status();
+  PERCOLATOR_ASSIGN_OR_RETURN(const BigtableClient::Rows rows,
+                              client_->Read(change.table, {change.mutation->row}, ReadFilterOf(predicate.filter)));
   const bool if_matched = predicate.holds == Predicate::Holds::kIfMatched;
-  return rows->empty() != if_matched ? MutateResult::kApplied : MutateResult::kConditionFailed;
+  return rows.empty() != if_matched ? MutateResult::kApplied : MutateResult::kConditionFailed;
 }
 
 absl::Status BigtableStore::RaiseSafePoint(Timestamp ts) {

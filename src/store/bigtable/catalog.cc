@@ -138,10 +138,9 @@ absl::Status BigtableCatalog::Create(const TableInfo& info) {
     const TimestampRange not_before = TimestampRange::From(Timestamp(generation));
     const Condition unused{Condition::Quantifier::kNone,
                            {Any(kSchema, TimestampRange::All()), Any(kDropped, not_before)}};
-    const absl::StatusOr<MutateResult> result =
-        Mutate({kCatalogTable, info.name, unused, {SetAt(kSchema, generation, info.schema)}});
-    if (!result.ok()) return result.status();
-    if (*result == MutateResult::kApplied) return absl::OkStatus();
+    PERCOLATOR_ASSIGN_OR_RETURN(const MutateResult result,
+                                Mutate({kCatalogTable, info.name, unused, {SetAt(kSchema, generation, info.schema)}}));
+    if (result == MutateResult::kApplied) return absl::OkStatus();
     // Another client was faster. If its table was dropped since, this call may create it again.
     PERCOLATOR_ASSIGN_OR_RETURN(const Entry now, ReadEntry(info.name));
     if (now.dropped >= generation) {

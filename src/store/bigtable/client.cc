@@ -157,10 +157,9 @@ absl::StatusOr<Channels> OpenChannels(const BigtableStoreOptions& options) {
   const char* emulator = std::getenv("BIGTABLE_EMULATOR_HOST");
   const bool use_emulator = options.endpoint.empty() && emulator != nullptr && *emulator != '\0';
   if (!options.endpoint.empty() || use_emulator) {
-    absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
-        use_emulator ? OpenChannel(emulator, {}) : OpenChannel(options.endpoint, options.tls);
-    if (!channel.ok()) return channel.status();
-    return Channels{*channel, *channel};
+    PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
+                                use_emulator ? OpenChannel(emulator, {}) : OpenChannel(options.endpoint, options.tls));
+    return Channels{channel, channel};
   }
   const std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::GoogleDefaultCredentials();
   if (credentials == nullptr) {

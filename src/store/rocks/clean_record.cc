@@ -165,11 +165,10 @@ absl::StatusOr<uint64_t> TakeCleanRecord(const StoreFolder& folder, rocksdb::Env
                "backup, or delete this file to open the store without the check"));
   }
   for (const CleanRecord::File& file : record->files) {
-    const absl::StatusOr<std::string> difference =
-        DifferenceOf(file, StrCat(folder.rocksdb_dir(), "/", file.name), env);
-    if (!difference.ok()) return difference.status();
-    if (difference->empty()) continue;
-    return absl::DataLossError(StrCat("since the store in ", folder.dir(), " was closed, ", *difference,
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::string difference,
+                                DifferenceOf(file, StrCat(folder.rocksdb_dir(), "/", file.name), env));
+    if (difference.empty()) continue;
+    return absl::DataLossError(StrCat("since the store in ", folder.dir(), " was closed, ", difference,
                                       "; restore the folder from a backup. To open it as it is, possibly with "
                                       "data missing, delete ",
                                       path));

@@ -202,13 +202,11 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(const std::string
   }
   PERCOLATOR_RETURN_IF_ERROR(MakeFolders(path));
   // Checked before the lock file is made in the folder, and again under the lock.
-  absl::StatusOr<bool> is_store = CheckFolder(dir);
-  if (!is_store.ok()) return is_store.status();
+  PERCOLATOR_RETURN_IF_ERROR(CheckFolder(dir).status());
   std::unique_ptr<StoreFolder> folder(new StoreFolder(dir));
   PERCOLATOR_RETURN_IF_ERROR(folder->Lock());
-  is_store = CheckFolder(dir);
-  if (!is_store.ok()) return is_store.status();
-  if (*is_store) return folder;
+  PERCOLATOR_ASSIGN_OR_RETURN(const bool is_store, CheckFolder(dir));
+  if (is_store) return folder;
   PERCOLATOR_RETURN_IF_ERROR(MakeStoreFolder(dir));
   return folder;
 }

@@ -66,9 +66,8 @@ absl::Status RocksStore::ReadPoints(RowKeys* keys, const RowRead& read, PointRea
       continue;
     }
     const bool newest_write = selector.family == Family::kWrite && selector.newest == 1;
-    absl::Status status =
-        newest_write ? ReadNewestWrite(keys, selector, reader, out) : ReadVersions(keys, selector, reader, out);
-    if (!status.ok()) return status;
+    PERCOLATOR_RETURN_IF_ERROR(newest_write ? ReadNewestWrite(keys, selector, reader, out)
+                                            : ReadVersions(keys, selector, reader, out));
   }
   return bytes.Count(out->cells);
 }
