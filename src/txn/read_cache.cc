@@ -4,6 +4,7 @@
 #include <set>
 
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 
 namespace percolator {
 namespace {
@@ -65,6 +66,7 @@ void ReadCache::AddPredicted(const Predictor& predictor, const WriteBuffer& writ
 }
 
 const std::optional<std::string>& ReadCache::Value(const CellName& cell, Counters* counters) {
+  PERCOLATOR_DCHECK(HasValue(cell));
   Entry& entry = entries_.at(cell);
   Counters::Add(&counters->prefetched_cells_used, entry.prefetched ? 1 : 0);
   entry.prefetched = false;

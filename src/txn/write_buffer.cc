@@ -1,9 +1,13 @@
 #include "src/txn/write_buffer.h"
 
+#include "src/base/check.h"
 #include "src/base/strings.h"
 
 namespace percolator {
 namespace {
+
+// The version of a verified cell, until it is known.
+constexpr Timestamp kNotThere = Timestamp::Infinity();
 
 absl::Status TooLarge(std::string_view what, size_t size, size_t limit, std::string_view unit) {
   return absl::InvalidArgumentError(StrCat(what, " has ", size, " ", unit, ", more than the limit of ", limit));
@@ -68,6 +72,7 @@ class RowGrouper {
     lock.session = env_.session;
     lock.refreshed = now_;
     if (write.kind == WriteKind::kVerify) {
+      PERCOLATOR_DCHECK(write.verified != kNotThere);
       lock.verified = write.verified;
     } else if (env_.observed.Contains(table, cell->column)) {
       lock.observed = true;
@@ -102,10 +107,11 @@ absl::Status WriteBuffer::CheckNames(std::string_view row, std::string_view colu
 }
 
 absl::Status WriteBuffer::Add(WriteKind kind, CellName cell, std::string_view value) {
+  PERCOLATOR_DCHECK(CheckNames(cell.row, cell.column, value).ok());
   const auto old = cells_.find(cell);
   const bool is_new = old == cells_.end();
   if (kind == WriteKind::kVerify && !is_new) return absl::OkStatus();
-  BufferedWrite write{.kind = kind, .value = std::string(value), .verified = {}};
+  BufferedWrite write{.kind = kind, .value = std::string(value), .verified = kNotThere};
   const size_t bytes = bytes_ + BytesOf(cell, write) - (is_new ? 0 : BytesOf(old->first, old->second));
   if (bytes > limits_.max_total_bytes) return TooLarge("transaction", bytes, limits_.max_total_bytes, "bytes");
   if (is_new && cells_.size() >= limits_.max_cells) {

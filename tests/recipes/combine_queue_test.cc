@@ -397,6 +397,17 @@ TEST_P(CombineQueueTest, AMalformedDeltaFailsAFunctionThatReturnsVoid) {
   }
 }
 
+TEST_P(CombineQueueTest, AFoldThatOverflowsGoesToQuarantine) {
+  const CombineQueue<int64_t> queue = Queue();
+  const auto worker = NewWorker(queue);
+  Add(queue, "a", std::numeric_limits<int64_t>::max());
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  Add(queue, "a", 1);
+  ASSERT_THAT(worker->WaitUntilIdle(kLong), IsOk());
+  EXPECT_THAT(worker->ListQuarantine(), IsOkAndHolds(::testing::SizeIs(1)));
+  EXPECT_EQ(Get(queue, "a"), std::numeric_limits<int64_t>::max());
+}
+
 TEST_P(CombineQueueTest, AnErrorOfCombiningFailsAFunctionThatReturnsVoid) {
   const CombineQueue<int64_t> queue = Queue();
   Add(queue, "a", std::numeric_limits<int64_t>::max());

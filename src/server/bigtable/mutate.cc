@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "percolator/status_macros.h"
+#include "src/base/check.h"
 #include "src/base/clock.h"
 #include "src/base/coding.h"
 #include "src/base/strings.h"
@@ -329,6 +330,9 @@ absl::Status CheckRules(const BigtableTable& table, const bt::ReadModifyWriteRow
 
 // REQUIRES: the cells are in order.
 void ToRow(const std::string& key, const BigtableCells& cells, bt::Row* row) {
+  PERCOLATOR_DCHECK(std::is_sorted(cells.begin(), cells.end(), [](const BigtableCell& a, const BigtableCell& b) {
+    return a.position < b.position;
+  }));
   row->set_key(key);
   bt::Family* family = nullptr;
   for (const BigtableCell& cell : cells) {

@@ -11,6 +11,7 @@
 #include "rocksdb/file_system.h"
 #include "rocksdb/listener.h"
 #include "rocksdb/metadata.h"
+#include "src/base/check.h"
 #include "src/base/strings.h"
 #include "src/store/rocks/cell_key.h"
 #include "src/store/rocks/clean_record.h"
@@ -351,6 +352,7 @@ absl::Status RocksStore::Flush() {
 }
 
 absl::Status RocksStore::CloseDatabase() {
+  PERCOLATOR_DCHECK(!stopped_);
   // From here on the files do not change.
   rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);
   std::vector<std::string> files;
