@@ -1,5 +1,9 @@
 // ClientStore: the store as one client of a script reaches it. It remembers its requests, can lose a message, and can
 // stop the client.
+//
+// It is not the Wire of tests/harness, which plans the faults of one client before the calls, by their number. A script
+// decides between two calls what happens to the next mutation of any client, stops a client in the middle of a call and
+// lets it go on, sends everything again, and asks which verdicts a client carried out.
 
 #ifndef PERCOLATOR_TESTS_HISTORIES_CLIENT_STORE_H_
 #define PERCOLATOR_TESTS_HISTORIES_CLIENT_STORE_H_

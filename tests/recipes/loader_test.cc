@@ -1,19 +1,18 @@
-// Loader: on a cluster, and on functions that replace one.
+// Loader: on a cluster, with threads; and in virtual time (tests/harness/virtual_runtime.h), on a cluster and on functions
+// that replace one. In virtual time one task runs at a time, so nothing is guarded there.
 
 #include "percolator/loader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,10 +20,14 @@
 #include "absl/status/statusor.h"
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
+#include "percolator/spi/assemble.h"
+#include "percolator/spi/coordinator.h"
 #include "percolator/spi/runtime.h"
+#include "percolator/spi/store.h"
 #include "percolator/transaction.h"
 #include "src/recipes/loader_core.h"
-#include "tests/harness/eventually.h"
+#include "tests/harness/test_oracle.h"
+#include "tests/harness/virtual_runtime.h"
 #include "tests/testing/status_matchers.h"
 
 namespace percolator {
@@ -33,32 +36,62 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
+Loader::Function Put(int i) {
+  return [i](ReadWrite& t) {
+    t.Set({"documents", "row" + std::to_string(i), "contents"}, "x");
+    return absl::OkStatus();
+  };
+}
+// Writes three cells.
+auto PutThree(int i) {
+  return [i](ReadWrite& t) {
+    for (const char* end : {"a", "b", "c"}) t.Set({"documents", std::to_string(i) + end, "contents"}, "x");
+  };
+}
+
+size_t RowsOf(const Cluster& cluster) {
+  size_t count = 0;
+  for (const absl::StatusOr<ScannedRow>& row : cluster.GetSnapshot()->Scan("documents")) {
+    EXPECT_THAT(row, IsOk());
+    ++count;
+  }
+  return count;
+}
+
 class LoaderTest : public ::testing::Test {
  protected:
   LoaderTest() : cluster_(Cluster::Open("memory:").value()) { EXPECT_THAT(cluster_.CreateTable("documents"), IsOk()); }
 
-  static Loader::Function Put(int i) {
-    return [i](ReadWrite& t) {
-      t.Set({"documents", "row" + std::to_string(i), "contents"}, "x");
-      return absl::OkStatus();
-    };
+  size_t Rows() { return RowsOf(cluster_); }
+
+  const Cluster cluster_;
+};
+
+class LoaderInVirtualTimeTest : public ::testing::Test {
+ protected:
+  LoaderInVirtualTimeTest()
+      : cluster_(Assemble({.store = NewMemoryStore(),
+                           .oracle = Borrow(&oracle_),
+                           .coordinator = NewLocalCoordinator(&session_ids_),
+                           .runtime = Borrow(&runtime_)})
+                     .value()) {
+    EXPECT_THAT(cluster_.CreateTable("documents"), IsOk());
   }
-  // Writes three cells.
-  static auto PutThree(int i) {
-    return [i](ReadWrite& t) {
-      for (const char* end : {"a", "b", "c"}) t.Set({"documents", std::to_string(i) + end, "contents"}, "x");
-    };
-  }
-  size_t Rows() {
-    size_t count = 0;
-    for (const absl::StatusOr<ScannedRow>& row : cluster_.GetSnapshot()->Scan("documents")) {
-      EXPECT_THAT(row, IsOk());
-      ++count;
+
+  // Lets time pass until the condition is true. Returns false if that takes longer than a minute.
+  bool Becomes(const std::function<bool()>& condition) {
+    const Duration end = runtime_.Elapsed() + std::chrono::minutes(1);
+    for (runtime_.LetOthersRun(); !condition(); runtime_.Sleep(milliseconds(1))) {
+      if (runtime_.Elapsed() >= end) return false;
     }
-    return count;
+    return true;
   }
+  size_t Rows() { return RowsOf(cluster_); }
   size_t Waiting() { return cluster_.CountNotifications().value().cells; }
 
+  VirtualRuntime runtime_;
+  TestOracle oracle_{1, &runtime_};
+  TestOracle session_ids_;
   const Cluster cluster_;
 };
 
@@ -119,10 +152,10 @@ TEST_F(LoaderTest, AnExceptionIsAnError) {
   }
 }
 
-TEST_F(LoaderTest, AnExceptionOfOnProgressIsAnError) {
+TEST_F(LoaderInVirtualTimeTest, AnExceptionOfOnProgressIsAnError) {
   Loader loader(cluster_, {.on_progress = [](const LoadProgress&) { throw std::runtime_error("on_progress"); }});
   loader.Add(Put(0));
-  std::this_thread::sleep_for(milliseconds(1100));  // so that the loader's own thread calls it too
+  runtime_.Sleep(milliseconds(1100));  // so that the loader's own task calls it too
   EXPECT_THAT(loader.Finish(), StatusIs(absl::StatusCode::kInternal, HasSubstr("on_progress")));
 }
 
@@ -158,7 +191,7 @@ TEST_F(LoaderTest, AnInspectorOfAClosedClusterFails) {
 }
 
 // The limit holds at every moment, except for transactions in progress: three cells in each thread.
-TEST_F(LoaderTest, ObserversThatFallBehindDelayLoading) {
+TEST_F(LoaderInVirtualTimeTest, ObserversThatFallBehindDelayLoading) {
   Worker worker(cluster_);
   worker.Observe(
       {.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const Notification&) {}});
@@ -169,10 +202,10 @@ TEST_F(LoaderTest, ObserversThatFallBehindDelayLoading) {
   Loader loader(cluster_,
                 {.threads = kThreads, .max_queued = 1000, .max_backlog = kMax, .max_backlog_age = Duration(0)});
   for (int i = 0; i < 300; ++i) loader.Add(PutThree(i));
-  ASSERT_TRUE(Eventually([&] { return loader.progress().throttled; }));
+  ASSERT_TRUE(Becomes([&] { return loader.progress().throttled; }));
   for (int i = 0; i < 40; ++i) {
     ASSERT_LE(Waiting(), kMax + kThreads * 3);
-    std::this_thread::sleep_for(milliseconds(5));
+    runtime_.Sleep(milliseconds(5));
   }
   EXPECT_GT(Waiting(), kMax);
   EXPECT_LT(loader.progress().done, 300U);
@@ -184,7 +217,7 @@ TEST_F(LoaderTest, ObserversThatFallBehindDelayLoading) {
   EXPECT_THAT(worker.WaitUntilIdle(std::chrono::seconds(120)), IsOk());
 }
 
-TEST_F(LoaderTest, AnOldNotificationDelaysLoading) {
+TEST_F(LoaderInVirtualTimeTest, AnOldNotificationDelaysLoading) {
   Worker worker(cluster_);
   worker.Observe(
       {.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const Notification&) {}});
@@ -192,10 +225,10 @@ TEST_F(LoaderTest, AnOldNotificationDelaysLoading) {
   for (const size_t bound : {size_t{0}, SIZE_MAX}) {  // SIZE_MAX + 1 would overflow
     worker.Pause();
     ASSERT_THAT(cluster_.Transact(Put(0)), IsOk());
-    std::this_thread::sleep_for(milliseconds(30));
+    runtime_.Sleep(milliseconds(30));
     Loader loader(cluster_, {.max_backlog = bound, .max_backlog_age = milliseconds(20), .max_stuck_cells = 0});
     loader.Add(Put(1));
-    ASSERT_TRUE(Eventually([&] { return loader.progress().throttled; }));
+    ASSERT_TRUE(Becomes([&] { return loader.progress().throttled; }));
     EXPECT_EQ(loader.progress().done, 0U);
     worker.Resume();
     EXPECT_THAT(loader.Finish(), IsOk());
@@ -204,7 +237,7 @@ TEST_F(LoaderTest, AnOldNotificationDelaysLoading) {
 }
 
 // N11: an observer that keeps failing for a cell, or an outside system that is away, does not stop loading.
-TEST_F(LoaderTest, AFewOldNotificationsDoNotDelayLoading) {
+TEST_F(LoaderInVirtualTimeTest, AFewOldNotificationsDoNotDelayLoading) {
   Worker worker(cluster_);
   worker.Observe(
       {.name = "observer", .table = "documents", .column = "contents", .run = [](ReadWrite&, const Notification&) {
@@ -212,7 +245,7 @@ TEST_F(LoaderTest, AFewOldNotificationsDoNotDelayLoading) {
        }});
   ASSERT_THAT(worker.Start(), IsOk());
   ASSERT_THAT(cluster_.Transact(Put(0)), IsOk());
-  std::this_thread::sleep_for(milliseconds(30));
+  runtime_.Sleep(milliseconds(30));
   Loader loader(cluster_, {.max_backlog = 0, .max_backlog_age = milliseconds(20), .max_stuck_cells = 2});
   loader.Add(Put(1));
   EXPECT_THAT(loader.Finish(), IsOk());
@@ -224,43 +257,48 @@ Loader::Function Any() {
   return [](ReadWrite&) { return absl::OkStatus(); };
 }
 
-LoaderCallbacks CallbacksOf(std::function<absl::Status()> transact,
-                            std::function<absl::StatusOr<Backlog>(size_t)> backlog) {
-  return {Runtime::Real(),
-          [transact](const Loader::Function&, const TransactionOptions&, size_t* marks) {
-            *marks = 1;
-            return transact();
-          },
-          std::move(backlog)};
-}
+class LoaderCallbacksTest : public ::testing::Test {
+ protected:
+  LoaderCallbacks CallbacksOf(std::function<absl::Status()> transact,
+                              std::function<absl::StatusOr<Backlog>(size_t)> backlog) {
+    return {&runtime_,
+            [transact](const Loader::Function&, const TransactionOptions&, size_t* marks) {
+              *marks = 1;
+              return transact();
+            },
+            std::move(backlog), [] { return absl::OkStatus(); }};
+  }
 
-TEST(LoaderCallbacksTest, AddWaitsForRoom) {
-  std::atomic<bool> go{false};
+  VirtualRuntime runtime_;
+};
+
+TEST_F(LoaderCallbacksTest, AddWaitsForRoom) {
+  const std::unique_ptr<Event> go = runtime_.NewEvent();
   LoaderCore loader(CallbacksOf(
                         [&] {
-                          while (!go) std::this_thread::sleep_for(milliseconds(1));
+                          go->Wait();
                           return absl::OkStatus();
                         },
                         [](size_t) { return Backlog{}; }),
                     {.threads = 1, .max_queued = 1});
-  std::atomic<int> added{0};
-  std::thread adder([&] {
+  int added = 0;
+  runtime_.Start([&] {
     for (int i = 0; i < 3; ++i) {
       loader.Add(Any());
       ++added;
     }
   });
-  EXPECT_TRUE(Eventually([&] { return added == 2; }));  // one runs, one waits
-  std::this_thread::sleep_for(milliseconds(30));
-  EXPECT_EQ(added, 2);
-  go = true;
-  adder.join();
+  runtime_.Sleep(milliseconds(30));
+  EXPECT_EQ(added, 2);  // one runs, one waits
+  go->Set();
+  runtime_.Sleep(milliseconds(1));
+  EXPECT_EQ(added, 3);
   EXPECT_THAT(loader.Finish(), IsOk());
   EXPECT_EQ(loader.progress().done, 3U);
 }
 
-TEST(LoaderCallbacksTest, ATransientErrorOfTheBacklogIsTriedAgain) {
-  std::atomic<int> looks{0};
+TEST_F(LoaderCallbacksTest, ATransientErrorOfTheBacklogIsTriedAgain) {
+  int looks = 0;
   LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
                                 [&](size_t) -> absl::StatusOr<Backlog> {
                                   if (++looks < 3) return absl::UnavailableError("away");
@@ -272,7 +310,7 @@ TEST(LoaderCallbacksTest, ATransientErrorOfTheBacklogIsTriedAgain) {
   EXPECT_GE(looks, 3);
 }
 
-TEST(LoaderCallbacksTest, FinishReturnsALastingErrorOfTheBacklog) {
+TEST_F(LoaderCallbacksTest, FinishReturnsALastingErrorOfTheBacklog) {
   LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
                                 [](size_t) -> absl::StatusOr<Backlog> { return absl::DataLossError("spoilt"); }),
                     {});
@@ -281,8 +319,8 @@ TEST(LoaderCallbacksTest, FinishReturnsALastingErrorOfTheBacklog) {
   EXPECT_EQ(loader.progress().done, 10U);
 }
 
-TEST(LoaderCallbacksTest, WithoutLimitsTheBacklogIsNotRead) {
-  std::atomic<int> looks{0};
+TEST_F(LoaderCallbacksTest, WithoutLimitsTheBacklogIsNotRead) {
+  int looks = 0;
   LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
                                 [&](size_t) {
                                   ++looks;
@@ -294,8 +332,8 @@ TEST(LoaderCallbacksTest, WithoutLimitsTheBacklogIsNotRead) {
   EXPECT_EQ(looks, 0);
 }
 
-TEST(LoaderCallbacksTest, CountsUpToOneMoreThanTheLimit) {
-  std::atomic<size_t> most{0};
+TEST_F(LoaderCallbacksTest, CountsUpToOneMoreThanTheLimit) {
+  size_t most = 0;
   LoaderCore loader(CallbacksOf([] { return absl::OkStatus(); },
                                 [&](size_t asked) {
                                   most = asked;
@@ -307,25 +345,19 @@ TEST(LoaderCallbacksTest, CountsUpToOneMoreThanTheLimit) {
   EXPECT_EQ(most, 8U);
 }
 
-TEST(LoaderCallbacksTest, ReportsProgress) {
-  std::atomic<bool> go{false};
-  std::atomic<int> inside{0};
-  std::mutex mutex;
+TEST_F(LoaderCallbacksTest, ReportsProgress) {
+  int inside = 0;
   std::vector<LoadProgress> told;
   LoaderOptions options{.threads = 1, .expected = 4};
   options.on_progress = [&](const LoadProgress& progress) {
     EXPECT_EQ(++inside, 1);
-    if (progress.done >= 2) {
-      std::lock_guard<std::mutex> lock(mutex);
-      told.push_back(progress);
-      go = true;
-    }
+    if (progress.done >= 2) told.push_back(progress);
     --inside;
   };
-  std::atomic<int> runs{0};
+  int runs = 0;
   LoaderCore loader(CallbacksOf(
                         [&] {
-                          while (++runs > 2 && !go) std::this_thread::sleep_for(milliseconds(1));
+                          if (++runs > 2 && told.empty()) runtime_.Sleep(std::chrono::seconds(2));
                           return absl::OkStatus();
                         },
                         [](size_t) {
@@ -334,7 +366,6 @@ TEST(LoaderCallbacksTest, ReportsProgress) {
                     options);
   for (int i = 0; i < 4; ++i) loader.Add(Any());
   EXPECT_THAT(loader.Finish(), IsOk());
-  std::lock_guard<std::mutex> lock(mutex);
   ASSERT_GE(told.size(), 2U);
   EXPECT_EQ(told.front().done, 2U);
   EXPECT_GT(told.front().per_second, 0);
