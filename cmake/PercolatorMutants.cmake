@@ -26,3 +26,18 @@ function(percolator_mutants name)
   # The tests must catch a mutant. A failed assertion would end the process first.
   target_compile_options(${name} PRIVATE -UPERCOLATOR_DCHECKS)
 endfunction()
+
+# percolator_test_each_mutant(NAME FOLDER [ARGUMENT...])
+#
+# NAME, a program of percolator_mutants made of GoogleTest's tests, must fail with each of the mutants on.
+function(percolator_test_each_mutant name folder)
+  target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/testing/switch_mutant.cc ${PROJECT_SOURCE_DIR}/sim/mutants.cc)
+  percolator_test_code(${name})
+  file(GLOB mutants CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.mutant)
+  foreach(mutant ${mutants})
+    cmake_path(GET mutant STEM mutant)
+    add_test(NAME ${name}.${mutant} COMMAND ${name} --gtest_fail_fast ${ARGN})
+    set_tests_properties(${name}.${mutant} PROPERTIES
+      WILL_FAIL ON TIMEOUT 600 LABELS slow ENVIRONMENT PERCOLATOR_MUTANT=${mutant})
+  endforeach()
+endfunction()

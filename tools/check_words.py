@@ -40,6 +40,7 @@ CHECKED = [
                                      "src", "apps", "examples", "benchmarks", "sim", "tests")),
     ("sim/mutants", "mutants"),
     ("tests/oracle/mutants", "mutants"),
+    ("tests/store/mutants", "mutants"),
 ]
 # The texts that are counted as well, except those in CHECKED. The folders of `src` and `tests` are counted separately.
 COUNTED = [
