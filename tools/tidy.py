@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs clang-tidy, and with it clang's check that locks are held, over all sources that a build folder compiles.
 
-    tools/tidy.py BUILD_FOLDER [PART_OF_A_PATH...]
+    tools/tidy.py BUILD_FOLDER [PATH...]
 
 A file that was clean is checked again only after it, a header that it includes, its flags or .clang-tidy have changed.
 build/tidy-cache has a hash of all these for each clean file.
@@ -39,7 +39,7 @@ def sources(build, parts=()):
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         for path in compiled_by(entry):
-            if path.split("/")[0] in SOURCE_FOLDERS and (not parts or any(part in path for part in parts)):
+            if path.split("/")[0] in SOURCE_FOLDERS and (not parts or path.startswith(tuple(parts))):
                 found.setdefault(path, (entry["directory"], flags_of(shlex.split(entry["command"]))))
     return found
 
