@@ -64,7 +64,7 @@ std::vector<RowGroup> ByRow(const std::vector<RowMutation>& mutations) {
 }  // namespace
 
 absl::Status SimStore::Begin(CallKind kind, Steps steps) {
-  if (closed_) return StoreClosed();
+  if (closed_) return StoreClosed("simulated store");
   return process_->EnterCall(kind, steps) ? absl::OkStatus() : NoAnswer(kind);
 }
 
