@@ -187,7 +187,7 @@ class CheckWordsTest(unittest.TestCase):
     def test_a_clean_tree_passes_and_says_what_was_checked(self):
         code, output = self.run_on(self.CLEAN, check_words.main)
         self.assertEqual(code, 0, output)
-        self.assertIn("mutants of 2 files", output)
+        self.assertIn(f"text of {sum(kind == 'text' for _, kind in check_words.CHECKED)} files, ", output)
 
     def test_a_finding_fails_with_its_file_and_line(self):
         code, output = self.run_on(self.CLEAN | {"README.md": "# A\n\nWhoever reads.\n"}, check_words.main)
