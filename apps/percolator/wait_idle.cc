@@ -57,7 +57,7 @@ absl::StatusOr<Backlog> WaitFor(const Cluster& cluster, Duration timeout) {
   const auto end = steady_clock::now() + timeout;
   Progress progress;
   for (milliseconds pause = kFirstPause;; pause = std::min(pause * 2, kLastPause)) {
-    const absl::StatusOr<Backlog> backlog = cluster.CountNotifications(kMaxCounted);
+    absl::StatusOr<Backlog> backlog = cluster.CountNotifications(kMaxCounted);
     if (!backlog.ok() && !IsTransient(backlog.status())) return backlog.status();
     if (backlog.ok() && backlog->cells == 0) return backlog;
     const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());

@@ -406,7 +406,7 @@ absl::Status Crawl::Write(ReadWrite& t, Task& task, const std::optional<FileStat
   std::optional<std::string> now;
   std::optional<FileStat> now_stat;
   if (file.has_value()) {
-    now = IsPage(task.url) ? file->contents : kState.Encode(file->state);
+    now = IsPage(task.url) ? file->contents : Column<FileState>::Encode(file->state);
     now_stat = file->stat;
     if (IsPage(task.url) && file->stat.bytes() > kMaxContents) task.problem = "too large: only the beginning is stored";
   }

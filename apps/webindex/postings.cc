@@ -81,7 +81,7 @@ absl::StatusOr<Indexed> MakeDocument(const ReadView& view, const std::string& ur
 // Returns the postings as they are stored, by term.
 std::map<std::string, std::string> EncodedPostings(const Indexed& document) {
   std::map<std::string, std::string> postings;
-  for (const IndexedTerm& term : document.terms()) postings[term.term()] = kPosting.Encode(term.posting());
+  for (const IndexedTerm& term : document.terms()) postings[term.term()] = Column<Posting>::Encode(term.posting());
   return postings;
 }
 
@@ -140,7 +140,7 @@ absl::Status IndexDocument(ReadWrite& t, const std::string& url) {
   if (text.has_value() && choice->canonical() == url) {
     PERCOLATOR_ASSIGN_OR_RETURN(const Text decoded, kText.Decode(url, *text));
     PERCOLATOR_ASSIGN_OR_RETURN(now, MakeDocument(t, url, decoded, *choice));
-    made = kIndexed.Encode(now);
+    made = Column<Indexed>::Encode(now);
   }
   if (!t.SetOrVerify(kEncoded<kIndexed>, url, was, made)) return absl::OkStatus();
   Indexed before;

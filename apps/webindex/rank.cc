@@ -166,7 +166,7 @@ absl::Status Give(ReadWrite& t, const Giver& giver, const std::optional<std::str
   if (links.has_value()) {
     rank = giver.rank;
     now = SharesOf(giver.rank, *links);
-    if (!now.targets().empty()) shares = kShares.Encode(now);
+    if (!now.targets().empty()) shares = Column<Shares>::Encode(now);
   }
   AddDifferences(std::move(before).value_or(Shares()), now, given);
   if (shares != had_shares) t.SetOrDelete(kEncoded<kShares>, giver.url, shares);
