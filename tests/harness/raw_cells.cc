@@ -194,7 +194,7 @@ std::vector<std::string> LostChanges(const std::vector<RawCell>& cells, const st
     }
   }
   if (changed <= seen || marked >= changed) return {};
-  return {StrCat("N1: ", observed.column, " has changed, ", observer, " has not seen it, and no mark leads to it)};
+  return {StrCat("N1: ", observed.column, " has changed, ", observer, " has not seen it, and no mark leads to it")};
 }
 
 std::vector<std::string> RepeatedRuns(const std::vector<RawCell>& cells) {
