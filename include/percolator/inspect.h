@@ -127,45 +127,46 @@ class Inspector {
   Inspector(const Inspector&) = default;  // a move copies
   Inspector& operator=(const Inspector&) = default;
 
-  absl::StatusOr<std::vector<TableDescription>> ListTables();
-  absl::StatusOr<std::vector<ObserverInfo>> ListObservers();
+  absl::StatusOr<std::vector<TableDescription>> ListTables() const;
+  absl::StatusOr<std::vector<ObserverInfo>> ListObservers() const;
 
   // Returns all versions of all cells of a row, in all families, in one consistent view: by column,
   // then by family, newest first. Returns an empty list if the row does not exist.
-  absl::StatusOr<std::vector<Cell>> ReadCells(std::string_view table, std::string_view row);
+  absl::StatusOr<std::vector<Cell>> ReadCells(std::string_view table, std::string_view row) const;
 
   static constexpr size_t kAll = static_cast<size_t>(-1);
-  absl::StatusOr<std::vector<LockInfo>> ListLocks(std::string_view table = {}, size_t limit = kAll);
+  absl::StatusOr<std::vector<LockInfo>> ListLocks(std::string_view table = {},
+                                                  size_t limit = kAll) const;
   // Rolls all locks forward or back, except those whose owner is alive.
   struct ResolvedLocks {
     size_t rolled_forward = 0;
     size_t rolled_back = 0;
     size_t alive = 0;  // unchanged
   };
-  absl::StatusOr<ResolvedLocks> ResolveLocks(std::string_view table = {});
+  absl::StatusOr<ResolvedLocks> ResolveLocks(std::string_view table = {}) const;
 
   // Cluster::CountNotifications counts them.
   absl::StatusOr<std::vector<WaitingNotification>> ListNotifications(std::string_view table = {},
-                                                                     size_t limit = kAll);
+                                                                     size_t limit = kAll) const;
 
   // Reads all cells of all families. Calls `found` for each bad cell and, unless it is null,
   // `progress` after each page. Changes nothing. Skips tables that only Bigtable clients use.
   absl::StatusOr<CheckCounts> Check(
       std::string_view table, const std::function<void(const BadCell&)>& found,
-      const std::function<void(const CheckCounts&)>& progress = nullptr);
+      const std::function<void(const CheckCounts&)>& progress = nullptr) const;
   // Erases exactly this version of this cell. Its contents are lost: if it was a write record, an
   // older version becomes visible; if it was the primary's lock, its transaction counts as rolled
   // back. Returns false, and erases nothing, if the cell is gone or its bytes differ.
-  absl::StatusOr<bool> EraseBadCell(const BadCell& bad);
+  absl::StatusOr<bool> EraseBadCell(const BadCell& bad) const;
 
   // Like those of Worker, for programs that run no observers.
-  absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
-  absl::Status Replay(const Quarantined& entry);
-  absl::Status Drop(const Quarantined& entry);
+  absl::StatusOr<std::vector<Quarantined>> ListQuarantine() const;
+  absl::Status Replay(const Quarantined& entry) const;
+  absl::Status Drop(const Quarantined& entry) const;
 
   // Returns the safe point of garbage collection: older versions were collected, except the newest
   // of each cell, and no older snapshot can be opened.
-  absl::StatusOr<Timestamp> SafePoint();
+  absl::StatusOr<Timestamp> SafePoint() const;
 
  private:
   std::shared_ptr<internal::Engine> engine_;  // never null

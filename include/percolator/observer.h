@@ -273,7 +273,7 @@ class Worker {
   // seen to write.
   std::string DescribeGraph() const;
 
-  absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
+  absl::StatusOr<std::vector<Quarantined>> ListQuarantine() const;
   // Removes the entry and notifies the observer again. A strong observer that has processed a later
   // change of the cell since then does not run. Returns NotFound if the entry is no longer
   // quarantined, and FailedPrecondition if the cluster no longer has this observer of this column;

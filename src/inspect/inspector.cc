@@ -109,7 +109,7 @@ absl::Status Settle(Environment& env, const std::vector<FoundLock>& locks, Inspe
 
 Inspector::Inspector(const Cluster& cluster) : engine_(cluster.engine()) {}
 
-absl::StatusOr<std::vector<TableDescription>> Inspector::ListTables() {
+absl::StatusOr<std::vector<TableDescription>> Inspector::ListTables() const {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<TableDescription>> {
     PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(engine_->env.store));
     std::vector<TableDescription> tables;
@@ -122,11 +122,11 @@ absl::StatusOr<std::vector<TableDescription>> Inspector::ListTables() {
   });
 }
 
-absl::StatusOr<std::vector<ObserverInfo>> Inspector::ListObservers() {
+absl::StatusOr<std::vector<ObserverInfo>> Inspector::ListObservers() const {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<ObserverInfo>> { return LoadObservers(engine_.get()); });
 }
 
-absl::StatusOr<std::vector<Cell>> Inspector::ReadCells(std::string_view table, std::string_view row) {
+absl::StatusOr<std::vector<Cell>> Inspector::ReadCells(std::string_view table, std::string_view row) const {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<Cell>> {
     PERCOLATOR_ASSIGN_OR_RETURN(
         std::vector<Row> rows,
@@ -140,7 +140,7 @@ absl::StatusOr<std::vector<Cell>> Inspector::ReadCells(std::string_view table, s
   });
 }
 
-absl::StatusOr<std::vector<LockInfo>> Inspector::ListLocks(std::string_view table, size_t limit) {
+absl::StatusOr<std::vector<LockInfo>> Inspector::ListLocks(std::string_view table, size_t limit) const {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<LockInfo>> {
     Environment& env = engine_->env;
     PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> tables, TablesToList(env, table));
@@ -160,7 +160,7 @@ absl::StatusOr<std::vector<LockInfo>> Inspector::ListLocks(std::string_view tabl
   });
 }
 
-absl::StatusOr<Inspector::ResolvedLocks> Inspector::ResolveLocks(std::string_view table) {
+absl::StatusOr<Inspector::ResolvedLocks> Inspector::ResolveLocks(std::string_view table) const {
   return engine_->InCall([&]() -> absl::StatusOr<Inspector::ResolvedLocks> {
     Environment& env = engine_->env;
     PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> tables, TablesToList(env, table));
@@ -177,7 +177,8 @@ absl::StatusOr<Inspector::ResolvedLocks> Inspector::ResolveLocks(std::string_vie
   });
 }
 
-absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(std::string_view table, size_t limit) {
+absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(std::string_view table,
+                                                                              size_t limit) const {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<WaitingNotification>> {
     Environment& env = engine_->env;
     PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> tables, TablesToList(env, table));
@@ -200,7 +201,7 @@ absl::StatusOr<std::vector<WaitingNotification>> Inspector::ListNotifications(st
 }
 
 absl::StatusOr<CheckCounts> Inspector::Check(std::string_view table, const std::function<void(const BadCell&)>& found,
-                                             const std::function<void(const CheckCounts&)>& progress) {
+                                             const std::function<void(const CheckCounts&)>& progress) const {
   const std::shared_ptr<Engine> engine = engine_;  // `found` and `progress` may destroy this handle
   return engine->InCall([&]() -> absl::StatusOr<CheckCounts> {
     const Engine::UserTask task(engine.get());  // they cannot close the cluster
@@ -215,23 +216,23 @@ absl::StatusOr<CheckCounts> Inspector::Check(std::string_view table, const std::
   });
 }
 
-absl::StatusOr<bool> Inspector::EraseBadCell(const BadCell& bad) {
+absl::StatusOr<bool> Inspector::EraseBadCell(const BadCell& bad) const {
   return engine_->InCall([&]() -> absl::StatusOr<bool> { return percolator::EraseBadCell(engine_->env, bad); });
 }
 
-absl::StatusOr<std::vector<Quarantined>> Inspector::ListQuarantine() {
+absl::StatusOr<std::vector<Quarantined>> Inspector::ListQuarantine() const {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<Quarantined>> { return ListQuarantined(engine_.get()); });
 }
 
-absl::Status Inspector::Replay(const Quarantined& entry) {
+absl::Status Inspector::Replay(const Quarantined& entry) const {
   return engine_->InCall([&]() -> absl::Status { return ReplayQuarantined(engine_.get(), entry); });
 }
 
-absl::Status Inspector::Drop(const Quarantined& entry) {
+absl::Status Inspector::Drop(const Quarantined& entry) const {
   return engine_->InCall([&]() -> absl::Status { return DropQuarantined(engine_.get(), entry); });
 }
 
-absl::StatusOr<Timestamp> Inspector::SafePoint() {
+absl::StatusOr<Timestamp> Inspector::SafePoint() const {
   return engine_->InCall([&]() -> absl::StatusOr<Timestamp> { return engine_->env.store->SafePoint(); });
 }
 

@@ -441,7 +441,7 @@ std::string Worker::Impl::DescribeGraph() const {
   return text;
 }
 
-absl::StatusOr<std::vector<Quarantined>> Worker::Impl::ListQuarantine() {
+absl::StatusOr<std::vector<Quarantined>> Worker::Impl::ListQuarantine() const {
   return engine_->InCall([&] { return ListQuarantined(engine_); });
 }
 
@@ -515,7 +515,7 @@ absl::Status Worker::WaitUntilIdle(Duration timeout) { return impl_->WaitUntilId
 absl::Status Worker::Backfill(std::string_view observer) { return impl_->Backfill(observer); }
 std::vector<ObserverMetrics> Worker::metrics() const { return impl_->metrics(); }
 std::string Worker::DescribeGraph() const { return impl_->DescribeGraph(); }
-absl::StatusOr<std::vector<Quarantined>> Worker::ListQuarantine() { return impl_->ListQuarantine(); }
+absl::StatusOr<std::vector<Quarantined>> Worker::ListQuarantine() const { return impl_->ListQuarantine(); }
 absl::Status Worker::Replay(const Quarantined& entry) { return impl_->Replay(entry); }
 absl::Status Worker::Drop(const Quarantined& entry) { return impl_->Drop(entry); }
 

@@ -42,7 +42,7 @@ class Worker::Impl final : public Service, public std::enable_shared_from_this<I
   std::vector<ObserverMetrics> metrics() const;
   std::string DescribeGraph() const;
   Engine* engine() const { return engine_; }
-  absl::StatusOr<std::vector<Quarantined>> ListQuarantine();
+  absl::StatusOr<std::vector<Quarantined>> ListQuarantine() const;
   absl::Status Replay(const Quarantined& entry);
   absl::Status Drop(const Quarantined& entry);
 
