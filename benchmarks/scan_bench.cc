@@ -65,7 +65,7 @@ class Bench {
     absl::StatusOr<std::unique_ptr<Store>> store = OpenRocksStore(dir, options);
     Require(store.ok(), "opening the store");
     store_ = *std::move(store);
-    env_.store = store_.get();
+    env_.store = store_;
     Require(store_->CreateTable({kTable, ""}).ok(), "CreateTable");
     Fill();
   }
@@ -160,7 +160,7 @@ class Bench {
   }
 
   const uint64_t cells_;
-  std::unique_ptr<Store> store_;
+  std::shared_ptr<Store> store_;
   Environment env_;
 };
 

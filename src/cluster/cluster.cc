@@ -166,7 +166,7 @@ absl::Status Cluster::EnsureTable(std::string_view name, const TableSchema& sche
   for (int i = 1;; ++i) {
     absl::Status created = CreateTable(name, schema);
     if (!absl::IsAlreadyExists(created)) return created;
-    absl::Status checked = engine_->InCall([&] { return CheckSchema(engine_->env.store, name, schema); });
+    absl::Status checked = engine_->InCall([&] { return CheckSchema(engine_->env.store.get(), name, schema); });
     if (!absl::IsNotFound(checked) || i == kTries) return checked;
   }
 }
@@ -177,7 +177,7 @@ absl::Status Cluster::DropTable(std::string_view name) const {
   if (name == kSystemTable) return Reserved();
   return engine_->InCall([&]() -> absl::Status {
     engine_->secondaries->Drain();
-    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(engine_->env.store));
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(engine_->env.store.get()));
     for (const TableInfo& table : tables) {
       absl::Status resolved = ResolveAllLocks(
           engine_->env, table.name, Timestamp(Timestamp::Infinity().value() - 1),
@@ -193,7 +193,7 @@ absl::Status Cluster::DropTable(std::string_view name) const {
 
 absl::StatusOr<std::vector<std::string>> Cluster::ListTables() const {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<std::string>> {
-    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(engine_->env.store));
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(engine_->env.store.get()));
     std::vector<std::string> names;
     for (const TableInfo& info : infos) {
       if (info.name != kSystemTable) names.push_back(info.name);

@@ -28,7 +28,7 @@ constexpr size_t kRowsAtOnce = 1000;
 
 // Returns the tables to read: the requested one, or all, Percolator's own too.
 absl::StatusOr<std::vector<std::string>> TablesToList(Environment& env, std::string_view table) {
-  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(env.store));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(env.store.get()));
   std::vector<std::string> names;
   for (const TableInfo& info : infos) {
     if (table.empty() || info.name == table) names.push_back(info.name);
@@ -111,7 +111,7 @@ Inspector::Inspector(const Cluster& cluster) : engine_(cluster.engine()) {}
 
 absl::StatusOr<std::vector<TableDescription>> Inspector::ListTables() const {
   return engine_->InCall([&]() -> absl::StatusOr<std::vector<TableDescription>> {
-    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(engine_->env.store));
+    PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(engine_->env.store.get()));
     std::vector<TableDescription> tables;
     for (const TableInfo& info : infos) {
       if (info.name == kSystemTable) continue;

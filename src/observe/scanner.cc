@@ -125,7 +125,7 @@ void Scanner::Loop() {
 }
 
 absl::StatusOr<std::set<std::string>> Scanner::AllTables() {
-  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(engine_->env.store));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, ListOwnTables(engine_->env.store.get()));
   std::set<std::string> tables;
   for (const TableInfo& info : infos) {
     if (info.name != kSystemTable) tables.insert(info.name);

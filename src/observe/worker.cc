@@ -204,7 +204,7 @@ absl::Status Worker::Impl::Start() {
 }
 
 absl::Status Worker::Impl::StartParts() {
-  PERCOLATOR_RETURN_IF_ERROR(CheckSpecs(engine_->env.store, specs_));
+  PERCOLATOR_RETURN_IF_ERROR(CheckSpecs(engine_->env.store.get(), specs_));
   std::vector<ObserverInfo> own;
   for (const ObserverSpec& spec : specs_) own.push_back(InfoOf(spec));
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<ObserverInfo> all, StoreObservers(engine_, own, options_.add_only));
@@ -455,7 +455,7 @@ absl::Status Worker::Impl::Drop(const Quarantined& entry) {
 
 absl::StatusOr<Backlog> CountBacklog(Engine* engine, size_t limit) {
   Environment& env = engine->env;
-  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store.get()));
   std::set<CellName> page_cells;  // a cell may have a final mark and a pending one
   Backlog backlog;
   Timestamp oldest = Timestamp::Infinity();

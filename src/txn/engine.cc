@@ -21,22 +21,22 @@ std::shared_ptr<Engine> Engine::Make(Parts parts, StoreIs store_is, std::unique_
 
 Engine::Engine(Parts parts, StoreIs store_is, std::unique_ptr<Session> its_session, const ClusterOptions& options,
                std::string_view address)
-    : env{.store = parts.store.get(),
-          .oracle = parts.oracle.get(),
-          .coordinator = parts.coordinator.get(),
+    : env{.store = std::move(parts.store),
+          .oracle = std::move(parts.oracle),
+          .coordinator = std::move(parts.coordinator),
           .runtime = parts.runtime.get(),
           .session = its_session->id(),
           .options = options,
           .verdicts = {},
           .counters = {}},
-      tables(env.store),
+      tables(env.store.get()),
       session(std::move(its_session)),
       name_(address.empty() ? "the cluster" : StrCat("the cluster ", address)),
       store_is_(store_is),
-      parts_(std::move(parts)),
+      runtime_(std::move(parts.runtime)),
       changed_(env.runtime->NewWaitQueue()) {
-  claims.emplace(env.coordinator, session.get());
-  hints.emplace(env.coordinator);
+  claims.emplace(env.coordinator.get(), session.get());
+  hints.emplace(env.coordinator.get());
   secondaries.emplace(&env, options.max_background_commits);
   keeper.emplace(&env);
 }
@@ -127,13 +127,10 @@ absl::Status Engine::ReleaseParts() {
   claims.reset();
   session.reset();
   tables.reset();
-  parts_.coordinator.reset();
-  parts_.oracle.reset();
-  absl::Status status = store_is_ == StoreIs::kOwned ? parts_.store->Close() : absl::OkStatus();
-  parts_.store.reset();
-  env.store = nullptr;
-  env.oracle = nullptr;
-  env.coordinator = nullptr;
+  env.coordinator.reset();
+  env.oracle.reset();
+  absl::Status status = store_is_ == StoreIs::kOwned ? env.store->Close() : absl::OkStatus();
+  env.store.reset();
   return status;
 }
 

@@ -127,7 +127,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const ForkWatch forks_;
   const std::string name_;  // "the cluster ADDRESS"
   const StoreIs store_is_;
-  Parts parts_;
+  const std::shared_ptr<Runtime> runtime_;  // env.runtime; not ended by Close
   CallGate gate_;
   std::vector<std::unique_ptr<Periodic>> periodic_;
 

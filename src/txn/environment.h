@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -38,9 +39,10 @@ struct Counters {
 };
 
 struct Environment {
-  Store* store = nullptr;
-  Oracle* oracle = nullptr;
-  Coordinator* coordinator = nullptr;
+  // Null once the cluster is closed.
+  std::shared_ptr<Store> store;
+  std::shared_ptr<Oracle> oracle;
+  std::shared_ptr<Coordinator> coordinator;
   Runtime* runtime = nullptr;
   SessionId session = 0;
   ClusterOptions options;

@@ -48,7 +48,7 @@ absl::Status Apply(Environment& env, std::vector<RowMutation> erases) {
 // was dropped would lose their verdicts (G2).
 absl::Status UnlessDropped(Environment& env, const std::string& table, absl::Status status) {
   if (!absl::IsNotFound(status)) return status;
-  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store.get()));
   for (const TableInfo& info : tables) {
     if (info.name == table) return status;
   }
@@ -219,7 +219,7 @@ absl::Status ResolveAllLocks(Environment& env, const std::string& table, Timesta
 absl::Status CollectGarbage(Environment& env, Timestamp safe_point, const std::function<bool()>& stop) {
   PERCOLATOR_RETURN_IF_ERROR(env.store->RaiseSafePoint(safe_point));
   // Listed after the publication: a table that is made later cannot have an old lock.
-  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store));
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> tables, ListOwnTables(env.store.get()));
   const auto any = [](const FoundLock& /*met*/) { return true; };
   for (const TableInfo& table : tables) {
     PERCOLATOR_RETURN_IF_ERROR(UnlessDropped(env, table.name, ResolveAllLocks(env, table.name, safe_point, any, stop)));

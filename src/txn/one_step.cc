@@ -48,7 +48,7 @@ CommitResult CommitInOneStep(Environment& env, const Writes& writes, const Deadl
   AddMarks(writes, JointMutation::AtCommit(), &mutation.rows);
   AddRemoval(writes, &mutation.rows);
   for (Backoff backoff(env.runtime);; backoff.Wait()) {
-    const absl::StatusOr<JointResult> result = env.store->MutateTogether(mutation, env.oracle);
+    const absl::StatusOr<JointResult> result = env.store->MutateTogether(mutation, env.oracle.get());
     if (result.ok() && result->applied) return CommittedAt(writes.primary(), writes.start_ts, result->timestamp);
     if (!result.ok()) {
       // A full disk is not a conflict: another attempt would not help.

@@ -54,7 +54,7 @@ class ApplyTest : public StepsTest {
  protected:
   static constexpr int kForGood = 1'000'000;
 
-  ApplyTest() : store_(Borrow(world_.store.get())) { me_.env().store = &store_; }
+  ApplyTest() : store_(Borrow(world_.store.get())) { me_.env().store = Borrow<Store>(&store_); }
 
   // Sets a cell in each row.
   absl::Status Apply(const std::vector<std::string>& rows) {
