@@ -20,6 +20,7 @@
 #include <tuple>
 #include <vector>
 
+#include "benchmarks/require.h"
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
 #include "percolator/spi/mutex.h"
@@ -29,12 +30,6 @@ namespace {
 
 constexpr char kTable[] = "t";
 constexpr auto kTick = std::chrono::milliseconds(1);
-
-void Require(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "clump_bench: %s failed\n", what);
-  std::exit(1);
-}
 
 // The rows in progress.
 class Progress {

@@ -33,6 +33,7 @@
 #include "benchmarks/duel.h"
 #include "benchmarks/figure8_remote.h"
 #include "benchmarks/figure8_rows.h"
+#include "benchmarks/require.h"
 #include "percolator/cluster.h"
 #include "percolator/spi/store.h"
 #include "rocksdb/cache.h"
@@ -58,12 +59,6 @@ struct Settings {
   bool sync = true;
   bool nosync = true;
 };
-
-void Require(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "figure8: %s failed\n", what);
-  std::exit(1);
-}
 
 class Contest {
  public:

@@ -14,6 +14,7 @@
 
 #include "benchmarks/duel.h"
 #include "benchmarks/figure8_rows.h"
+#include "benchmarks/require.h"
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
 #include "percolator/spi/assemble.h"
@@ -34,12 +35,6 @@ namespace admin = google::bigtable::admin::v2;
 constexpr char kInstance[] = "projects/p/instances/i";
 constexpr char kColumn[] = "c";
 constexpr std::chrono::seconds kTimeout(10);
-
-void Require(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "figure8: %s failed\n", what);
-  std::exit(1);
-}
 
 // Requests, by purpose.
 struct Requests {

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <system_error>
 #include <vector>
 
+#include "benchmarks/require.h"
 #include "percolator/cluster.h"
 #include "percolator/spi/assemble.h"
 
@@ -23,12 +23,6 @@ namespace percolator {
 namespace {
 
 constexpr char kTable[] = "t";
-
-void Require(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "gc_bench: %s failed\n", what);
-  std::exit(1);
-}
 
 class Load {
  public:

@@ -31,6 +31,7 @@
 
 #include "benchmarks/pipeline.h"
 #include "benchmarks/postgres_pipeline.h"
+#include "benchmarks/require.h"
 #include "percolator/cluster.h"
 #include "percolator/observer.h"
 #include "percolator/status_macros.h"
@@ -41,12 +42,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr char kTable[] = "documents";
-
-void Require(const absl::Status& status, const char* what) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "notify: %s: %s\n", what, status.ToString().c_str());
-  std::exit(1);
-}
 
 std::string RowOf(uint64_t document) {
   char row[24];

@@ -29,6 +29,7 @@
 
 #include "benchmarks/duel.h"
 #include "benchmarks/oracle_remote.h"
+#include "benchmarks/require.h"
 #include "src/oracle/batching_oracle.h"
 #include "src/oracle/local_oracle.h"
 
@@ -44,12 +45,6 @@ struct Settings {
   int round_ms = 100;
   int round_trip_us = 200;
 };
-
-void Require(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "oracle_bench: %s\n", what);
-  std::exit(1);
-}
 
 class DistantOracle final : public Oracle {
  public:
@@ -100,15 +95,15 @@ class Caller {
     const steady_clock::time_point start = measured ? steady_clock::now() : steady_clock::time_point();
     const absl::StatusOr<Timestamp> drawn = oracle_->GetTimestamp();
     if (measured) mine.latencies.push_back(steady_clock::now() - start);
-    Require(drawn.ok(), "drawing a timestamp failed");
-    Require(*drawn > mine.last, "a timestamp is not greater than the one before");
+    Require(drawn.ok(), "drawing a timestamp");
+    Require(*drawn > mine.last, "drawing a timestamp greater than the one before");
     mine.last = *drawn;
   }
 
   Latencies Measured() const {
     std::vector<steady_clock::duration> all;
     for (const OfThread& one : of_threads_) all.insert(all.end(), one.latencies.begin(), one.latencies.end());
-    Require(!all.empty(), "no call was measured");
+    Require(!all.empty(), "measuring a call");
     return {Quantile(&all, 0.5), Quantile(&all, 0.99)};
   }
 
@@ -161,7 +156,7 @@ std::pair<Result, Result> Compare(const std::string& title, Oracle* oracle, int 
 double ClockMicros() {
   constexpr int kReadings = 100'000;
   const steady_clock::time_point start = steady_clock::now();
-  for (int i = 2; i < kReadings; ++i) Require(steady_clock::now() >= start, "the clock goes back");
+  for (int i = 2; i < kReadings; ++i) Require(steady_clock::now() >= start, "reading a clock that does not go back");
   return std::chrono::duration<double, std::micro>(steady_clock::now() - start).count() / kReadings;
 }
 
@@ -182,13 +177,13 @@ int Main(int argc, char** argv) {
   if (remote) return RunRemote(std::filesystem::read_symlink("/proc/self/exe").string(), 3, 1000);
 
   // Otherwise the kernel lengthens every sleep by some 50 us, to wake several threads at once. Threads inherit the setting.
-  Require(prctl(PR_SET_TIMERSLACK, 1) == 0, "setting the timer slack failed");
+  Require(prctl(PR_SET_TIMERSLACK, 1) == 0, "setting the timer slack");
   std::string dir = (std::filesystem::temp_directory_path() / "percolator-bench-XXXXXX").string();
-  Require(mkdtemp(dir.data()) != nullptr, "making a temporary folder failed");
+  Require(mkdtemp(dir.data()) != nullptr, "making a temporary folder");
   Result local, batched_64, distant_64;
   {
     const absl::StatusOr<std::unique_ptr<LocalOracle>> oracle = LocalOracle::Create(dir + "/oracle", Timestamp());
-    Require(oracle.ok(), "creating the oracle failed");
+    Require(oracle.ok(), "creating the oracle");
     DistantOracle distant(oracle->get(), std::chrono::microseconds(settings.round_trip_us));
     std::printf("reading the clock: %.3f us\n", ClockMicros());
     for (const int threads : {1, 2, 8, kMaxThreads}) {

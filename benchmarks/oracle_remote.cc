@@ -9,7 +9,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -17,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "benchmarks/require.h"
 #include "percolator/server.h"
 #include "src/oracle/batching_oracle.h"
 #include "src/oracle/remote/remote_oracle.h"
@@ -27,17 +27,11 @@ namespace {
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
 
-void Require(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "oracle_bench: %s\n", what);
-  std::exit(1);
-}
-
 // --- The roles
 
 int PlayServer() {
   const absl::StatusOr<std::unique_ptr<Server>> server = Server::Start({.listen = "127.0.0.1:0"});
-  Require(server.ok(), "the server does not start");
+  Require(server.ok(), "starting the server");
   std::printf("%d\n", (*server)->port());
   std::fflush(stdout);
   for (;;) pause();
@@ -54,8 +48,8 @@ Drawn Draw(Oracle* oracle, uint32_t count, steady_clock::time_point end) {
   Timestamp last;
   for (auto now = steady_clock::now(); now < end;) {
     const absl::StatusOr<Timestamp> first = oracle->GetTimestamps(count);
-    Require(first.ok(), "drawing a timestamp failed");
-    Require(*first > last, "a timestamp is not greater than the one before");
+    Require(first.ok(), "drawing a timestamp");
+    Require(*first > last, "drawing a timestamp greater than the one before");
     last = Timestamp(first->value() + count - 1);
     const auto then = steady_clock::now();
     drawn.micros.push_back(std::chrono::duration<float, std::micro>(then - now).count());
@@ -68,7 +62,7 @@ Drawn Draw(Oracle* oracle, uint32_t count, steady_clock::time_point end) {
 int PlayClient(const RemoteRole& role) {
   const absl::StatusOr<std::unique_ptr<RemoteOracle>> remote =
       RemoteOracle::Open({"127.0.0.1:" + std::to_string(role.port)}, {}, std::chrono::seconds(10));
-  Require(remote.ok() && (*remote)->GetTimestamp().ok(), "the server does not answer");
+  Require(remote.ok() && (*remote)->GetTimestamp().ok(), "asking the server");
   BatchingOracle front(remote->get());
   Oracle* const oracle = role.role == "threads" ? static_cast<Oracle*>(&front) : remote->get();
   std::this_thread::sleep_until(system_clock::time_point(std::chrono::milliseconds(role.start_ms)));
@@ -98,7 +92,7 @@ struct Child {
 
 Child StartChild(const std::string& program, const std::vector<std::string>& arguments) {
   int fds[2];
-  Require(pipe(fds) == 0, "making a pipe failed");
+  Require(pipe(fds) == 0, "making a pipe");
   Child child;
   child.pid = fork();
   if (child.pid == 0) {
@@ -145,7 +139,7 @@ class Remote {
  public:
   Remote(std::string program, int run_ms)
       : program_(std::move(program)), run_ms_(run_ms), server_(StartChild(program_, {"--role", "server"})) {
-    Require(std::fscanf(server_.out, "%d", &port_) == 1, "the server does not start");
+    Require(std::fscanf(server_.out, "%d", &port_) == 1, "starting the server");
   }
   ~Remote() {
     kill(server_.pid, SIGKILL);
@@ -170,7 +164,7 @@ class Remote {
     for (const Child& client : clients) {
       long long its = 0;
       double its_p50 = 0;
-      Require(std::fscanf(client.out, "%lld %lf", &its, &its_p50) == 2, "a client failed");
+      Require(std::fscanf(client.out, "%lld %lf", &its, &its_p50) == 2, "running a client");
       requests += its;
       p50.push_back(its_p50);
       std::fclose(client.out);

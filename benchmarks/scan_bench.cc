@@ -11,13 +11,13 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "benchmarks/require.h"
 #include "percolator/spi/store.h"
 #include "src/observe/run.h"
 #include "src/txn/mark.h"
@@ -31,12 +31,6 @@ constexpr char kColumn[] = "c";
 constexpr size_t kBatch = 2000;
 constexpr size_t kPage = 100;  // rows
 constexpr int kPasses = 21;
-
-void Require(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "scan_bench: %s failed\n", what);
-  std::exit(1);
-}
 
 std::string RowKey(uint64_t i) {
   char key[32];

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "benchmarks/duel.h"
+#include "benchmarks/require.h"
 #include "percolator/spi/oracle.h"
 #include "percolator/spi/store.h"
 #include "rocksdb/db.h"
@@ -61,12 +62,6 @@ struct Settings {
 struct Results {
   double read = 0, batch = 0, mutate = 0, scan = 0, one_step = 0, two_steps = 0;
 };
-
-void Require(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "store_bench: %s failed\n", what);
-  std::exit(1);
-}
 
 std::string RowName(uint64_t i) {
   char name[32];

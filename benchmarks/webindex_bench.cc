@@ -17,7 +17,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -30,23 +29,19 @@
 #include <vector>
 
 #include "apps/webindex/index.h"
+#include "benchmarks/require.h"
 
 namespace webindex {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using percolator::Require;
 
 constexpr char kBase[] = "https://bench.example/";
 constexpr size_t kVocabulary = 20'000;
 constexpr size_t kDifferentWords = 150;
 constexpr size_t kLinks = 10;
 constexpr size_t kPagesInAFolder = 1000;
-
-void Require(const absl::Status& status, const char* what) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "webindex_bench: %s: %s\n", what, status.ToString().c_str());
-  std::exit(1);
-}
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
