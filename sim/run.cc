@@ -130,7 +130,7 @@ std::shared_ptr<Program> Run::StartProgram(Client* client, const ClusterOptions&
   auto program = std::make_shared<Program>();
   Process* const process = &client->process();
   Parts parts{Borrow(client->store()), Borrow(client->oracle()), Borrow(client->coordinator()), Borrow(process)};
-  if (plan_.batching_store) parts.store = std::make_shared<BatchingStore>(client->store(), process);
+  if (plan_.batching_store) parts.store = std::make_shared<BatchingStore>(Borrow(client->store()), process);
   for (;;) {
     absl::StatusOr<Cluster> cluster = Assemble(parts, options);
     if (cluster.ok()) {

@@ -108,16 +108,15 @@ std::string_view LikelyCause(std::string_view text, bool tls) {
   return "the server may require TLS; add ?ca=FILE to the address";
 }
 
-// A remote part behind a front, through which many threads share requests.
-template <typename Front, typename Part>
-std::shared_ptr<Part> WithFront(std::unique_ptr<Part> far) {
+// A remote oracle behind a front, through which many threads share requests.
+std::shared_ptr<Oracle> WithFront(std::unique_ptr<Oracle> far) {
   struct Both {
-    explicit Both(std::unique_ptr<Part> part) : far(std::move(part)), front(far.get()) {}
-    const std::unique_ptr<Part> far;
-    Front front;
+    explicit Both(std::unique_ptr<Oracle> oracle) : far(std::move(oracle)), front(far.get()) {}
+    const std::unique_ptr<Oracle> far;
+    BatchingOracle front;
   };
   const auto both = std::make_shared<Both>(std::move(far));
-  return std::shared_ptr<Part>(both, &both->front);
+  return std::shared_ptr<Oracle>(both, &both->front);
 }
 
 }  // namespace
@@ -128,9 +127,9 @@ absl::StatusOr<Parts> OpenServer(const Address& address, const ClusterOptions& o
   PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, OpenChannel(address.place, tls));
   Parts parts{.runtime = Borrow(Runtime::Real())};
   parts.store =
-      WithFront<BatchingStore, Store>(std::make_unique<RemoteStore>(channel, timeout, RequestLimits(), address.place));
+      std::make_shared<BatchingStore>(std::make_unique<RemoteStore>(channel, timeout, RequestLimits(), address.place));
   PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<RemoteOracle> oracle, RemoteOracle::Open({address.place}, tls, timeout));
-  parts.oracle = WithFront<BatchingOracle, Oracle>(std::move(oracle));
+  parts.oracle = WithFront(std::move(oracle));
   parts.coordinator = std::make_shared<RemoteCoordinator>(channel, timeout);
   return parts;
 }
@@ -161,9 +160,9 @@ absl::StatusOr<Parts> OpenBigtable(const Address& address, const ClusterOptions&
   bigtable.limits = options.store.limits;
   Parts parts{.runtime = Borrow(Runtime::Real())};
   PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenBigtableStore(bigtable));
-  parts.store = WithFront<BatchingStore, Store>(std::move(store));
+  parts.store = std::make_shared<BatchingStore>(std::move(store));
   PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<RemoteOracle> oracle, RemoteOracle::Open(oracles, tls, kOracleTimeout));
-  parts.oracle = WithFront<BatchingOracle, Oracle>(std::move(oracle));
+  parts.oracle = WithFront(std::move(oracle));
   EtcdOptions etcd;
   etcd.endpoints = coordinators;
   etcd.prefix = StrCat("percolator/", bigtable.project, "/", bigtable.instance, "/");

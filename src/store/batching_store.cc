@@ -163,14 +163,14 @@ class BatchingStore::Lane {
   std::deque<std::shared_ptr<Batch>> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
-BatchingStore::BatchingStore(Store* store, Runtime* runtime, const BatchingStoreOptions& options)
-    : store_(store),
-      reads_(std::make_unique<Lane<RowRead, Row>>([store](const auto& reads) { return store->Read(reads); }, runtime,
-                                                  options)),
+BatchingStore::BatchingStore(std::shared_ptr<Store> store, Runtime* runtime, const BatchingStoreOptions& options)
+    : ForwardingStore(std::move(store)),
+      reads_(std::make_unique<Lane<RowRead, Row>>([this](const auto& reads) { return ForwardingStore::Read(reads); },
+                                                  runtime, options)),
       mutations_(std::make_unique<Lane<RowMutation, absl::StatusOr<MutateResult>>>(
-          [store](const auto& mutations) { return store->Mutate(mutations); }, runtime, options)),
+          [this](const auto& mutations) { return ForwardingStore::Mutate(mutations); }, runtime, options)),
       drawing_(std::make_unique<Lane<RowMutation, DrawnResult>>(
-          [store](const auto& mutations) { return store->MutateThenDraw(mutations); }, runtime, options)) {
+          [this](const auto& mutations) { return ForwardingStore::MutateThenDraw(mutations); }, runtime, options)) {
   PERCOLATOR_DCHECK(options.in_flight >= 1);
 }
 
@@ -180,7 +180,7 @@ absl::StatusOr<std::vector<Row>> BatchingStore::Read(const std::vector<RowRead>&
   bool shared = false;
   absl::StatusOr<std::vector<Row>> rows = reads_->Do(reads, &shared);
   if (rows.ok() || !shared) return rows;
-  return store_->Read(reads);  // the error may belong to another call
+  return ForwardingStore::Read(reads);  // the error may belong to another call
 }
 
 std::vector<absl::StatusOr<MutateResult>> BatchingStore::Mutate(const std::vector<RowMutation>& mutations) {
@@ -190,32 +190,5 @@ std::vector<absl::StatusOr<MutateResult>> BatchingStore::Mutate(const std::vecto
 std::vector<DrawnResult> BatchingStore::MutateThenDraw(const std::vector<RowMutation>& mutations) {
   return *drawing_->Do(mutations);
 }
-
-absl::StatusOr<ScanPage> BatchingStore::Scan(const ScanRequest& request) { return store_->Scan(request); }
-
-bool BatchingStore::CanMutateTogether() const { return store_->CanMutateTogether(); }
-
-absl::StatusOr<JointResult> BatchingStore::MutateTogether(const JointMutation& mutation, Oracle* oracle) {
-  return store_->MutateTogether(mutation, oracle);
-}
-
-absl::Status BatchingStore::RaiseSafePoint(Timestamp ts) { return store_->RaiseSafePoint(ts); }
-
-absl::StatusOr<Timestamp> BatchingStore::SafePoint() { return store_->SafePoint(); }
-absl::StatusOr<Timestamp> BatchingStore::SafePointOfReads() { return store_->SafePointOfReads(); }
-
-absl::StatusOr<std::vector<std::string>> BatchingStore::SampleRowKeys(const std::string& name) {
-  return store_->SampleRowKeys(name);
-}
-
-absl::Status BatchingStore::CreateTable(const TableInfo& info) { return store_->CreateTable(info); }
-
-absl::Status BatchingStore::DropTable(const std::string& name) { return store_->DropTable(name); }
-
-absl::StatusOr<std::vector<TableInfo>> BatchingStore::ListTables() { return store_->ListTables(); }
-
-absl::StatusOr<TableInfo> BatchingStore::GetTable(const std::string& name) { return store_->GetTable(name); }
-
-absl::Status BatchingStore::Close() { return store_->Close(); }
 
 }  // namespace percolator

@@ -28,6 +28,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "percolator/spi/forwarding.h"
 #include "percolator/spi/runtime.h"
 #include "percolator/spi/store.h"
 
@@ -46,37 +47,22 @@ struct BatchingStoreOptions {
   size_t bytes = 1 << 20;  // names and values
 };
 
-class BatchingStore : public Store {
+class BatchingStore : public ForwardingStore {
  public:
-  // `store` and `runtime` must outlive this object. REQUIRES: options.in_flight >= 1.
-  explicit BatchingStore(Store* store, Runtime* runtime = Runtime::Real(), const BatchingStoreOptions& options = {});
-  // Does not close `store`.
+  // `runtime` must outlive this object. REQUIRES: options.in_flight >= 1.
+  explicit BatchingStore(std::shared_ptr<Store> store, Runtime* runtime = Runtime::Real(),
+                         const BatchingStoreOptions& options = {});
   ~BatchingStore() override;
 
   absl::StatusOr<std::vector<Row>> Read(const std::vector<RowRead>& reads) override;
   std::vector<absl::StatusOr<MutateResult>> Mutate(const std::vector<RowMutation>& mutations) override;
   std::vector<DrawnResult> MutateThenDraw(const std::vector<RowMutation>& mutations) override;
 
-  // These pass through to `store`.
-  absl::StatusOr<ScanPage> Scan(const ScanRequest& request) override;
-  bool CanMutateTogether() const override;
-  absl::StatusOr<JointResult> MutateTogether(const JointMutation& mutation, Oracle* oracle) override;
-  absl::Status RaiseSafePoint(Timestamp ts) override;
-  absl::StatusOr<Timestamp> SafePoint() override;
-  absl::StatusOr<Timestamp> SafePointOfReads() override;
-  absl::StatusOr<std::vector<std::string>> SampleRowKeys(const std::string& name) override;
-  absl::Status CreateTable(const TableInfo& info) override;
-  absl::Status DropTable(const std::string& name) override;
-  absl::StatusOr<std::vector<TableInfo>> ListTables() override;
-  absl::StatusOr<TableInfo> GetTable(const std::string& name) override;
-  absl::Status Close() override;
-
  private:
   // Gathers and sends the calls of one kind.
   template <typename Entry, typename Answer>
   class Lane;
 
-  Store* const store_;
   const std::unique_ptr<Lane<RowRead, Row>> reads_;
   const std::unique_ptr<Lane<RowMutation, absl::StatusOr<MutateResult>>> mutations_;
   const std::unique_ptr<Lane<RowMutation, DrawnResult>> drawing_;

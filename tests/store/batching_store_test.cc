@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "percolator/spi/assemble.h"
 #include "percolator/spi/forwarding.h"
 #include "percolator/spi/mutex.h"
 #include "tests/testing/status_matchers.h"
@@ -176,7 +177,7 @@ class BatchingStoreTest : public ::testing::Test {
   ~BatchingStoreTest() override { Finish(); }
 
   void Make(const BatchingStoreOptions& options) {
-    store_ = std::make_unique<BatchingStore>(&distant_, &runtime_, options);
+    store_ = std::make_unique<BatchingStore>(Borrow<Store>(&distant_), &runtime_, options);
   }
 
   // Runs `call` in a thread of its own, up to the point where it has to wait for the store or for others.

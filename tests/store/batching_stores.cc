@@ -10,22 +10,11 @@
 namespace percolator {
 namespace {
 
-// The first base, before BatchingStore, so that the store behind is created first and destroyed last.
-struct StoreOwner {
-  explicit StoreOwner(std::unique_ptr<Store> store) : owned(std::move(store)) {}
-  const std::unique_ptr<Store> owned;
-};
-
-class OwningBatchingStore final : private StoreOwner, public BatchingStore {
- public:
-  explicit OwningBatchingStore(std::unique_ptr<Store> store)
-      : StoreOwner(std::move(store)), BatchingStore(owned.get(), Runtime::Real(), {.in_flight = 1, .entries = 16}) {}
-};
-
 class BatchingPlace final : public StorePlace {
  public:
   absl::StatusOr<std::unique_ptr<Store>> Open(const StoreLimits& limits) override {
-    return std::make_unique<OwningBatchingStore>(NewMemoryStore(limits));
+    return std::make_unique<BatchingStore>(NewMemoryStore(limits), Runtime::Real(),
+                                           BatchingStoreOptions{.in_flight = 1, .entries = 16});
   }
 };
 
