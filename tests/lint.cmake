@@ -14,6 +14,9 @@ endfunction()
 
 percolator_lint_test(check_includes 300 ${Python3_EXECUTABLE} -B tools/check_includes.py)
 percolator_lint_test(check_includes_test 300 ${Python3_EXECUTABLE} -B tools/check_includes_test.py)
+percolator_lint_test(check_headers 600 ${CMAKE_COMMAND} -E env CXX=${CMAKE_CXX_COMPILER}
+  ${Python3_EXECUTABLE} -B tools/check_headers.py)
+percolator_lint_test(check_headers_test 300 ${Python3_EXECUTABLE} -B tools/check_headers_test.py)
 percolator_lint_test(check_labels 300 ${Python3_EXECUTABLE} -B tools/check_labels.py)
 percolator_lint_test(check_labels_test 300 ${Python3_EXECUTABLE} -B tools/check_labels_test.py)
 percolator_lint_test(check_words 300 ${Python3_EXECUTABLE} -B tools/check_words.py)
@@ -24,20 +27,6 @@ percolator_lint_test(doxygen_filter_test 300 ${Python3_EXECUTABLE} -B tools/refe
 percolator_lint_test(run_tests_test 300 ${Python3_EXECUTABLE} -B tools/run_tests_test.py)
 percolator_lint_test(mutate_test 300 ${Python3_EXECUTABLE} -B sim/mutate_test.py)
 percolator_lint_test(soak_test 300 ${Python3_EXECUTABLE} -B tools/soak_test.py)
-
-# Each public header, alone and twice, in a translation unit of its own, with nothing on its path but what a user has.
-file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/percolator/*.h ${PROJECT_SOURCE_DIR}/include/percolator/spi/*.h)
-set(units)
-foreach(header IN LISTS headers)
-  string(MAKE_C_IDENTIFIER ${header} identifier)
-  set(unit ${CMAKE_CURRENT_BINARY_DIR}/public_headers/${identifier}.cc)
-  file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
-  list(APPEND units ${unit})
-endforeach()
-add_library(public_headers OBJECT EXCLUDE_FROM_ALL ${units})
-target_link_libraries(public_headers PRIVATE percolator percolator_flags)
-percolator_lint_test(public_headers_test 900
-  ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target public_headers --parallel 2)
 
 # The reference of the public headers can be built without a warning; skipped where Doxygen is not installed.
 percolator_lint_test(reference_test 300 ./reference --if-installed)

@@ -4,7 +4,7 @@
     ./test                  all of it: lint, every test optimised, with ASan and UBSan, and with TSan, and fuzzing
     ./test --quick          the inner loop: the lint without clang-tidy, and the tests that are not slow, in the dev build
     ./test --filter REGEX   the tests whose names match, in the dev build (or in the stages named beside it)
-    ./test --lint           one stage alone: layout, includes, labels, words, links, clang-tidy
+    ./test --lint           one stage alone: layout, includes, labels, words, links, public headers, clang-tidy
     ./test --asan           one stage alone: the tests with AddressSanitizer and UndefinedBehaviorSanitizer
     ./test --tsan           one stage alone: the tests with ThreadSanitizer
     ./test --sim N          N seeds of the simulator alone, optimised (docs/testing.md)
@@ -29,6 +29,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import check_headers
 import check_includes
 import check_labels
 import check_links
@@ -103,6 +104,10 @@ def check_the_words(stage):
 
 def check_the_links(stage):
     (stage.failed if check_links.main(ROOT) else stage.passed).append("check_links")
+
+
+def check_the_headers(stage):
+    (stage.failed if check_headers.main(ROOT) else stage.passed).append("check_headers")
 
 
 def check_tidy(stage):
@@ -239,8 +244,9 @@ def choose_stages(options):
         return [("fuzz", lambda stage: run_fuzzers(stage, each))]
     if options.soak is not None:
         return [("soak", lambda stage: run_soak(stage, options.soak))]
-    if options.quick:
+    if options.quick:  # the tests compile the public headers
         return lint + [ctest_stage("dev", "dev", *chosen, "--label-exclude", f"slow|^{doubled}")]
+    lint.append(("headers", check_the_headers))
     stages = lint + [("tidy", check_tidy)] if options.lint else []
     for preset in "asan", "tsan":
         if getattr(options, preset):

@@ -143,9 +143,10 @@ class RunTestsTest(unittest.TestCase):
 
     def test_the_options_choose_the_stages(self):
         for arguments, expected in (
-                ([], ["format", "includes", "labels", "words", "links", "release", "tidy", "asan", "tsan", "fuzz"]),
+                ([], ["format", "includes", "labels", "words", "links", "headers", "release", "tidy", "asan", "tsan",
+                      "fuzz"]),
                 (["--quick"], ["format", "includes", "labels", "words", "links", "dev"]),
-                (["--lint"], ["format", "includes", "labels", "words", "links", "tidy"]),
+                (["--lint"], ["format", "includes", "labels", "words", "links", "headers", "tidy"]),
                 (["--asan"], ["asan"]),
                 (["--sim", "100"], ["sim"]),
                 (["--tsan", "--filter", "Store"], ["tsan"]),
