@@ -46,6 +46,16 @@ namespace internal {
 class Engine;
 class RowSource;
 class TransactionCore;
+
+// An element of a scan. A copy of an error could be lost without a warning, so there are none.
+template <typename T>
+class ScanElement : public absl::StatusOr<T> {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  ScanElement(absl::StatusOr<T>&& element) : absl::StatusOr<T>(std::move(element)) {}
+  ScanElement(const ScanElement&) = delete;
+  using absl::StatusOr<T>::operator=;
+};
 }  // namespace internal
 
 struct ScanOptions {
@@ -82,13 +92,14 @@ struct ScannedRow {
 //     }
 //
 // If the scan fails, its last element is the error, so a scan that was cut short cannot be mistaken
-// for a complete one. An element is valid until the next one is read. A scan keeps its snapshot or
+// for a complete one. Elements cannot be copied: take them by reference, which is valid until the
+// next one is read. A scan keeps its snapshot or
 // transaction alive, and may outlive the ReadView that created it. Used by one thread at a time.
 class RowScan {
  public:
   class Iterator {
    public:
-    using value_type = absl::StatusOr<ScannedRow>;
+    using value_type = internal::ScanElement<ScannedRow>;
     using difference_type = std::ptrdiff_t;
     using reference = value_type&;
 
@@ -120,7 +131,7 @@ class RowScan {
 
   std::unique_ptr<internal::RowSource> source_;
   bool begun_ = false;
-  std::optional<absl::StatusOr<ScannedRow>> current_;  // absent: at the end
+  std::optional<internal::ScanElement<ScannedRow>> current_;  // absent: at the end
 };
 
 // One row of a ColumnScan.
@@ -244,7 +255,14 @@ class ReadWrite : public ReadView {
   template <typename T, typename C>
   bool SetOrVerify(const Column<T, C>& column, std::string_view row,
                    const std::optional<std::type_identity_t<T>>& was,
-                   const std::optional<std::type_identity_t<T>>& now);
+                   const std::optional<std::type_identity_t<T>>& now) {
+    std::optional<std::string> bytes_were, bytes;
+    if (was.has_value()) bytes_were = C::Encode(*was);
+    if (now.has_value()) bytes = C::Encode(*now);
+    return SetOrVerify(column.At(row), bytes_were, bytes);
+  }
+  bool SetOrVerify(CellView cell, const std::optional<std::string>& was,
+                   const std::optional<std::string>& now);
 
   // Notifies the observers of a notify-only column when the transaction commits. Never conflicts.
   // If the commit fails, the observers may be notified nevertheless.
@@ -287,6 +305,8 @@ namespace internal {
 
 // Returns the first error of a read or a scan of a transaction.
 absl::Status FirstReadError(const ReadWrite& t);
+// Returns the options of a scan of one column, with its values.
+ScanOptions OnlyColumn(std::string_view column, ScanOptions options);
 // Keeps the error of a read, if it is one, for FirstReadError, and returns it.
 absl::Status NoteReadError(const ReadView& view, absl::Status status);
 
@@ -321,7 +341,7 @@ class ColumnScan {
  public:
   class Iterator {
    public:
-    using value_type = absl::StatusOr<Entry<T>>;
+    using value_type = internal::ScanElement<Entry<T>>;
     using difference_type = std::ptrdiff_t;
     using reference = value_type&;
 
@@ -346,7 +366,7 @@ class ColumnScan {
 
   ColumnScan(const ReadView& view, const Column<T, C>& column, ScanOptions options)
       : column_(column),
-        rows_(view.Scan(column.table(), Only(column.name(), std::move(options)))) {}
+        rows_(view.Scan(column.table(), internal::OnlyColumn(column.name(), std::move(options)))) {}
   ColumnScan(const ColumnScan&) = delete;
   ColumnScan& operator=(const ColumnScan&) = delete;
 
@@ -355,11 +375,6 @@ class ColumnScan {
   std::default_sentinel_t end() const { return {}; }
 
  private:
-  static ScanOptions Only(std::string_view column, ScanOptions options) {
-    options.columns = {std::string(column)};
-    options.keys_only = false;
-    return options;
-  }
   absl::StatusOr<Entry<T>> Decode(absl::StatusOr<ScannedRow>& row) {
     if (!row.ok()) return row.status();
     std::optional<std::string> bytes = std::move(row->columns.front().value);
@@ -371,7 +386,7 @@ class ColumnScan {
 
   Column<T, C> column_;
   RowScan rows_;
-  absl::StatusOr<Entry<T>> current_;
+  internal::ScanElement<Entry<T>> current_ = absl::StatusOr<Entry<T>>();
   bool failed_ = false;
 };
 
@@ -442,21 +457,6 @@ absl::StatusOr<std::vector<std::optional<T>>> ReadView::GetRows(
 template <typename T, typename C>
 ColumnScan<T, C> ReadView::Scan(const Column<T, C>& column, ScanOptions options) const {
   return ColumnScan<T, C>(*this, column, std::move(options));
-}
-
-template <typename T, typename C>
-bool ReadWrite::SetOrVerify(const Column<T, C>& column, std::string_view row,
-                            const std::optional<std::type_identity_t<T>>& was,
-                            const std::optional<std::type_identity_t<T>>& now) {
-  const CellView cell = column.At(row);
-  if (!now.has_value()) {
-    was.has_value() ? Delete(cell) : Verify(cell);
-    return was.has_value();
-  }
-  const std::string bytes = C::Encode(*now);
-  const bool differs = !was.has_value() || C::Encode(*was) != bytes;
-  differs ? Set(cell, bytes) : Verify(cell);
-  return differs;
 }
 
 }  // namespace percolator

@@ -83,6 +83,12 @@ namespace internal {
 
 absl::Status FirstReadError(const ReadWrite& t) { return t.core().read_error(); }
 
+ScanOptions OnlyColumn(std::string_view column, ScanOptions options) {
+  options.columns = {std::string(column)};
+  options.keys_only = false;
+  return options;
+}
+
 absl::Status NoteReadError(const ReadView& view, absl::Status status) {
   view.core().NoteReadError(status);
   return status;
@@ -155,6 +161,13 @@ void ReadWrite::Set(CellView cell, std::string_view value) { Buffer(core(), Writ
 void ReadWrite::Delete(CellView cell) { Buffer(core(), WriteKind::kDelete, cell, {}); }
 
 void ReadWrite::Verify(CellView cell) { Buffer(core(), WriteKind::kVerify, cell, {}); }
+
+bool ReadWrite::SetOrVerify(CellView cell, const std::optional<std::string>& was,
+                            const std::optional<std::string>& now) {
+  if (was == now) return Verify(cell), false;
+  now.has_value() ? Set(cell, *now) : Delete(cell);
+  return true;
+}
 
 void ReadWrite::Notify(CellView cell) {
   KeepError(core(), cell, [&] { return core().Notify(cell.table, cell.row, cell.column); });

@@ -77,6 +77,14 @@ class MisuseTest(unittest.TestCase):
     def test_a_scan_whose_elements_are_not_looked_at(self):
         self.assert_refused('for (const auto& row : now.Scan(kBalance)) {}', "unused variable")
 
+    def test_a_scan_whose_elements_are_copied(self):
+        for table in "kBalance", '"accounts"':
+            self.assert_refused(f"for (auto row : now.Scan({table})) {{}}", "deleted function")
+            self.assert_refused(f"for (const auto row : now.Scan({table})) {{}}", "deleted function")
+            for element in "auto& row", "const auto& row", "auto&& row":
+                code, errors = self.compile(f"for ({element} : now.Scan({table})) if (!row.ok()) return row.status();")
+                self.assertEqual(code, 0, errors)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
