@@ -88,7 +88,7 @@ STRANGERS = {folder: ("bigtable", "transactions do not know who else keeps table
              for folder in ("src/txn", "src/observe", "src/inspect", "src/recipes")}
 
 # The header that every user includes stays small: it and the headers of ours that it includes have fewer lines of code than this.
-SMALL_HEADER = ("include/percolator/cluster.h", 625)
+SMALL_HEADER = ("include/percolator/cluster.h", 600)
 
 # Columns of a public header, comments included. include/.clang-format says the same of code.
 HEADER_COLUMNS = 100

@@ -149,15 +149,6 @@ class Cluster {
 
 // Implementation details follow.
 
-namespace internal {
-
-template <typename R>
-inline constexpr bool kIsStatusOr = false;
-template <typename T>
-inline constexpr bool kIsStatusOr<absl::StatusOr<T>> = true;
-
-}  // namespace internal
-
 template <std::invocable<ReadWrite&> Fn>
 auto Cluster::Transact(Fn&& fn, const TransactionOptions& options, CommitResult* result) const {
   using R = std::invoke_result_t<Fn&, ReadWrite&>;

@@ -24,7 +24,7 @@
 //   kInternal            a load function threw an exception, or the store failed in an unexpected
 //                        way
 //
-// A conflict carries evidence: the cell, and the other transaction's lock or write.
+// A conflict carries evidence (percolator/conflict.h).
 
 #ifndef PERCOLATOR_STATUS_H_
 #define PERCOLATOR_STATUS_H_
@@ -36,22 +36,6 @@
 #include "percolator/types.h"
 
 namespace percolator {
-
-// Why a transaction could not commit.
-struct Conflict {
-  enum class Kind : uint8_t {
-    kNewerWrite = 0,  // another transaction committed a write to the cell after this one started
-    kLocked = 1,      // another transaction, which seems to be alive, holds the cell's lock
-    kRolledBack = 2,  // another client rolled this transaction back because its lease had expired
-  };
-  Kind kind = Kind::kNewerWrite;
-  CellName cell;
-  Timestamp start_ts;         // of the transaction that failed
-  Timestamp other_start_ts;   // of the other transaction; zero if unknown
-  Timestamp other_commit_ts;  // kNewerWrite: of the other transaction
-
-  friend bool operator==(const Conflict&, const Conflict&) = default;
-};
 
 // The result of a commit. The three outcomes call for different reactions; do not treat kUnknown as
 // kAborted.
@@ -82,9 +66,8 @@ bool IsTransient(const absl::Status& status);
 // Returns whether the call failed because its cluster is closed.
 bool IsClosed(const absl::Status& status);
 
-// Return the evidence that `status` carries, or nullopt if it carries none: of a conflict; of a
-// commit whose outcome is unknown, for Cluster::Resolve.
-std::optional<Conflict> GetConflict(const absl::Status& status);
+// Returns the argument for Cluster::Resolve if `status` is of a commit whose outcome is unknown, or
+// nullopt.
 std::optional<CommitResult> GetUnknownCommit(const absl::Status& status);
 
 }  // namespace percolator

@@ -303,6 +303,11 @@ class Transaction final : public ReadWrite {
 
 namespace internal {
 
+template <typename R>
+inline constexpr bool kIsStatusOr = false;
+template <typename T>
+inline constexpr bool kIsStatusOr<absl::StatusOr<T>> = true;
+
 // Returns the first error of a read or a scan of a transaction.
 absl::Status FirstReadError(const ReadWrite& t);
 // Returns the options of a scan of one column, with its values.
@@ -323,15 +328,13 @@ absl::StatusOr<std::optional<T>> DecodeCell(const Column<T, C>& column, std::str
   return std::optional<T>(*std::move(value));
 }
 
-// Decodes one of the columns of GetColumns. Returns whether it could.
+// Decodes one of the columns of GetColumns.
 template <typename T, typename C>
-bool DecodeColumn(const Column<T, C>& column, std::string_view row,
-                  std::optional<std::string>&& bytes, std::optional<T>* value,
-                  absl::Status* status) {
+absl::Status DecodeColumn(const Column<T, C>& column, std::string_view row,
+                          std::optional<std::string>&& bytes, std::optional<T>* value) {
   absl::StatusOr<std::optional<T>> decoded = DecodeCell(column, row, std::move(bytes));
-  *status = decoded.status();
   if (decoded.ok()) *value = *std::move(decoded);
-  return status->ok();
+  return decoded.status();
 }
 
 }  // namespace internal
@@ -425,12 +428,10 @@ absl::StatusOr<std::tuple<std::optional<typename Columns::Value>...>> ReadView::
   if (!bytes.ok()) return std::move(bytes).status();
   std::tuple<std::optional<typename Columns::Value>...> values;
   absl::Status status;
-  [&]<size_t... I>(std::index_sequence<I...>) {
-    static_cast<void>((internal::DecodeColumn(columns, row, std::move((*bytes)[I]),
-                                              &std::get<I>(values), &status) &&
-                       ...));
-  }
-  (std::index_sequence_for<Columns...>());
+  auto decode = [&, next = bytes->data()](auto&... value) mutable {
+    (status.Update(internal::DecodeColumn(columns, row, std::move(*next++), &value)), ...);
+  };
+  std::apply(decode, values);
   if (!status.ok()) return internal::NoteReadError(*this, std::move(status));
   return values;
 }

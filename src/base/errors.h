@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "percolator/conflict.h"
 #include "percolator/status.h"
 
 namespace percolator {

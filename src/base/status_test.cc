@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "percolator/conflict.h"
 #include "src/base/errors.h"
 
 namespace percolator {

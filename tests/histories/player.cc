@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "percolator/conflict.h"
 #include "src/base/strings.h"
 #include "src/txn/tables.h"
 #include "tests/harness/raw_cells.h"

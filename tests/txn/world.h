@@ -23,6 +23,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "percolator/cluster.h"
+#include "percolator/conflict.h"
 #include "percolator/spi/store.h"
 #include "src/txn/environment.h"
 #include "src/txn/lock.h"
