@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """./test: checks everything.
 
-    ./test                  all of it: lint, every test optimised, with ASan and UBSan, and with TSan, and fuzzing
-    ./test --quick          the inner loop: the lint without clang-tidy, and the tests that are not slow, in the dev build
-    ./test --filter REGEX   the tests whose names match, in the dev build (or in the stages named beside it)
-    ./test --lint           one stage alone: layout, includes, labels, words, links, public headers, clang-tidy
-    ./test --asan           one stage alone: the tests with AddressSanitizer and UndefinedBehaviorSanitizer
-    ./test --tsan           one stage alone: the tests with ThreadSanitizer
-    ./test --sim N          N seeds of the simulator alone, optimised (docs/testing.md)
-    ./test --fuzz MINUTES   the fuzz targets alone, for MINUTES minutes in all (docs/testing.md)
-    ./test --soak MINUTES   fresh simulator seeds, kills of processes, a server under churn, fuzzers; the report:
-                            build/soak/REPORT.md
+    ./test                  everything: lint, the tests optimised, with ASan and UBSan, and with TSan, and fuzzing
+    ./test --quick          before each commit: lint without clang-tidy, and the tests that are not slow, in the dev build
+    ./test --filter REGEX   only tests whose names match, in the dev build, or with --asan or --tsan in that build
+    ./test --lint           only layout, includes, labels, words, links, public headers and clang-tidy
+    ./test --asan           only the tests with AddressSanitizer and UndefinedBehaviorSanitizer
+    ./test --tsan           only the tests with ThreadSanitizer
+    ./test --sim N          only N seeds of the simulator, optimised (docs/testing.md)
+    ./test --fuzz MINUTES   only the fuzz targets, for MINUTES in total (docs/testing.md)
+    ./test --soak MINUTES   only fresh simulator seeds, kills of processes, a server under churn, and fuzz targets;
+                            the report is build/soak/REPORT.md
 
-If a stage fails, the others still run, unless a build failed. The last line is always
-"N passed, M failed, K skipped", and the exit code is 0 only if nothing failed. Logs are in build/.
+Example: ./test --filter '^row_view_test' --asan
+
+It installs missing packages first (./setup --help). If a stage fails, the others still run, except after a failed build.
+The last line is "N passed, M failed, K skipped". Logs are in build/.
+Exit codes: 0 nothing failed; 1 something failed; 2 bad usage; 130 interrupted.
 """
 
 import argparse
@@ -120,12 +123,12 @@ def check_tidy(stage):
 
 
 def read_part(name, good, output):
-    """The same as read_junit, of a process of several tests (percolator_test in cmake/PercolatorModule.cmake)."""
+    """Like read_junit, for a process of several tests (percolator_test in cmake/PercolatorModule.cmake)."""
     ends = {end: [f"{name}.{case}" for case in re.findall(END_OF_CASE.format(end), output, re.MULTILINE)]
             for end in ("OK", "FAILED", "SKIPPED")}
     ended = {case for cases in ends.values() for case in cases}
     failed = ends["FAILED"]
-    if not good:  # what ran when the process died, or the process itself
+    if not good:  # the test that ran when the process died, or the process itself
         failed += [f"{name}.{case}" for case in re.findall(r"\[ RUN      \] (\S+)", output)
                    if f"{name}.{case}" not in ended]
         failed = failed or [name]
@@ -133,7 +136,7 @@ def read_part(name, good, output):
 
 
 def read_junit(file):
-    """The names of the tests that passed, failed and were skipped, of the file that CTest writes."""
+    """Returns the names of the tests that passed, failed and were skipped, from the file that CTest writes."""
     passed, failed, skipped = [], [], []
     for case in ElementTree.parse(file).getroot().iter("testcase"):
         status, reason = case.get("status"), case.find("skipped")

@@ -1,10 +1,10 @@
-// percolator bench: how fast this cluster is on this machine, in some seconds. It creates a table, and drops it at the end,
-// also if it is interrupted. In all threads at once:
+// percolator bench: measures the speed of a cluster in a few seconds. It creates a table, and drops it at the end, also after
+// SIGINT. All threads at once run:
 //
 //     write     transactions that set one cell
 //     transfer  transactions that read two cells and write both: the bank of the paper
 //     read      single cells, from one snapshot per thread
-//     scan      up to a thousand rows from a random one on, each time in a new snapshot
+//     scan      up to a thousand rows from a random row on, each time in a new snapshot
 
 #include <algorithm>
 #include <array>
@@ -55,18 +55,18 @@ struct Setting {
   std::string value;
 };
 
-// Eight digits, so that rows order as numbers do.
+// Eight digits, so that rows sort like numbers.
 std::string RowName(int i) {
   std::array<char, 16> text{};
   std::snprintf(text.data(), text.size(), "%08d", i);
   return text.data();
 }
 
-// What each of many threads does again and again; says how much that was, such as rows.
+// One operation, repeated by each thread. Returns its number of units, such as rows.
 using Step = std::function<absl::StatusOr<int>(std::mt19937& random)>;
 
 struct Measured {
-  std::string what;
+  std::string operation;
   int64_t count = 0;
   Duration time{0};
   Duration p50{0};
@@ -79,9 +79,9 @@ Duration Percentile(std::vector<Duration>* sorted, double part) {
 }
 
 // Runs steps of `make(thread)` in all threads until the time is up, at least one in each.
-absl::StatusOr<Measured> Measure(const Setting& setting, const std::string& what,
+absl::StatusOr<Measured> Measure(const Setting& setting, const std::string& operation,
                                  const std::function<Step(int thread)>& make) {
-  std::mutex mutex;  // of the next three
+  std::mutex mutex;  // protects the next three
   std::vector<Duration> latencies;
   int64_t count = 0;
   absl::Status failed;
@@ -112,14 +112,14 @@ absl::StatusOr<Measured> Measure(const Setting& setting, const std::string& what
   PERCOLATOR_RETURN_IF_ERROR(failed);
   const auto time = std::chrono::duration_cast<Duration>(steady_clock::now() - begun);
   std::sort(latencies.begin(), latencies.end());
-  return Measured{what, count, time, Percentile(&latencies, 0.5), Percentile(&latencies, 0.99)};
+  return Measured{operation, count, time, Percentile(&latencies, 0.5), Percentile(&latencies, 0.99)};
 }
 
 int AnyRow(const Setting& setting, std::mt19937& random) {
   return std::uniform_int_distribution<int>(0, setting.rows - 1)(random);
 }
 
-// The rows that are read later, some hundreds in a transaction.
+// Writes the rows, some hundreds in a transaction.
 absl::Status Fill(const Setting& setting) {
   constexpr int kBatch = 500;
   for (int first = 0; first < setting.rows && !interrupted; first += kBatch) {
@@ -187,10 +187,10 @@ absl::StatusOr<std::vector<Measured>> MeasureAll(const Setting& setting) {
   const std::vector<std::pair<std::string, Step (*)(const Setting&)>> kinds = {
       {"write", Write}, {"transfer", Transfer}, {"read", Read}, {"scan", Scan}};
   std::vector<Measured> all;
-  for (const auto& [what, make] : kinds) {
-    PERCOLATOR_ASSIGN_OR_RETURN(Measured measured,
-                                Measure(setting, what, [&, step = make](int /*thread*/) { return step(setting); }));
-    if (interrupted) return absl::CancelledError("interrupted; the table it created is dropped");
+  for (const auto& [operation, make] : kinds) {
+    PERCOLATOR_ASSIGN_OR_RETURN(
+        Measured measured, Measure(setting, operation, [&, step = make](int /*thread*/) { return step(setting); }));
+    if (interrupted) return absl::CancelledError("interrupted; the table of the benchmark is dropped");
     all.push_back(std::move(measured));
   }
   return all;
@@ -198,13 +198,13 @@ absl::StatusOr<std::vector<Measured>> MeasureAll(const Setting& setting) {
 
 void Print(const Shell& shell, const std::vector<Measured>& all) {
   const std::vector<std::string> units = {"transactions/s", "transactions/s", "reads/s", "rows/s"};
-  Listing listing(std::cout, shell.json, {"what", "per second", "", "p50", "p99"});
+  Listing listing(std::cout, shell.json, {"operation", "per second", "", "p50", "p99"});
   for (size_t i = 0; i < all.size(); ++i) {
     const Measured& one = all[i];
     const auto per_second = static_cast<int64_t>(static_cast<double>(one.count) * 1e6 /
                                                  static_cast<double>(std::max<int64_t>(one.time.count(), 1)));
-    listing.Add({one.what, std::to_string(per_second), units[i], AgeText(one.p50), AgeText(one.p99)},
-                {{"what", one.what},
+    listing.Add({one.operation, std::to_string(per_second), units[i], AgeText(one.p50), AgeText(one.p99)},
+                {{"operation", one.operation},
                  {"per_second", per_second},
                  {"unit", units[i]},
                  {"p50_us", one.p50.count()},
@@ -213,7 +213,7 @@ void Print(const Shell& shell, const std::vector<Measured>& all) {
   listing.End();
 }
 
-// One that nobody has: a timestamp is never handed out twice.
+// The name is unused, because the oracle never hands out a timestamp twice.
 absl::StatusOr<std::string> NewTableName(const Cluster& cluster) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot now, cluster.GetSnapshot());
   return "percolator-bench-" + now.timestamp().ToString();
@@ -222,7 +222,7 @@ absl::StatusOr<std::string> NewTableName(const Cluster& cluster) {
 absl::StatusOr<Exit> Bench(const Shell& shell, const BenchArguments& arguments) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Duration time, ParseDuration(arguments.time));
   ClusterOptions options = CommandOptions();
-  options.oracle_window = ClusterOptions().oracle_window;  // as programs have it that run for long
+  options.oracle_window = ClusterOptions().oracle_window;  // as in programs that run for a long time
   PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open(Missing::kIsMade, options));
   PERCOLATOR_ASSIGN_OR_RETURN(const std::string table, NewTableName(cluster));
   const Setting setting{.cluster = cluster,
@@ -237,7 +237,7 @@ absl::StatusOr<Exit> Bench(const Shell& shell, const BenchArguments& arguments) 
   const absl::StatusOr<std::vector<Measured>> all = MeasureAll(setting);
   if (absl::Status s = cluster.DropTable(setting.table); !s.ok()) {
     return Finish(cluster,
-                  absl::Status(s.code(), "can't drop the table " + setting.table + ": " + std::string(s.message())));
+                  absl::Status(s.code(), "cannot drop the table " + setting.table + ": " + std::string(s.message())));
   }
   if (!all.ok()) return Finish(cluster, all.status());
   Print(shell, *all);
@@ -248,17 +248,17 @@ absl::StatusOr<Exit> Bench(const Shell& shell, const BenchArguments& arguments) 
 
 void AddBench(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<BenchArguments>();
-  CLI::App* const command = app.add_subcommand("bench", "How fast this cluster is, in some seconds");
-  command->add_option("--time", arguments->time, "For each of the four measurements")
+  CLI::App* const command = app.add_subcommand("bench", "Measures the speed of the cluster in a few seconds");
+  command->add_option("--time", arguments->time, "Duration of each of the four measurements")
       ->type_name("DURATION")
       ->capture_default_str();
-  command->add_option("--threads", arguments->threads, "Threads that work at once")
+  command->add_option("--threads", arguments->threads, "Number of threads")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
-  command->add_option("--rows", arguments->rows, "Rows of the table")
+  command->add_option("--rows", arguments->rows, "Number of rows in the table")
       ->capture_default_str()
       ->check(CLI::Range(2, 10'000'000));
-  command->add_option("--value-bytes", arguments->value_bytes, "Length of a value")
+  command->add_option("--value-bytes", arguments->value_bytes, "Size of a value in bytes")
       ->capture_default_str()
       ->check(CLI::Range(0, 65536));
   command->footer(R"(Examples:
@@ -266,8 +266,9 @@ void AddBench(CLI::App& app, Shell& shell) {
   percolator --cluster rocksdb:/tmp/scratch bench --threads 16 --time 5s
   percolator --cluster memory: bench                      without a disk
 
-It creates a table of its own, percolator-bench-NUMBER, and drops it at the end. A commit waits for the disk; threads
-that commit at once share the wait, so more of them get more done.)");
+Measures writes of one cell, transfers between two cells, reads of one cell and scans. It creates the table
+percolator-bench-NUMBER, and drops it at the end. A commit waits for the disk. Threads that commit at the same
+time share the wait, so more threads commit more.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Bench(shell, *arguments); }); });
 }
 

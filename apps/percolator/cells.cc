@@ -1,4 +1,4 @@
-// percolator cells: what transactions have left in a row of the store, as in figure 4 of the paper.
+// percolator cells: shows the raw cells of a row, as in figure 4 of the paper.
 
 #include <array>
 #include <functional>
@@ -24,9 +24,9 @@ struct CellsArguments {
   std::string row;
 };
 
-// What a column has at one timestamp, by family.
+// The cells of a column at one timestamp, by family.
 using Line = std::array<std::string, kFamilyCount>;
-// Users' columns, then Percolator's own, whose names begin with a zero byte; each newest first.
+// Columns of users, then those of Percolator, whose names begin with a zero byte. Each has its newest version first.
 using Lines = std::map<std::pair<bool, std::string>, std::map<Timestamp, Line, std::greater<>>>;
 
 Lines LinesOf(const std::vector<Cell>& cells) {
@@ -84,20 +84,19 @@ absl::StatusOr<Exit> Cells(const Shell& shell, const CellsArguments& arguments) 
 
 void AddCells(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<CellsArguments>();
-  CLI::App* const command =
-      app.add_subcommand("cells", "What transactions have left in a row, as in figure 4 of the paper");
-  command->add_option("TABLE", arguments->table)->required();
-  command->add_option("ROW", arguments->row)->required();
+  CLI::App* const command = app.add_subcommand("cells", "Shows the raw cells of a row, as in figure 4 of the paper");
+  command->add_option("TABLE", arguments->table, "Name of the table")->required();
+  command->add_option("ROW", arguments->row, "Key of the row")->required();
   command->footer(R"(Example:
   percolator cells accounts Bob
 
-A column is shown with one line for each timestamp, newest first:
-  DATA    a long value, at the start of its transaction
-  LOCK    a transaction under way (or one that died: percolator locks), at its start
-  WRITE   a committed version, at its commit; short values are in it
-  NOTIFY  a change that observers have not all seen
-Names in brackets are Percolator's own: what observers have seen, transactions that were rolled back.
-Exit code 1: there is no such row.)");
+Prints a line for each column and timestamp, newest first:
+  DATA    a long value, at the start timestamp of its transaction
+  LOCK    a lock of a transaction that is running or has died (percolator locks), at its start timestamp
+  WRITE   a committed version, at its commit timestamp; it contains the value if that is short
+  NOTIFY  a notification that some observer has not handled
+Columns in brackets belong to Percolator: acknowledgements of observers, and rolled back transactions.
+Exit code 1: the row has no cells.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Cells(shell, *arguments); }); });
 }
 

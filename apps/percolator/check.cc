@@ -1,4 +1,4 @@
-// percolator check, percolator repair: cells that damage or another program has left, and their removal.
+// percolator check, percolator repair: find and remove cells that are damaged or were written by another program.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -25,9 +25,9 @@ namespace percolator::cli {
 namespace {
 
 constexpr std::chrono::seconds kProgressPeriod(5);
-// Bad cells that one run of repair holds in memory and erases.
-constexpr size_t kCellsAtOnce = 10'000;
-constexpr size_t kBytesAtOnce = size_t{64} << 20;
+// Limits of the bad cells that one run of repair keeps in memory and erases.
+constexpr size_t kMaxCells = 10'000;
+constexpr size_t kMaxBytes = size_t{64} << 20;
 
 struct CheckArguments {
   std::string table;
@@ -65,7 +65,7 @@ std::string CountsText(const CheckCounts& counts) {
          std::to_string(counts.problems) + " problems, " + std::to_string(counts.notes) + " notes";
 }
 
-// Reads everything, and says from time to time how far it is.
+// Reads all cells, and prints its progress from time to time.
 absl::StatusOr<CheckCounts> CheckAll(Inspector& inspector, const std::string& table,
                                      const std::function<void(const BadCell&)>& found) {
   auto last = std::chrono::steady_clock::now();
@@ -80,7 +80,7 @@ absl::StatusOr<CheckCounts> CheckAll(Inspector& inspector, const std::string& ta
   return counts;
 }
 
-// The summary is no part of the document that programs read.
+// With --json the summary goes to the standard error, because it is not part of the document.
 void PrintSummary(bool json, const std::string& text) {
   if (json) {
     Note(text);
@@ -112,13 +112,13 @@ absl::StatusOr<Exit> Check(const Shell& shell, const CheckArguments& arguments) 
   return Finish(cluster, CheckAndPrint(shell, inspector, arguments.table));
 }
 
-// Whether repair erases it.
+// Returns true if repair erases the cell.
 bool IsErased(const BadCell& bad, const RepairArguments& arguments) {
   switch (bad.kind) {
     case BadCell::Kind::kNewerFormat:
       return arguments.newer_format;
-    case BadCell::Kind::kFuture:     // if the oracle has lost its time, these cells are good
-    case BadCell::Kind::kAbandoned:  // whoever meets it settles it
+    case BadCell::Kind::kFuture:     // good if the oracle has lost its timestamps
+    case BadCell::Kind::kAbandoned:  // the next transaction that finds it rolls it back
       return false;
     default:
       return true;
@@ -128,14 +128,14 @@ bool IsErased(const BadCell& bad, const RepairArguments& arguments) {
 struct ChosenCells {
   std::vector<BadCell> cells;
   size_t bytes = 0;
-  bool more = false;  // than are repaired at once
+  bool more = false;  // there are more than one run erases
 };
 
 absl::StatusOr<ChosenCells> ChooseCells(Inspector& inspector, const RepairArguments& arguments) {
   ChosenCells chosen;
   const auto choose = [&](const BadCell& bad) {
     if (!IsErased(bad, arguments)) return;
-    if (chosen.cells.size() >= kCellsAtOnce || chosen.bytes >= kBytesAtOnce) {
+    if (chosen.cells.size() >= kMaxCells || chosen.bytes >= kMaxBytes) {
       chosen.more = true;
       return;
     }
@@ -150,9 +150,9 @@ absl::StatusOr<ChosenCells> ChooseCells(Inspector& inspector, const RepairArgume
 absl::Status SaveCells(const std::string& path, const std::vector<BadCell>& cells) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0 && errno == EEXIST) {
-    return absl::InvalidArgumentError(Escaped(path) + " exists, and is not overwritten: name a new file with --save");
+    return absl::InvalidArgumentError(Escaped(path) + " exists and is not overwritten: name a new file with --save");
   }
-  if (fd < 0) return absl::InvalidArgumentError("can't create " + Escaped(path) + ": " + std::strerror(errno));
+  if (fd < 0) return absl::InvalidArgumentError("cannot create " + Escaped(path) + ": " + std::strerror(errno));
   bool good = true;
   for (const BadCell& bad : cells) {
     const std::string line = BadCellJson(bad).dump() + "\n";
@@ -166,7 +166,7 @@ absl::Status SaveCells(const std::string& path, const std::vector<BadCell>& cell
   const int error = errno;
   close(fd);
   if (good) return absl::OkStatus();
-  return absl::DataLossError("can't write " + Escaped(path) + ": " + std::strerror(error) + ". Nothing was erased");
+  return absl::DataLossError("cannot write " + Escaped(path) + ": " + std::strerror(error) + "; nothing was erased");
 }
 
 void PrintChosen(bool json, const ChosenCells& chosen) {
@@ -186,17 +186,18 @@ absl::StatusOr<size_t> EraseCells(Inspector& inspector, const std::vector<BadCel
 
 absl::StatusOr<Exit> RepairCells(const Shell& shell, Inspector& inspector, const RepairArguments& arguments) {
   PERCOLATOR_ASSIGN_OR_RETURN(const ChosenCells chosen, ChooseCells(inspector, arguments));
-  const std::string count = std::to_string(chosen.cells.size()) + (chosen.more ? " cells, and more later" : " cells");
+  const std::string count =
+      std::to_string(chosen.cells.size()) + (chosen.more ? " cells, and more in the next run" : " cells");
   if (!arguments.yes) {
     PrintChosen(shell.json, chosen);
-    PrintSummary(shell.json, "would erase " + count + (chosen.cells.empty() ? "" : ": --yes does so"));
+    PrintSummary(shell.json, "would erase " + count + (chosen.cells.empty() ? "" : ": --yes erases them"));
     return chosen.cells.empty() ? Exit::kDone : Exit::kNothing;
   }
   if (!chosen.cells.empty()) {
     PERCOLATOR_RETURN_IF_ERROR(SaveCells(arguments.save, chosen.cells));
     PERCOLATOR_ASSIGN_OR_RETURN(const size_t erased, EraseCells(inspector, chosen.cells));
     Note("saved " + count + " in " + Escaped(arguments.save) + ", erased " + std::to_string(erased));
-    if (chosen.more) Note("there are more: repair again, with another --save FILE");
+    if (chosen.more) Note("there are more bad cells: run repair again with another --save FILE");
   }
   return CheckAndPrint(shell, inspector, arguments.table);
 }
@@ -211,41 +212,43 @@ absl::StatusOr<Exit> Repair(const Shell& shell, const RepairArguments& arguments
 
 void AddCheck(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<CheckArguments>();
-  CLI::App* const command = app.add_subcommand("check", "Finds cells that are damaged or not Percolator's");
-  command->add_option("--table", arguments->table, "Only of this table");
+  CLI::App* const command =
+      app.add_subcommand("check", "Finds cells that are damaged or were written by another program");
+  command->add_option("--table", arguments->table, "Only cells of this table");
   command->footer(R"(Examples:
   percolator check
   percolator check --table accounts --json
 
-Reads all cells of all families, and changes nothing. The kinds of what it finds:
-  damaged       bytes that are no lock, write record, notification or acknowledgement
-  newer-format  a record that a newer Percolator may have written
-  missing-data  a lock or write record of a long value that is not there
-  misplaced     in a column that is reserved, and that Percolator does not have
-  impossible    committed before its start, or a lock whose primary can't be one
-  future        later than the oracle's time
-  abandoned     no problem, a note: a lock of a dead transaction; whoever meets it rolls it back
+Reads all cells and changes nothing. The kinds of problems:
+  damaged       the bytes are not a lock, write record, notification or acknowledgement
+  newer-format  a newer version of Percolator may have written the record
+  missing-data  the long value of a lock or write record is missing
+  misplaced     the column is reserved, and Percolator does not use it
+  impossible    the commit is before the start, or the primary of a lock cannot be a primary
+  future        the timestamp is later than the oracle's
+  abandoned     a note, not a problem: the lock of a dead transaction; the next transaction that needs it rolls it back
 Exit code 1: there are problems.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Check(shell, *arguments); }); });
 }
 
 void AddRepair(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<RepairArguments>();
-  CLI::App* const command = app.add_subcommand("repair", "Saves the cells that check finds in a file, and erases them");
-  command->add_option("--table", arguments->table, "Only of this table");
-  command->add_option("--save", arguments->save, "A new file for what is erased, one line of JSON for each cell")
+  CLI::App* const command = app.add_subcommand("repair", "Saves the cells that check finds to a file, and erases them");
+  command->add_option("--table", arguments->table, "Only cells of this table");
+  command->add_option("--save", arguments->save, "New file for the erased cells, one line of JSON each")
       ->type_name("FILE")
       ->capture_default_str();
-  command->add_flag("--newer-format", arguments->newer_format, "Also what a newer Percolator may have written");
-  command->add_flag("--yes", arguments->yes, "Do it; without, it is only shown");
+  command->add_flag("--newer-format", arguments->newer_format, "Also erase cells of kind newer-format");
+  command->add_flag("--yes", arguments->yes, "Erase; otherwise the cells are only listed");
   command->footer(R"(Examples:
-  percolator repair                                    shows what would be erased
+  percolator repair                                    lists the cells, and erases nothing
   percolator repair --yes --save bad-cells.jsonl
 
-Erases the bad version of a cell and nothing else, then checks again. What the cell said is lost: where it was
-a write record, the version before it becomes visible; where it was the lock of a primary, its transaction
-counts as rolled back. If there is a backup, restore it instead. Cells of the kinds future and abandoned stay.
-Exit code 1: there is something to erase, or with --yes, there are problems left.)");
+Erases only the bad version of a cell, then checks again. The data of that version is lost: without a write record,
+the version before it becomes visible; without the lock of its primary, a transaction counts as rolled back. If you
+have a backup, restore it instead. Cells of the kinds future and abandoned stay. One run erases at most 10,000 cells or
+64 MiB.
+Exit code 1: there are cells to erase; with --yes: problems remain.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Repair(shell, *arguments); }); });
 }
 

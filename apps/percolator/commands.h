@@ -1,4 +1,4 @@
-// The commands, one file each: what it takes on the command line, and what it does.
+// The commands. Each file defines the arguments of its command and runs it.
 
 #ifndef PERCOLATOR_APPS_PERCOLATOR_COMMANDS_H_
 #define PERCOLATOR_APPS_PERCOLATOR_COMMANDS_H_
@@ -28,10 +28,10 @@ void AddStats(CLI::App& app, Shell& shell);
 void AddBench(CLI::App& app, Shell& shell);
 void AddServe(CLI::App& app, Shell& shell);
 void AddOracle(CLI::App& app, Shell& shell);
-// Last: it completes what is there.
+// The completion covers the commands that were added before.
 void AddCompletion(CLI::App& app, Shell& shell);
 
-// The options --tls-... and --plaintext, which all servers have.
+// Adds the options --tls-... and --plaintext, which all servers have.
 void AddTlsOptions(CLI::App& command, TlsFiles* tls, bool* allow_plaintext);
 
 }  // namespace percolator::cli

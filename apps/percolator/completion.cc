@@ -1,8 +1,8 @@
-// percolator completion: scripts that complete the command line in bash, zsh and fish. They are made from the command line
-// as it is, so whatever is added to it is completed.
+// percolator completion: prints completion scripts for bash, zsh and fish. It generates them from the definition of the
+// command line, so they cover every command.
 //
-// All three work alike: the words before the cursor that name commands make a path, such as "tables create"; each path has
-// its words, the commands below it and its options. After an option that takes a value, files are offered.
+// All three work alike. The commands before the cursor form a path, such as "tables create". The script offers the
+// subcommands and options of that path, or files after an option that takes a value.
 
 #include <algorithm>
 #include <iostream>
@@ -14,7 +14,7 @@
 namespace percolator::cli {
 namespace {
 
-// What can be typed next.
+// A word that can be typed next.
 struct Word {
   std::string text;
   std::string description;
@@ -35,7 +35,7 @@ void AddOptions(const CLI::App& app, std::vector<Word>* words) {
   }
 }
 
-// The place and all below it. Options of the program itself may stand anywhere.
+// Adds the places of `app` and of its subcommands. Options of the program may stand anywhere.
 void Collect(const CLI::App& app, const CLI::App& program, const std::string& path, std::vector<Place>* places) {
   Place place{path, {}};
   const std::vector<const CLI::App*> commands = app.get_subcommands([](const CLI::App* /*any*/) { return true; });
@@ -60,7 +60,7 @@ std::vector<Place> PlacesOf(const CLI::App& program) {
   return places;
 }
 
-// In single quotes, for all three shells.
+// Puts text into single quotes, as all three shells read them.
 std::string Quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -208,7 +208,7 @@ using Printer = void (*)(const std::vector<Place>& places);
 
 void AddShell(CLI::App& command, const CLI::App& program, Shell& shell, const std::string& name, Printer print,
               const std::string& example) {
-  CLI::App* const one = command.add_subcommand(name, "For " + name);
+  CLI::App* const one = command.add_subcommand(name, "Prints the script for " + name);
   one->footer("Example:\n  " + example);
   one->callback([&program, &shell, print] {
     shell.Choose([&program, print]() -> absl::StatusOr<Exit> {
@@ -221,7 +221,7 @@ void AddShell(CLI::App& command, const CLI::App& program, Shell& shell, const st
 }  // namespace
 
 void AddCompletion(CLI::App& app, Shell& shell) {
-  CLI::App* const command = app.add_subcommand("completion", "Prints what makes a shell complete this command line");
+  CLI::App* const command = app.add_subcommand("completion", "Prints a shell completion script");
   command->require_subcommand(1);
   command->footer(R"(Examples:
   source <(percolator completion bash)                                     in ~/.bashrc

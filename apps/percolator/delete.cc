@@ -1,4 +1,4 @@
-// percolator delete: deletes the value of a cell, in a transaction of its own.
+// percolator delete: deletes the value of a cell in one transaction.
 
 #include <iostream>
 #include <memory>
@@ -19,7 +19,7 @@ struct DeleteArguments {
   std::string column;
 };
 
-// What is not there is left so, without a write that observers would be told of.
+// Returns NotFound if the cell has no value, and then writes nothing, so that no observer runs.
 absl::Status DeleteCell(ReadWrite& t, const CellName& cell) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> value, t.Get(cell));
   if (!value.has_value()) return absl::NotFoundError(CellText(cell) + " has no value");
@@ -41,13 +41,13 @@ absl::StatusOr<Exit> Delete(const Shell& shell, const DeleteArguments& arguments
 void AddDelete(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<DeleteArguments>();
   CLI::App* const command = app.add_subcommand("delete", "Deletes the value of a cell");
-  command->add_option("TABLE", arguments->table)->required();
-  command->add_option("ROW", arguments->row)->required();
-  command->add_option("COLUMN", arguments->column)->required();
+  command->add_option("TABLE", arguments->table, "Name of the table")->required();
+  command->add_option("ROW", arguments->row, "Key of the row")->required();
+  command->add_option("COLUMN", arguments->column, "Name of the column")->required();
   command->footer(R"(Example:
   percolator delete accounts Bob bal
 
-Snapshots of the time before still see it: percolator get accounts Bob bal --as-of -1m.
+Earlier snapshots still see the value: percolator get accounts Bob bal --as-of -1m.
 Exit code 1: the cell has no value.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Delete(shell, *arguments); }); });
 }

@@ -1,4 +1,4 @@
-// percolator gc: collects old versions now.
+// percolator gc: removes old versions now.
 
 #include <iostream>
 #include <memory>
@@ -36,7 +36,7 @@ absl::StatusOr<Exit> CollectGarbage(const Shell& shell, const GcArguments& argum
   PERCOLATOR_ASSIGN_OR_RETURN(options.gc_retention, ParseDuration(arguments.keep));
   if (options.gc_retention <= options.lock_lease) {
     return absl::InvalidArgumentError("--keep must be longer than " + AgeText(options.lock_lease) +
-                                      ", for which a transaction may be silent: else live ones would be aborted");
+                                      ", the lease of a lock; otherwise it would abort running transactions");
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open(Missing::kIsAnError, options));
   PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp safe_point, cluster.CollectGarbage());
@@ -48,17 +48,19 @@ absl::StatusOr<Exit> CollectGarbage(const Shell& shell, const GcArguments& argum
 
 void AddGc(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<GcArguments>();
-  CLI::App* const command = app.add_subcommand("gc", "Collects old versions now");
-  command->add_option("--keep", arguments->keep, "Keep what can be seen by snapshots as old as this")
+  CLI::App* const command = app.add_subcommand("gc", "Removes old versions now");
+  command
+      ->add_option("--keep", arguments->keep,
+                   "Keep the versions that snapshots of this age can see; longer than the lease of locks, 10s")
       ->type_name("DURATION")
       ->capture_default_str();
   command->footer(R"(Examples:
   percolator gc
   percolator gc --keep 1d
 
-Everything older than the safe point goes, but for the newest version of each cell and what open snapshots see;
---as-of can't look back behind it any more. It never moves back. Programs collect by themselves every minute
-(ClusterOptions::gc_period), by their own gc_retention; this one only when told to.)");
+Removes the versions older than the safe point, except the newest version of each cell and the versions that open
+snapshots see. Afterwards --as-of cannot read before the safe point. The safe point never moves back. Programs that
+use the library collect every minute by default (ClusterOptions::gc_period, gc_retention); other commands never do.)");
   command->callback(
       [&shell, arguments] { shell.Choose([&shell, arguments] { return CollectGarbage(shell, *arguments); }); });
 }

@@ -1,4 +1,4 @@
-// percolator get: the value of a cell.
+// percolator get: prints the value of a cell.
 
 #include <iostream>
 #include <memory>
@@ -49,13 +49,15 @@ absl::StatusOr<Exit> Get(const Shell& shell, const GetArguments& arguments) {
 
 void AddGet(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<GetArguments>();
-  CLI::App* const command = app.add_subcommand("get", "The value of a cell");
-  command->add_option("TABLE", arguments->table)->required();
-  command->add_option("ROW", arguments->row)->required();
-  command->add_option("COLUMN", arguments->column)->required();
-  command->add_option("--as-of", arguments->as_of, "As it was then: 2026-11-15T10:00:00Z, -5m, or a timestamp")
+  CLI::App* const command = app.add_subcommand("get", "Prints the value of a cell");
+  command->add_option("TABLE", arguments->table, "Name of the table")->required();
+  command->add_option("ROW", arguments->row, "Key of the row")->required();
+  command->add_option("COLUMN", arguments->column, "Name of the column")->required();
+  command
+      ->add_option("--as-of", arguments->as_of,
+                   "Read a snapshot of this time: 2026-11-15T10:00:00Z, -5m, or a timestamp")
       ->type_name("TIME");
-  command->add_flag("--raw", arguments->raw, "The bytes as they are, and no line feed");
+  command->add_flag("--raw", arguments->raw, "Print the bytes unescaped, without a line feed");
   command->footer(R"(Examples:
   percolator get accounts Bob bal
   percolator get accounts Bob bal --as-of -5m

@@ -42,7 +42,7 @@ void Listing::End() {
   }
 }
 
-// An empty table has no titles either: the command says in words that there is nothing.
+// An empty table has no titles. The command prints a note instead.
 void Listing::PrintPortion() {
   if (portion_.empty()) return;
   for (size_t i = 0; i < titles_.size(); ++i) {

@@ -1,10 +1,10 @@
-// Listing: what most commands print. To people an aligned table, to programs an array of JSON objects:
+// Listing: the output of most commands, an aligned table or an array of JSON objects:
 //
 //     Listing listing(std::cout, shell.json, {"table", "row", "age"});
 //     listing.Add({"accounts", "Bob", "5m"}, {{"table", "accounts"}, {"row", "Bob"}, {"age_us", 300000000}});
 //     listing.End();
 //
-// It is printed as it grows: a table in portions, each column as wide as the widest so far.
+// Rows are printed as they are added: a table in portions, each column as wide as its widest cell so far.
 
 #ifndef PERCOLATOR_APPS_PERCOLATOR_LISTING_H_
 #define PERCOLATOR_APPS_PERCOLATOR_LISTING_H_
@@ -27,7 +27,7 @@ class Listing {
  public:
   Listing(std::ostream& out, bool json, std::vector<std::string> titles);
 
-  // One cell for each title.
+  // REQUIRES: `cells` has one cell for each title.
   void Add(std::vector<std::string> cells, const Json& object);
   void End();
 
@@ -44,15 +44,15 @@ class Listing {
   size_t size_ = 0;
 };
 
-// Names in JSON are escaped as on the command line, so that they can be given back to it.
+// Names in JSON are escaped as on the command line, so they can be used as arguments.
 Json CellJson(const CellName& cell);
-// Sets `value` if the bytes are UTF-8, else `value_base64`.
+// Sets `value` if the bytes are UTF-8, otherwise `value_base64`.
 void SetValue(Json* object, std::string_view bytes);
-// Sets NAME and NAME_time: the number, and what it means to people.
+// Sets NAME to the number of the timestamp, and NAME_time to its date.
 void SetTimestamp(Json* object, const std::string& name, Timestamp ts);
-// On one line.
+// Prints one line.
 void PrintJson(std::ostream& out, const Json& json);
-// That a cell was written: "WHAT CELL, committed at ...".
+// Prints "WHAT CELL, committed at TIMESTAMP" after a write.
 void PrintCommitted(std::ostream& out, bool json, std::string_view what, const CellName& cell, Timestamp committed);
 
 }  // namespace percolator::cli

@@ -1,4 +1,4 @@
-// percolator locks: who holds what, since when; and finishes what dead transactions have left.
+// percolator locks: lists locks, and resolves those of dead transactions.
 
 #include <iostream>
 #include <memory>
@@ -57,7 +57,7 @@ absl::StatusOr<Exit> List(const Shell& shell, Inspector& inspector, const LocksA
   for (const LockInfo& lock : locks) Add(&listing, lock);
   listing.End();
   if (locks.empty() && !shell.json) Note("there are no locks");
-  if (locks.size() == limit) Note("there may be more locks: --limit N shows N of them, --limit 0 all");
+  if (locks.size() == limit) Note("there may be more locks: --limit N lists N of them, --limit 0 all");
   return locks.empty() ? Exit::kNothing : Exit::kDone;
 }
 
@@ -69,7 +69,7 @@ absl::StatusOr<Exit> Resolve(const Shell& shell, Inspector& inspector, const Loc
                           {"alive", resolved.alive}});
   } else {
     std::cout << resolved.rolled_forward << " rolled forward, " << resolved.rolled_back << " rolled back, "
-              << resolved.alive << " left to transactions that are alive\n";
+              << resolved.alive << " left to running transactions\n";
   }
   return Exit::kDone;
 }
@@ -85,20 +85,20 @@ absl::StatusOr<Exit> Locks(const Shell& shell, const LocksArguments& arguments) 
 
 void AddLocks(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<LocksArguments>();
-  CLI::App* const command = app.add_subcommand("locks", "Locks of transactions, and those that dead ones have left");
-  command->add_option("--table", arguments->table, "Only of this table");
-  command->add_option("--limit", arguments->limit, "Maximum number; 0: all")->capture_default_str();
-  command->add_flag("--resolve", arguments->resolve, "Finish or undo those whose owners are gone");
+  CLI::App* const command = app.add_subcommand("locks", "Lists the locks of running and dead transactions");
+  command->add_option("--table", arguments->table, "Only locks of this table");
+  command->add_option("--limit", arguments->limit, "Maximum number of locks; 0: all")->capture_default_str();
+  command->add_flag("--resolve", arguments->resolve, "Roll the locks of dead transactions forward or back");
   command->footer(R"(Examples:
   percolator locks
   percolator locks --resolve
 
-All locks of one transaction have its start timestamp; its primary decides. The states:
-  alive        the transaction is running; readers wait, writers give up
-  abandoned    its owner is gone: it will be rolled back
-  committed    its transaction has committed: it will be rolled forward
-  rolled back  its transaction was rolled back: so will it be
-No action is needed: whoever meets a lock settles it. --resolve does so now.
+All locks of a transaction have its start timestamp. The outcome of the transaction is that of its primary. The states:
+  alive        the transaction is running; readers wait for it, and writers abort
+  abandoned    the process of the transaction is dead; the lock will be rolled back
+  committed    the transaction has committed; the lock will be rolled forward
+  rolled back  the transaction was rolled back; the lock will be too
+No action is needed: the next transaction that needs the cell resolves its lock. --resolve does it now.
 Exit code 1: there are no locks.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Locks(shell, *arguments); }); });
 }

@@ -1,11 +1,9 @@
-// percolator: the command line of a cluster, for people who operate one or want to look into one; and its server.
+// percolator: the command line for operating and inspecting a cluster, and its server.
 //
 //     percolator --cluster ADDRESS COMMAND ...        percolator --help, percolator COMMAND --help
 //
-// It is a user of the public headers like any other, runs no observers, and collects garbage only when told to.
-//
-// EXIT CODES  0 done; 1 what was asked for is not there; 2 the command line can't be understood; 3 the cluster can't be
-//             reached, or another process is using it; 4 anything else. What went wrong goes to the standard error.
+// It uses only the public headers, runs no observers, and collects garbage only in `percolator gc`. shell.h defines the exit
+// codes. Errors go to the standard error.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -22,7 +20,7 @@
 namespace percolator::cli {
 namespace {
 
-constexpr char kDescription[] = "Looks into a Percolator cluster, operates it, and serves it to many processes.";
+constexpr char kDescription[] = "Inspects, operates and serves a Percolator cluster.";
 
 constexpr char kFooter[] = R"(Begin with:
   export PERCOLATOR_CLUSTER=rocksdb:/var/lib/accounts     or percolator://HOST:PORT, of a `percolator serve`
@@ -30,27 +28,29 @@ constexpr char kFooter[] = R"(Begin with:
   percolator set accounts Bob bal 10
   percolator get accounts Bob bal
   percolator scan accounts --as-of -5m
-  percolator cells accounts Bob         what the transactions left in the store
+  percolator cells accounts Bob         shows the raw cells, as in figure 4 of the paper
 
-Names with bytes that are not printable are shown and typed as \x00; a backslash as \\.
-Times are the number of a timestamp, 2026-11-15T10:00:00Z, or a duration ago: -5m.
+Rows, columns and values: a byte that is not printable UTF-8 is \xHH, a backslash is \\, and \n \r \t work as usual.
+TIME: a timestamp, a date such as 2026-11-15T10:00:00Z, or a duration before now: -5m.
+DURATION: numbers with units (us ms s m h d): 500ms, 1h30m.
 Each command has examples: percolator COMMAND --help.
 
 Exit codes: 0 done; 1 not found, or nothing to show; 2 bad usage;
-3 the cluster can't be reached, or another process is using it; 4 failed otherwise.)";
+3 the cluster is unreachable, or another process has it open; 4 any other failure.)";
 
-// The help of a command also names the options that all have.
+// The help of a command also lists the options and exit codes that all commands have.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_footer(const CLI::App* app) const override {
-    std::string common;
-    if (app->get_parent() != nullptr) {
-      common =
-          "With every command:\n"
-          "  --cluster ADDRESS           Or set PERCOLATOR_CLUSTER\n"
-          "  --json                      For programs\n\n";
-    }
-    return common + Formatter::make_footer(app);
+    const std::string own = Formatter::make_footer(app);
+    if (app->get_parent() == nullptr) return own;
+    const std::string options =
+        "Options of every command:\n"
+        "  --cluster ADDRESS           Address of the cluster; default: PERCOLATOR_CLUSTER\n"
+        "  --json                      Print JSON\n\n";
+    const bool explains_1 = own.find("Exit code 1:") != std::string::npos;
+    return options + own + (explains_1 ? "Other exit codes: 0 done; " : "\nExit codes: 0 done; 1 not found; ") +
+           "2 bad usage; 3 cluster unreachable or in use; 4 other failure\n";
   }
 };
 
@@ -75,7 +75,7 @@ void AddCommands(CLI::App& app, Shell& shell) {
   AddCompletion(app, shell);
 }
 
-// What CLI11 has to say, in the voice of the rest.
+// Prints the help, the version, or an error of CLI11 in the form of the other errors.
 Exit Explain(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) {  // --help, --version
     app.exit(error);
@@ -88,7 +88,7 @@ Exit Explain(const CLI::App& app, const CLI::ParseError& error) {
     name += " " + chosen->get_name();
   }
   std::string what = error.what();
-  // It misses a command, and does not see that there is a word that should be one.
+  // CLI11 reports a missing command although there is a word in its place.
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !unknown.empty()) {
     what = "there is no command " + unknown.front();
@@ -97,18 +97,18 @@ Exit Explain(const CLI::App& app, const CLI::ParseError& error) {
   return Exit::kUsage;
 }
 
-// Memory or threads have run out in some thread: a message and a code, and no core file.
+// If memory or threads run out in any thread, prints a message and exits without a core file.
 [[noreturn]] void OnTerminate() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
-    std::fputs("percolator: ended by an error without a name\n", stderr);
+    std::fputs("percolator: terminated by an exception of unknown type\n", stderr);
   } catch (const std::bad_alloc&) {
-    std::fputs("percolator: out of memory: allow it more (ulimit -v), or lower its caches and --threads\n", stderr);
+    std::fputs("percolator: out of memory: raise the limit (ulimit -v), or lower --threads\n", stderr);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "percolator: %s: too little memory, or too many threads or files? (ulimit -v, -u, -n)\n",
+    std::fprintf(stderr, "percolator: %s: check the limits of memory, threads and files (ulimit -v, -u, -n)\n",
                  error.what());
   } catch (...) {
-    std::fputs("percolator: ended by an error without a name\n", stderr);
+    std::fputs("percolator: terminated by an exception of unknown type\n", stderr);
   }
   std::_Exit(static_cast<int>(Exit::kFailed));
 }
@@ -120,11 +120,12 @@ Exit Main(int argc, char** argv) {
   app.formatter(std::make_shared<HelpFormatter>());
   app.footer(kFooter);
   app.set_version_flag("--version", PERCOLATOR_VERSION);
-  app.add_option("--cluster", shell.address, "Which cluster, for example rocksdb:/var/lib/accounts")
+  app.add_option("--cluster", shell.address,
+                 "Address of the cluster, such as rocksdb:/var/lib/accounts or percolator://HOST:PORT")
       ->envname("PERCOLATOR_CLUSTER")
       ->type_name("ADDRESS");
-  app.add_flag("--json", shell.json, "Print JSON, for programs");
-  app.fallthrough();  // both may also stand behind the command
+  app.add_flag("--json", shell.json, "Print JSON");
+  app.fallthrough();  // both may also follow the command
   app.require_subcommand(1);
   AddCommands(app, shell);
   try {

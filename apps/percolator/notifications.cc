@@ -1,4 +1,4 @@
-// percolator notifications: changes that observers have not all seen.
+// percolator notifications: lists notifications that some observer has not handled.
 
 #include <algorithm>
 #include <iostream>
@@ -20,7 +20,7 @@ struct NotificationsArguments {
   size_t limit = 1000;
 };
 
-// Prints them, and says if there are none.
+// Prints the notifications, or a note if there are none.
 Exit Print(const Shell& shell, const std::vector<WaitingNotification>& waiting) {
   Listing listing(std::cout, shell.json, {"table", "row", "column", "since", "age", "state"});
   for (const WaitingNotification& one : waiting) {
@@ -44,7 +44,7 @@ absl::StatusOr<Exit> List(const Shell& shell, const NotificationsArguments& argu
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<WaitingNotification> waiting,
                               Inspector(cluster).ListNotifications(arguments.table, limit));
   const Exit exit = Print(shell, waiting);
-  if (waiting.size() == limit) Note("there may be more: --limit N shows N of them, --limit 0 all");
+  if (waiting.size() == limit) Note("there may be more notifications: --limit N lists N of them, --limit 0 all");
   return exit;
 }
 
@@ -70,22 +70,22 @@ absl::StatusOr<Exit> Oldest(const Shell& shell, const NotificationsArguments& ar
 }
 
 void AddList(CLI::App& app, Shell& shell, const std::shared_ptr<NotificationsArguments>& arguments) {
-  CLI::App* const command = app.add_subcommand("list", "Which cells");
-  command->add_option("--table", arguments->table, "Only of this table");
-  command->add_option("--limit", arguments->limit, "Maximum number; 0: all")->capture_default_str();
-  command->footer("Exit code 1: there are none.");
+  CLI::App* const command = app.add_subcommand("list", "Lists the cells with notifications");
+  command->add_option("--table", arguments->table, "Only notifications of this table");
+  command->add_option("--limit", arguments->limit, "Maximum number of cells; 0: all")->capture_default_str();
+  command->footer("Exit code 1: there are no notifications.");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return List(shell, *arguments); }); });
 }
 
 void AddCount(CLI::App& app, Shell& shell) {
-  CLI::App* const command = app.add_subcommand("count", "How many cells, in all tables");
+  CLI::App* const command = app.add_subcommand("count", "Counts the cells with notifications, in all tables");
   command->callback([&shell] { shell.Choose([&shell] { return Count(shell); }); });
 }
 
 void AddOldest(CLI::App& app, Shell& shell, const std::shared_ptr<NotificationsArguments>& arguments) {
-  CLI::App* const command = app.add_subcommand("oldest", "The one that waits longest");
-  command->add_option("--table", arguments->table, "Only of this table");
-  command->footer("Exit code 1: there are none.");
+  CLI::App* const command = app.add_subcommand("oldest", "Shows the oldest notification");
+  command->add_option("--table", arguments->table, "Only notifications of this table");
+  command->footer("Exit code 1: there are no notifications.");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Oldest(shell, *arguments); }); });
 }
 
@@ -93,7 +93,7 @@ void AddOldest(CLI::App& app, Shell& shell, const std::shared_ptr<NotificationsA
 
 void AddNotifications(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<NotificationsArguments>();
-  CLI::App* const command = app.add_subcommand("notifications", "Changes that observers have not all seen");
+  CLI::App* const command = app.add_subcommand("notifications", "Lists changes that observers have not handled yet");
   command->require_subcommand(0, 1);
   command->footer(R"(Examples:
   percolator notifications                     the same as notifications list
@@ -101,8 +101,9 @@ void AddNotifications(CLI::App& app, Shell& shell) {
   percolator notifications count
   percolator notifications oldest
 
-They wait for workers, which this program has none of. If they grow older while one runs, look at
-percolator quarantine and at the metrics of the worker (docs/operating.md).)");
+A notification waits until a worker runs its observers; this program has no worker. If notifications grow older
+while a worker runs, look at percolator quarantine and at the metrics of the worker (docs/operating.md).
+Exit code 1: there are no notifications.)");
   command->preparse_callback(
       [&shell, arguments](size_t /*left*/) { shell.Choose([&shell, arguments] { return List(shell, *arguments); }); });
   AddList(*command, shell, arguments);

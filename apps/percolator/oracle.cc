@@ -1,4 +1,4 @@
-// percolator oracle: timestamps for many processes, from one of several oracles.
+// percolator oracle: runs a replicated oracle. One of several oracles leads and hands out timestamps.
 
 #include <iostream>
 #include <memory>
@@ -19,12 +19,12 @@ struct OracleArguments {
   std::string lease = "2s";
 };
 
-// Called by a thread of the server: one line, written at once.
+// Called by a thread of the server. It writes the line in one piece, so that lines of two threads do not mix.
 void PrintLeader(bool json, const std::string& name, bool is_self) {
   if (json) {
     PrintJson(std::cout, {{"leader", name}, {"self", is_self}});
   } else {
-    const std::string line = is_self ? "this oracle leads\n" : (name.empty() ? "nobody" : name) + " leads\n";
+    const std::string line = is_self ? "this oracle leads\n" : (name.empty() ? "no oracle" : name) + " leads\n";
     std::cout << line;
   }
   std::cout.flush();
@@ -59,36 +59,35 @@ void AddOracle(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<OracleArguments>();
   OracleServerOptions& server = arguments->server;
   CLI::App* const command =
-      app.add_subcommand("oracle", "Hands out timestamps, as one of several oracles of which one leads");
-  command->add_option("--etcd", server.etcd, "The members of the etcd that decides who leads")
+      app.add_subcommand("oracle", "Runs one of several oracles, of which one leads and hands out timestamps");
+  command->add_option("--etcd", server.etcd, "Endpoints of the etcd that elects the leader")
       ->type_name("HOST:PORT,...")
       ->delimiter(',')
       ->required();
-  command->add_option("--listen", server.listen, "Address to listen on; port 0 picks a free one")
+  command->add_option("--listen", server.listen, "Address to listen on; port 0 picks a free port")
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  command->add_option("--name", server.name, "What the others call it; default: the listen address")->type_name("NAME");
-  command->add_option("--prefix", server.prefix, "Of its key in etcd: the same for all oracles of a cluster")
+  command->add_option("--name", server.name, "Name of this oracle; default: the listen address")->type_name("NAME");
+  command->add_option("--prefix", server.prefix, "Prefix of the keys in etcd; the same for all oracles of a cluster")
       ->type_name("TEXT")
       ->capture_default_str();
-  command->add_option("--lease", arguments->lease, "When the leader is silent for longer, another one leads")
+  command->add_option("--lease", arguments->lease, "Another oracle takes over when the leader is silent for this long")
       ->type_name("DURATION")
       ->capture_default_str();
   AddTlsOptions(*command, &server.tls, &server.allow_plaintext);
-  command
-      ->add_option("--etcd-ca", server.etcd_tls.ca, "Speak TLS with etcd, whose certificate this one has signed (PEM)")
+  command->add_option("--etcd-ca", server.etcd_tls.ca, "Use TLS with etcd, and trust this CA certificate (PEM)")
       ->type_name("FILE");
-  command->add_option("--etcd-cert", server.etcd_tls.cert, "The certificate to show etcd (PEM)")->type_name("FILE");
-  command->add_option("--etcd-key", server.etcd_tls.key, "That certificate's key (PEM)")->type_name("FILE");
+  command->add_option("--etcd-cert", server.etcd_tls.cert, "Client certificate for etcd (PEM)")->type_name("FILE");
+  command->add_option("--etcd-key", server.etcd_tls.key, "Key of the client certificate (PEM)")->type_name("FILE");
   command->footer(R"(Examples:
   percolator oracle --etcd 127.0.0.1:2379
   percolator oracle --etcd 127.0.0.1:2379 --listen 127.0.0.1:7822
   percolator --cluster 'bigtable:projects/P/instances/I?oracle=127.0.0.1:7821,127.0.0.1:7822&coord=127.0.0.1:2379' tables
 
-It prints a line with its address when it is ready, another whenever another oracle leads, and ends with SIGTERM or
-Ctrl-C; then another one takes over at once. Run two or three, on different machines. Only the leader answers, and
-clients find it by themselves. Timestamps stay unique and in order whoever leads. Never delete the key PREFIX + "oracle"
-from etcd: it says which timestamps were handed out. `percolator serve` has an oracle of its own and needs none of this.)");
+Prints its address when it is ready, and a line whenever the leader changes. SIGTERM or Ctrl-C stops it, and another
+oracle takes over at once. Run two or three on different machines. Only the leader answers, and clients find the leader
+themselves. Timestamps stay unique and in order across changes of the leader. Never delete the key PREFIX + "oracle" from
+etcd: it records which timestamps were handed out. `percolator serve` contains an oracle and does not need this command.)");
   command->callback(
       [&shell, arguments] { shell.Choose([&shell, arguments] { return RunOracle(shell, *arguments); }); });
 }

@@ -1,4 +1,4 @@
-// percolator quarantine: notifications whose observers kept failing, until a person decides.
+// percolator quarantine: lists, replays and drops notifications whose observers kept failing.
 
 #include <functional>
 #include <iostream>
@@ -46,7 +46,7 @@ absl::StatusOr<Exit> ListEntries(const Shell& shell) {
   return entries.empty() ? Exit::kNothing : Exit::kDone;
 }
 
-// The entries that the arguments name: one, or all of an observer, or all.
+// The entries that the arguments name: one, all of an observer, or all.
 absl::StatusOr<std::vector<Quarantined>> Chosen(Inspector& inspector, const QuarantineArguments& arguments) {
   if (!arguments.all) {
     PERCOLATOR_ASSIGN_OR_RETURN(const CellName cell, ParseCell(*arguments.table, *arguments.row, *arguments.column));
@@ -63,19 +63,19 @@ absl::StatusOr<std::vector<Quarantined>> Chosen(Inspector& inspector, const Quar
 absl::Status CheckChoice(const QuarantineArguments& arguments) {
   const bool names_cell = arguments.column.has_value();
   if (arguments.all && arguments.table.has_value()) {
-    return absl::InvalidArgumentError("with --all name at most an OBSERVER");
+    return absl::InvalidArgumentError("--all takes no TABLE, ROW and COLUMN: name only an OBSERVER, or nothing");
   }
   if (!arguments.all && !names_cell) {
-    return absl::InvalidArgumentError("name OBSERVER TABLE ROW COLUMN as quarantine list shows them, or say --all");
+    return absl::InvalidArgumentError("name OBSERVER TABLE ROW COLUMN as quarantine list shows them, or use --all");
   }
   return absl::OkStatus();
 }
 
-using Deed = std::function<absl::Status(Inspector& inspector, const Quarantined& entry)>;
+using EntryAction = std::function<absl::Status(Inspector& inspector, const Quarantined& entry)>;
 
-// Does it to the chosen entries; what fails does not keep the others from it.
+// Applies `action` to the chosen entries. If it fails for one, it still runs for the others.
 absl::StatusOr<Exit> DoEach(const Shell& shell, const QuarantineArguments& arguments, const std::string& done,
-                            const Deed& deed) {
+                            const EntryAction& action) {
   PERCOLATOR_RETURN_IF_ERROR(CheckChoice(arguments));
   PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
   Inspector inspector(cluster);
@@ -83,7 +83,7 @@ absl::StatusOr<Exit> DoEach(const Shell& shell, const QuarantineArguments& argum
   size_t count = 0;
   absl::Status first_error;
   for (const Quarantined& entry : entries) {
-    const absl::Status status = deed(inspector, entry);
+    const absl::Status status = action(inspector, entry);
     count += status.ok() ? 1 : 0;
     first_error.Update(status);
   }
@@ -97,22 +97,22 @@ absl::StatusOr<Exit> DoEach(const Shell& shell, const QuarantineArguments& argum
 }
 
 void AddListEntries(CLI::App& app, Shell& shell) {
-  CLI::App* const command = app.add_subcommand("list", "What was given up, and why");
-  command->footer("Exit code 1: nothing was.");
+  CLI::App* const command = app.add_subcommand("list", "Lists quarantined notifications and their errors");
+  command->footer("Exit code 1: nothing is in quarantine.");
   command->callback([&shell] { shell.Choose([&shell] { return ListEntries(shell); }); });
 }
 
-CLI::App* AddDeed(CLI::App& app, Shell& shell, const std::string& name, const std::string& description,
-                  const std::string& done, const Deed& deed) {
+CLI::App* AddAction(CLI::App& app, Shell& shell, const std::string& name, const std::string& description,
+                    const std::string& done, const EntryAction& action) {
   auto arguments = std::make_shared<QuarantineArguments>();
   CLI::App* const command = app.add_subcommand(name, description);
-  command->add_option("OBSERVER", arguments->observer);
-  command->add_option("TABLE", arguments->table);
-  command->add_option("ROW", arguments->row);
-  command->add_option("COLUMN", arguments->column);
-  command->add_flag("--all", arguments->all, "All entries, or all of OBSERVER");
-  command->callback([&shell, arguments, done, deed] {
-    shell.Choose([&shell, arguments, done, deed] { return DoEach(shell, *arguments, done, deed); });
+  command->add_option("OBSERVER", arguments->observer, "Name of the observer");
+  command->add_option("TABLE", arguments->table, "Table of the cell");
+  command->add_option("ROW", arguments->row, "Row of the cell");
+  command->add_option("COLUMN", arguments->column, "Column of the cell");
+  command->add_flag("--all", arguments->all, "All entries of OBSERVER, or all entries if none is named");
+  command->callback([&shell, arguments, done, action] {
+    shell.Choose([&shell, arguments, done, action] { return DoEach(shell, *arguments, done, action); });
   });
   return command;
 }
@@ -120,7 +120,8 @@ CLI::App* AddDeed(CLI::App& app, Shell& shell, const std::string& name, const st
 }  // namespace
 
 void AddQuarantine(CLI::App& app, Shell& shell) {
-  CLI::App* const command = app.add_subcommand("quarantine", "Notifications whose observers kept failing");
+  CLI::App* const command =
+      app.add_subcommand("quarantine", "Lists, replays and drops notifications whose observers kept failing");
   command->require_subcommand(0, 1);
   command->footer(R"(Examples:
   percolator quarantine                                  the same as quarantine list
@@ -129,16 +130,16 @@ void AddQuarantine(CLI::App& app, Shell& shell) {
   percolator quarantine drop --all)");
   command->preparse_callback([&shell](size_t /*left*/) { shell.Choose([&shell] { return ListEntries(shell); }); });
   AddListEntries(*command, shell);
-  AddDeed(*command, shell, "replay", "Lets the observer run again, once what was wrong is fixed", "replayed",
-          [](Inspector& inspector, const Quarantined& entry) { return inspector.Replay(entry); })
+  AddAction(*command, shell, "replay", "Runs the observer again; first fix the cause of the error", "replayed",
+            [](Inspector& inspector, const Quarantined& entry) { return inspector.Replay(entry); })
       ->footer(R"(Examples:
   percolator quarantine replay parse pages com.example contents
-  percolator quarantine replay --all parse               all of the observer parse
+  percolator quarantine replay --all parse               all entries of the observer parse
 
-The next worker that has the observer runs it; this program does not.
+The next worker with the observer runs it; this program does not.
 Exit code 1: there is no such entry.)");
-  AddDeed(*command, shell, "drop", "Forgets it; the next change of the cell is observed as usual", "dropped",
-          [](Inspector& inspector, const Quarantined& entry) { return inspector.Drop(entry); })
+  AddAction(*command, shell, "drop", "Deletes the entry; the observer runs again at the next change of the cell",
+            "dropped", [](Inspector& inspector, const Quarantined& entry) { return inspector.Drop(entry); })
       ->footer(R"(Examples:
   percolator quarantine drop parse pages com.example contents
   percolator quarantine drop --all

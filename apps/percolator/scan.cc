@@ -1,4 +1,4 @@
-// percolator scan: rows of a table, in one snapshot.
+// percolator scan: prints rows of a table from one snapshot.
 
 #include <iostream>
 #include <memory>
@@ -15,8 +15,8 @@
 namespace percolator::cli {
 namespace {
 
-// Characters of a value in a table.
-constexpr size_t kShown = 80;
+// Characters of a value that a table shows.
+constexpr size_t kMaxShown = 80;
 
 struct ScanArguments {
   std::string table;
@@ -31,7 +31,7 @@ struct ScanArguments {
 
 absl::StatusOr<ScanOptions> OptionsOf(const ScanArguments& arguments) {
   ScanOptions options;
-  if (arguments.limit != 0) options.limit = arguments.limit + 1;  // one more, to know whether there are more
+  if (arguments.limit != 0) options.limit = arguments.limit + 1;  // one more shows whether there are more
   if (arguments.prefix.has_value()) {
     PERCOLATOR_ASSIGN_OR_RETURN(const std::string prefix, Unescaped(*arguments.prefix));
     options.rows = RowRange::Prefix(prefix);
@@ -54,7 +54,7 @@ void Add(Listing* listing, const ScannedRow& row, bool full) {
     Json object{{"row", Escaped(row.key)}, {"column", Escaped(column.name)}};
     SetValue(&object, column.value);
     listing->Add(
-        {Escaped(row.key), Escaped(column.name), full ? Escaped(column.value) : EscapedShort(column.value, kShown)},
+        {Escaped(row.key), Escaped(column.name), full ? Escaped(column.value) : EscapedShort(column.value, kMaxShown)},
         object);
   }
 }
@@ -80,7 +80,7 @@ absl::StatusOr<Exit> Scan(const Shell& shell, const ScanArguments& arguments) {
   if (absl::IsNotFound(status)) return status;  // no such table
   listing.End();
   if (!status.ok()) return status;
-  if (more) Note("there are more rows: --limit N shows N of them, --limit 0 all");
+  if (more) Note("there are more rows: --limit N prints N of them, --limit 0 all");
   if (count == 0 && !shell.json) Note("there are no such rows");
   return count == 0 ? Exit::kNothing : Exit::kDone;
 }
@@ -89,20 +89,23 @@ absl::StatusOr<Exit> Scan(const Shell& shell, const ScanArguments& arguments) {
 
 void AddScan(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<ScanArguments>();
-  CLI::App* const command = app.add_subcommand("scan", "Rows of a table");
-  command->add_option("TABLE", arguments->table)->required();
+  CLI::App* const command = app.add_subcommand("scan", "Prints rows of a table");
+  command->add_option("TABLE", arguments->table, "Name of the table")->required();
   CLI::Option* const prefix =
-      command->add_option("--prefix", arguments->prefix, "Only rows that begin so")->type_name("ROW");
-  command->add_option("--start", arguments->start, "The first row")->type_name("ROW")->excludes(prefix);
-  command->add_option("--end", arguments->end, "Up to this row, without it")->type_name("ROW")->excludes(prefix);
+      command->add_option("--prefix", arguments->prefix, "Only rows with this prefix")->type_name("ROW");
+  command->add_option("--start", arguments->start, "Start at this row")->type_name("ROW")->excludes(prefix);
+  command->add_option("--end", arguments->end, "Stop before this row")->type_name("ROW")->excludes(prefix);
   command->add_option("--columns", arguments->columns, "Only these columns")
       ->type_name("COLUMN,...")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--limit", arguments->limit, "Maximum number of rows; 0: all")->capture_default_str();
-  command->add_option("--as-of", arguments->as_of, "As it was then: 2026-11-15T10:00:00Z, -5m, or a timestamp")
+  command
+      ->add_option("--as-of", arguments->as_of,
+                   "Read a snapshot of this time: 2026-11-15T10:00:00Z, -5m, or a timestamp")
       ->type_name("TIME");
-  command->add_flag("--full", arguments->full, "Do not cut long values (JSON never does)");
+  command->add_flag("--full", arguments->full,
+                    "Print values in full; otherwise a table shows 80 characters (JSON is always full)");
   command->footer(R"(Examples:
   percolator scan accounts
   percolator scan accounts --prefix B --columns bal,name

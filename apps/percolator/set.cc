@@ -1,4 +1,4 @@
-// percolator set: writes a cell, in a transaction of its own. Observers of the column will run, in whatever worker.
+// percolator set: writes a cell in one transaction. A worker then runs the observers of the column.
 
 #include <cstddef>
 #include <iostream>
@@ -23,12 +23,12 @@ struct SetArguments {
   std::optional<std::string> from;
 };
 
-// Larger than any value a store takes, so that the store says what its limit is.
+// Larger than the limit of any store, so that the error comes from the store and names its limit.
 constexpr size_t kValueBytes = 256 << 20;
 
 absl::StatusOr<std::string> ValueOf(const SetArguments& arguments) {
   if (arguments.value.has_value() == arguments.from.has_value()) {
-    return absl::InvalidArgumentError("give either a VALUE or --from FILE");
+    return absl::InvalidArgumentError("give either VALUE or --from FILE");
   }
   if (!arguments.from.has_value()) return Unescaped(*arguments.value);
   return *arguments.from == "-" ? ReadStandardInput(kValueBytes) : ReadWholeFile(*arguments.from, kValueBytes);
@@ -52,16 +52,16 @@ absl::StatusOr<Exit> Set(const Shell& shell, const SetArguments& arguments) {
 void AddSet(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<SetArguments>();
   CLI::App* const command = app.add_subcommand("set", "Writes a cell");
-  command->add_option("TABLE", arguments->table)->required();
-  command->add_option("ROW", arguments->row)->required();
-  command->add_option("COLUMN", arguments->column)->required();
-  command->add_option("VALUE", arguments->value, "Escaped as names are: \\n, \\x00, \\\\");
-  command->add_option("--from", arguments->from, "Take the value from a file, byte by byte; - is the standard input")
+  command->add_option("TABLE", arguments->table, "Name of the table")->required();
+  command->add_option("ROW", arguments->row, "Key of the row")->required();
+  command->add_option("COLUMN", arguments->column, "Name of the column")->required();
+  command->add_option("VALUE", arguments->value, "The value, with escapes: \\n, \\x00, \\\\");
+  command->add_option("--from", arguments->from, "Read the value from a file, without escapes; - is the standard input")
       ->type_name("FILE");
   command->footer(R"(Examples:
   percolator set accounts Bob bal 10
   percolator set accounts Bob note 'two\nlines'
-  percolator set accounts Bob delta -- -7            what begins with a dash, behind --
+  percolator set accounts Bob delta -- -7            a value that begins with a dash follows --
   percolator set pages com.example contents --from page.html
   curl -s https://example.com | percolator set pages com.example contents --from -)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Set(shell, *arguments); }); });

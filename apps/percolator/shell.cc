@@ -12,16 +12,17 @@ namespace {
 
 absl::Status NoAddress() {
   return absl::InvalidArgumentError(
-      "which cluster? Say --cluster ADDRESS, or set PERCOLATOR_CLUSTER, for example\n"
+      "no cluster is named: use --cluster ADDRESS, or set PERCOLATOR_CLUSTER, for example\n"
       "    percolator --cluster rocksdb:/var/lib/accounts tables\n"
       "    export PERCOLATOR_CLUSTER=rocksdb:/var/lib/accounts");
 }
 
-// Whatever stands between a user and the cluster, but for an address that is none.
-absl::Status CantOpen(const std::string& address, const absl::Status& why) {
-  std::string text = "can't open " + Escaped(address) + ": " + std::string(why.message());
+// Every error of opening counts as Unavailable, except an invalid address and damaged data.
+absl::Status CannotOpen(const std::string& address, const absl::Status& why) {
+  std::string text = "cannot open " + Escaped(address) + ": " + std::string(why.message());
   if (absl::IsInvalidArgument(why)) return absl::InvalidArgumentError(text);
-  if (absl::IsNotFound(why)) text += ". Is the address right? A new cluster begins with its first table: tables create";
+  if (absl::IsNotFound(why))
+    text += "; check the address, or create the cluster with its first table: percolator tables create NAME";
   return absl::IsDataLoss(why) ? absl::DataLossError(text) : absl::UnavailableError(text);
 }
 
@@ -54,7 +55,7 @@ absl::StatusOr<Cluster> Shell::Open(Missing missing, ClusterOptions options) con
   if (address.empty()) return NoAddress();
   options.store.create_if_missing = missing == Missing::kIsMade;
   absl::StatusOr<Cluster> cluster = Cluster::Open(address, options);
-  if (!cluster.ok()) return CantOpen(address, cluster.status());
+  if (!cluster.ok()) return CannotOpen(address, cluster.status());
   return cluster;
 }
 
@@ -65,7 +66,7 @@ Exit Shell::Run() const {
     return ExitOf(exit.status());
   }
   if (!std::cout.flush()) {
-    Note("can't write the output: is the disk full, or nobody listening?");
+    Note("cannot write the output: the disk is full, or the reader has closed the pipe");
     return Exit::kFailed;
   }
   return *exit;
@@ -78,7 +79,7 @@ absl::StatusOr<Snapshot> SnapshotAt(const Cluster& cluster, const std::optional<
   absl::StatusOr<Snapshot> snapshot = cluster.GetSnapshotAt(ts);
   if (IsSnapshotTooOld(snapshot.status())) {
     return absl::OutOfRangeError(std::string(snapshot.status().message()) +
-                                 ". What is that old is collected: `percolator stats` tells the safe point");
+                                 "; `percolator stats` shows the safe point, the oldest time that can be read");
   }
   return snapshot;
 }
@@ -96,7 +97,7 @@ absl::StatusOr<Timestamp> Commit(const Cluster& cluster, const std::function<abs
   const std::optional<CommitResult> unknown = GetUnknownCommit(status);
   if (!unknown.has_value()) return status;
   const absl::StatusOr<CommitResult> known = cluster.Resolve(*unknown);
-  // An error that says why Resolve failed would hide that something may have been written.
+  // The error of Resolve would hide that the transaction may have committed.
   if (!known.ok()) return status;
   if (known->committed()) return known->commit_ts;
   return known->status;

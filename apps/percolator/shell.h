@@ -1,7 +1,7 @@
-// What all commands have in common: the options --cluster and --json, the way to a cluster, and exit codes.
+// Shared by all commands: the options --cluster and --json, opening the cluster, and exit codes.
 //
-// A command adds itself to the command line (commands.h), and there says what is to be done if it is chosen. Main then does
-// it. So parsing has no effects, and the whole command line can also be looked at, as completion.cc does.
+// A command adds itself to the command line (commands.h). If the command line names it, its callback calls Shell::Choose, and
+// main then calls Shell::Run. So parsing has no effects, and completion.cc can read the whole command line.
 
 #ifndef PERCOLATOR_APPS_PERCOLATOR_SHELL_H_
 #define PERCOLATOR_APPS_PERCOLATOR_SHELL_H_
@@ -19,19 +19,19 @@ namespace percolator::cli {
 
 enum class Exit : int {
   kDone = 0,
-  kNothing = 1,      // what was asked for does not exist
-  kUsage = 2,        // the command line can't be understood
-  kUnreachable = 3,  // the cluster can't be reached, or another process is using it
-  kFailed = 4,       // anything else
+  kNothing = 1,      // not found, or nothing to show
+  kUsage = 2,        // the command line is invalid
+  kUnreachable = 3,  // the cluster is unreachable, or another process has it open
+  kFailed = 4,       // any other failure
 };
 
-// An error counts by its code: kNotFound as kNothing, kInvalidArgument as kUsage, kUnavailable and kDeadlineExceeded as
-// kUnreachable, all others as kFailed. Its text is what the user is told.
+// Runs a command. The code of an error gives the exit code: NotFound kNothing, InvalidArgument kUsage, Unavailable and
+// DeadlineExceeded kUnreachable, all others kFailed. The text of the error is printed.
 using Command = std::function<absl::StatusOr<Exit>()>;
 Exit ExitOf(const absl::Status& status);
 
-// For a command that takes a moment: it collects no garbage, because what is kept and for how long is for the programs to
-// decide whose data it is; and timestamps do not run ahead of the clock when commands follow each other quickly.
+// Options for a short command. It collects no garbage, because the programs that own the data decide what to keep. Its oracle
+// window is small, so that timestamps do not run ahead of the clock when commands follow each other quickly.
 ClusterOptions CommandOptions();
 
 enum class Missing { kIsAnError, kIsMade };
@@ -41,32 +41,32 @@ class Shell {
   std::string address;  // --cluster
   bool json = false;    // --json
 
-  // Opens the cluster, or says why not: kInvalidArgument for an address that can't be understood, kDataLoss if what is stored
-  // can't be read, kUnavailable for anything else.
+  // Opens the cluster. Returns InvalidArgument if the address is invalid, DataLoss if stored data cannot be read, and
+  // Unavailable for any other error.
   absl::StatusOr<Cluster> Open(Missing missing = Missing::kIsAnError, ClusterOptions options = CommandOptions()) const;
 
   void Choose(Command command) { command_ = std::move(command); }
-  // Does what was chosen, and tells of errors.
+  // Runs the chosen command, and prints its error.
   Exit Run() const;
 
  private:
   Command command_;
 };
 
-// A snapshot as of a time as text.h reads it; absent: now.
+// A snapshot of the given time, in the form that text.h defines. If absent, of now.
 absl::StatusOr<Snapshot> SnapshotAt(const Cluster& cluster, const std::optional<std::string>& time);
 
-// A cell by names as they are typed.
+// Unescapes the names of a cell.
 absl::StatusOr<CellName> ParseCell(const std::string& table, const std::string& row, const std::string& column);
 
-// Runs a transaction. If its outcome is not known at first, asks for it with Cluster::Resolve. kUnknown: that did not tell
-// either, so the transaction may have committed.
+// Runs a transaction. If its outcome is unknown, asks Cluster::Resolve. Returns Unknown if that fails too: the transaction may
+// have committed.
 absl::StatusOr<Timestamp> Commit(const Cluster& cluster, const std::function<absl::Status(ReadWrite& t)>& fn);
 
-// Closes, and says what came out: an error of `exit`, or of closing.
+// Closes the cluster. Returns `exit`, or the error of Close if `exit` is not an error.
 absl::StatusOr<Exit> Finish(const Cluster& cluster, absl::StatusOr<Exit> exit);
 
-// Something for people, beside what is printed for programs.
+// Prints a line for people to the standard error.
 void Note(const std::string& text);
 
 }  // namespace percolator::cli

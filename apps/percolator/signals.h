@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM, as a thing to wait for: how a server is told to stop.
+// StopSignals: waits for SIGINT or SIGTERM, which stop a server.
 
 #ifndef PERCOLATOR_APPS_PERCOLATOR_SIGNALS_H_
 #define PERCOLATOR_APPS_PERCOLATOR_SIGNALS_H_
@@ -7,7 +7,7 @@
 
 namespace percolator::cli {
 
-// REQUIRES: made before any other thread, so that no thread of the process gets these signals by surprise.
+// REQUIRES: constructed before the process starts any thread, so that every thread blocks these signals.
 class StopSignals {
  public:
   StopSignals() {
@@ -21,7 +21,7 @@ class StopSignals {
     int signal = 0;
     sigwait(&signals_, &signal);
   }
-  // From now on a signal ends the process at once: for those who do not want to wait for an orderly end.
+  // Afterwards, another signal ends the process immediately.
   void Unblock() const { pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr); }
 
  private:

@@ -1,4 +1,4 @@
-// percolator stats: the state of a cluster on one page.
+// percolator stats: shows the state of a cluster on one page.
 
 #include <iostream>
 #include <map>
@@ -33,7 +33,7 @@ struct State {
   std::map<LockInfo::State, size_t> locks;
   Backlog backlog;
   size_t quarantined = 0;
-  std::map<std::string, TableCount> counts;  // by table; only if asked for
+  std::map<std::string, TableCount> counts;  // by table; only with --count
 };
 
 absl::StatusOr<TableCount> CountTable(const Snapshot& snapshot, const std::string& table) {
@@ -57,7 +57,7 @@ absl::Status CountTables(const Cluster& cluster, State* state) {
   return absl::OkStatus();
 }
 
-// What waits: locks, notifications, quarantine.
+// Counts locks, notifications and quarantined notifications.
 absl::Status ReadWaiting(const Cluster& cluster, Inspector& inspector, State* state) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<LockInfo> locks, inspector.ListLocks());
   for (const LockInfo& lock : locks) ++state->locks[lock.state];
@@ -133,7 +133,7 @@ std::string LocksText(const State& state) {
   const size_t all = AllLocks(state);
   const size_t alive = LocksIn(state, LockInfo::State::kAlive);
   if (all == 0) return "none";
-  return std::to_string(all) + ", " + std::to_string(alive) + " of transactions that are alive";
+  return std::to_string(all) + ", " + std::to_string(alive) + " of running transactions";
 }
 
 void PrintPage(const std::string& address, const State& state) {
@@ -175,15 +175,14 @@ absl::StatusOr<Exit> Stats(const Shell& shell, const StatsArguments& arguments) 
 
 void AddStats(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<StatsArguments>();
-  CLI::App* const command = app.add_subcommand("stats", "The state of the cluster on one page");
-  command->add_flag("--count", arguments->count, "Also count rows, cells and bytes, which reads everything");
+  CLI::App* const command = app.add_subcommand("stats", "Shows the state of the cluster on one page");
+  command->add_flag("--count", arguments->count, "Also count rows, cells and bytes, which reads all data");
   command->footer(R"(Examples:
   percolator stats
   percolator stats --count
   percolator stats --json | jq .notifications.oldest_us
 
-What one process has done since it was started (commits, conflicts, latencies) only that process knows:
-Cluster::metrics, Worker::metrics.)");
+Commits, conflicts and latencies are metrics of each process, not of the cluster: Cluster::metrics, Worker::metrics.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return Stats(shell, *arguments); }); });
 }
 

@@ -72,8 +72,8 @@ absl::StatusOr<Exit> Create(const Shell& shell, const TablesArguments& arguments
 
 absl::StatusOr<Exit> Drop(const Shell& shell, const TablesArguments& arguments) {
   if (!arguments.yes) {
-    return absl::InvalidArgumentError("this would delete all rows of table " + Escaped(arguments.name) +
-                                      " for good, with their old versions. Confirm with --yes");
+    return absl::InvalidArgumentError("drop deletes all rows of table " + Escaped(arguments.name) +
+                                      " with their old versions, permanently: confirm with --yes");
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
   PERCOLATOR_RETURN_IF_ERROR(cluster.DropTable(arguments.name));
@@ -86,18 +86,18 @@ absl::StatusOr<Exit> Drop(const Shell& shell, const TablesArguments& arguments) 
 }
 
 void AddListTables(CLI::App& app, Shell& shell) {
-  CLI::App* const command = app.add_subcommand("list", "The tables, and who observes them");
-  command->footer("Exit code 1: there are none.");
+  CLI::App* const command = app.add_subcommand("list", "Lists the tables and their observers");
+  command->footer("Exit code 1: there are no tables.");
   command->callback([&shell] { shell.Choose([&shell] { return ListTables(shell); }); });
 }
 
 void AddCreate(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<TablesArguments>();
   CLI::App* const command = app.add_subcommand("create", "Creates a table, and the cluster if it is the first");
-  command->add_option("NAME", arguments->name, "Of letters, digits, _ and -, at most 64")->required();
+  command->add_option("NAME", arguments->name, "Name of the table: at most 64 letters, digits, _ and -")->required();
   command
       ->add_option("--notify-only", arguments->notify_only,
-                   "A column that can't be written, only notified: for weak notifications")
+                   "Columns that cannot be written, only notified; for weak observers")
       ->type_name("COLUMN");
   command->footer(R"(Examples:
   percolator tables create accounts
@@ -108,8 +108,8 @@ void AddCreate(CLI::App& app, Shell& shell) {
 void AddDrop(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<TablesArguments>();
   CLI::App* const command = app.add_subcommand("drop", "Deletes a table with all its rows");
-  command->add_option("NAME", arguments->name)->required();
-  command->add_flag("--yes", arguments->yes, "Confirm");
+  command->add_option("NAME", arguments->name, "Name of the table")->required();
+  command->add_flag("--yes", arguments->yes, "Confirm; required");
   command->footer(R"(Example:
   percolator tables drop accounts --yes
 
@@ -126,7 +126,7 @@ void AddTables(CLI::App& app, Shell& shell) {
   percolator tables                    the same as tables list
   percolator tables create accounts
   percolator tables drop accounts --yes)");
-  // A command's own callback comes before that of one below it, which then has the last word.
+  // CLI11 runs this callback before that of a subcommand, whose choice replaces this one.
   command->preparse_callback([&shell](size_t /*left*/) { shell.Choose([&shell] { return ListTables(shell); }); });
   AddListTables(*command, shell);
   AddCreate(*command, shell);

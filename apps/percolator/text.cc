@@ -26,7 +26,7 @@ struct Character {
   size_t bytes = 0;
 };
 
-// The character at the front; absent if it is no UTF-8: cut off, overlong, a surrogate, or past the end of Unicode.
+// The first character. Absent if it is not UTF-8: cut off, overlong, a surrogate, or past the end of Unicode.
 std::optional<Character> DecodeFirst(std::string_view bytes) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
   const uint8_t first = byte(0);
@@ -43,7 +43,8 @@ std::optional<Character> DecodeFirst(std::string_view bytes) {
   return Character{code, length};
 }
 
-// Not so: controls, and what has no width or changes the direction of writing, by which a name could pass for another.
+// Returns false for controls, and for characters without width or that change the direction of writing, because with them one
+// name could look like another.
 bool IsPrintable(char32_t code) {
   if (code < 0x20 || (code >= 0x7F && code < 0xA0)) return false;
   return !(code >= 0x200B && code <= 0x200F) && !(code >= 0x2028 && code <= 0x202E) &&
@@ -56,7 +57,7 @@ void AppendHex(std::string* out, char c) {
   out->append({'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]});
 }
 
-// Appends the first character, or byte, escaped, and returns how many bytes that was.
+// Appends the first character, or byte, escaped. Returns its number of bytes.
 size_t AppendFirst(std::string* out, std::string_view bytes) {
   switch (bytes[0]) {
     case '\\':
@@ -85,18 +86,18 @@ size_t AppendFirst(std::string* out, std::string_view bytes) {
 }
 
 absl::Status BadEscape(std::string_view text) {
-  return absl::InvalidArgumentError("can't understand the backslash in \"" + std::string(text) +
+  return absl::InvalidArgumentError("invalid escape in \"" + std::string(text) +
                                     "\": write \\\\ for a backslash, \\x00 for a byte, or \\n \\r \\t");
 }
 
 absl::Status BadTime(std::string_view text) {
   return absl::InvalidArgumentError(
-      "can't understand the time \"" + std::string(text) +
-      "\": it is the number of a timestamp, 2026-11-15T10:00:00Z, or a duration ago: -5m");
+      "invalid time \"" + std::string(text) +
+      "\": write a timestamp, a date such as 2026-11-15T10:00:00Z, or a duration before now: -5m");
 }
 
 absl::Status BadDuration(std::string_view text) {
-  return absl::InvalidArgumentError("can't understand the duration \"" + std::string(text) +
+  return absl::InvalidArgumentError("invalid duration \"" + std::string(text) +
                                     "\": write a number and a unit (us ms s m h d), such as 500ms or 1h30m");
 }
 
@@ -114,7 +115,7 @@ bool ConsumeText(std::string_view* in, std::string_view text) {
   return true;
 }
 
-// So many digits, no sign.
+// Exactly `digits` digits, without a sign.
 bool ConsumeDigits(std::string_view* in, size_t digits, unsigned* number) {
   if (in->size() < digits) return false;
   std::string_view field = in->substr(0, digits);
@@ -133,7 +134,7 @@ std::optional<microseconds> ConsumeUnit(std::string_view* in) {
   return std::nullopt;
 }
 
-// .123456 or nothing; further digits are of no use.
+// .123456 or nothing. Further digits are ignored.
 bool ConsumeFraction(std::string_view* in, microseconds* fraction) {
   *fraction = microseconds(0);
   if (!ConsumeText(in, ".")) return true;
@@ -199,10 +200,10 @@ absl::StatusOr<std::string> Unescaped(std::string_view text) {
   return out;
 }
 
-std::string EscapedShort(std::string_view bytes, size_t most) {
+std::string EscapedShort(std::string_view bytes, size_t max_characters) {
   std::string out;
   std::string_view rest = bytes;
-  for (size_t shown = 0; !rest.empty() && shown < most; ++shown) rest.remove_prefix(AppendFirst(&out, rest));
+  for (size_t shown = 0; !rest.empty() && shown < max_characters; ++shown) rest.remove_prefix(AppendFirst(&out, rest));
   if (!rest.empty()) out += "... (" + std::to_string(bytes.size()) + " bytes)";
   return out;
 }
@@ -226,7 +227,7 @@ std::string CellText(const CellName& cell) {
 }
 
 std::string TimeText(Timestamp ts) {
-  constexpr uint64_t kMax = uint64_t{1} << 57;  // some thousand years; a larger one is damaged, and no time
+  constexpr uint64_t kMax = uint64_t{1} << 57;  // some thousand years; a larger timestamp is damaged
   if (ts.value() > kMax) return ts.ToString();
   const Timestamp::Time time = ts.time();
   const auto day = std::chrono::floor<days>(time);

@@ -1,4 +1,4 @@
-// percolator wait-idle: waits until no notification is left in the cluster. Workers elsewhere do the work.
+// percolator wait-idle: waits until the cluster has no notifications. Workers in other processes handle them.
 
 #include <unistd.h>
 
@@ -20,10 +20,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Between two looks.
+// Pauses between two polls.
 constexpr milliseconds kFirstPause(10);
 constexpr milliseconds kLastPause(500);
-// Counted at most, so that a look is cheap however much there is.
+// A limit on the count, so that a poll is cheap whatever the backlog is.
 constexpr size_t kMaxCounted = 100'000;
 
 struct WaitIdleArguments {
@@ -35,7 +35,7 @@ std::string Left(const Backlog& backlog) {
          (backlog.cells == 1 ? " cell waits" : " cells wait") + ", the oldest for " + AgeText(backlog.oldest);
 }
 
-// One line that is written over again and again, if somebody is there to see it.
+// A line that is overwritten by the next one. Prints nothing if the standard error is not a terminal.
 class Progress {
  public:
   void Show(const std::string& text) {
@@ -52,7 +52,7 @@ class Progress {
   bool shown_ = false;
 };
 
-// The backlog when there was none, or time was up.
+// Returns the backlog when it is empty or the timeout has passed.
 absl::StatusOr<Backlog> WaitFor(const Cluster& cluster, Duration timeout) {
   const auto end = steady_clock::now() + timeout;
   Progress progress;
@@ -70,7 +70,7 @@ absl::StatusOr<Backlog> WaitFor(const Cluster& cluster, Duration timeout) {
 absl::StatusOr<Exit> WaitIdle(const Shell& shell, const WaitIdleArguments& arguments) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Duration timeout, ParseDuration(arguments.timeout));
   PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, shell.Open());
-  // Longer than anybody waits, and can be added to a time.
+  // Bounded, so that it can be added to a time.
   const Duration limit = std::min<Duration>(timeout, std::chrono::hours(24 * 365));
   PERCOLATOR_ASSIGN_OR_RETURN(const Backlog left, WaitFor(cluster, limit));
   const bool idle = left.cells == 0;
@@ -80,7 +80,7 @@ absl::StatusOr<Exit> WaitIdle(const Shell& shell, const WaitIdleArguments& argum
     std::cout << "idle\n";
   } else {
     Note("not idle after " + AgeText(limit) + ": " + Left(left) +
-         ".\nIs a worker running? percolator notifications shows which cells");
+         ".\nCheck that a worker is running. percolator notifications lists the cells");
   }
   return idle ? Exit::kDone : Exit::kNothing;
 }
@@ -90,17 +90,17 @@ absl::StatusOr<Exit> WaitIdle(const Shell& shell, const WaitIdleArguments& argum
 void AddWaitIdle(CLI::App& app, Shell& shell) {
   auto arguments = std::make_shared<WaitIdleArguments>();
   CLI::App* const command = app.add_subcommand("wait-idle", "Waits until no notification is left in the cluster");
-  command->add_option("--timeout", arguments->timeout, "Give up after this time")
+  command->add_option("--timeout", arguments->timeout, "Give up after this time; 0s only checks")
       ->type_name("DURATION")
       ->capture_default_str();
   command->footer(R"(Examples:
   percolator wait-idle
   percolator wait-idle --timeout 10m && percolator scan counts
-  percolator wait-idle --timeout 0s              only looks
+  percolator wait-idle --timeout 0s              only checks
 
-It runs no observers: workers have to. What is in quarantine is not waited for. A rocksdb: folder is open in one
-process at a time, so there it tells whether the last worker left anything to do.
-Exit code 1: there still was something when time was up; it says what.)");
+It runs no observers: that is the task of workers. It does not wait for quarantined notifications. A rocksdb: folder is
+open in one process at a time, so there the command only shows whether the last worker left notifications.
+Exit code 1: notifications are left after the timeout.)");
   command->callback([&shell, arguments] { shell.Choose([&shell, arguments] { return WaitIdle(shell, *arguments); }); });
 }
 

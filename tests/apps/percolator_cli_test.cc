@@ -182,7 +182,7 @@ TEST_F(CliTest, BytesThatAreNotPrintable) {
   Must({"set", "t", "r", "c", "--from", "-"}, bytes);
   EXPECT_EQ(Must({"get", "t", "r", "c", "--raw"}), bytes);
   EXPECT_EQ(MustJson({"get", "t", "r", "c"})["value_base64"], "AP8K");
-  ExpectError({"get", "t", "a\\q", "c"}, 2, "can't understand the backslash");
+  ExpectError({"get", "t", "a\\q", "c"}, 2, "invalid escape");
   ExpectError({"set", "t", "r", "c"}, 2, "--from");
   ExpectError({"set", "t", "r", "c", "v", "--from", "-"}, 2, "either");
   ExpectError({"set", "t", "r", "c", "--from", dir_.path() + "/nosuch"}, 2, "cannot read");
@@ -297,7 +297,7 @@ TEST_F(CliTest, LocksOfDeadProcessesAreListed) {
   EXPECT_EQ(locks[1]["primary"]["row"], "dead1");
   EXPECT_EQ(MustJson({"locks", "--limit", "1"}).size(), 1u);
   EXPECT_THAT(Must({"cells", "t", "dead1"}), HasSubstr("primary, put vdead1"));
-  EXPECT_THAT(Must({"stats"}), HasSubstr("locks          3, 0 of transactions that are alive"));
+  EXPECT_THAT(Must({"stats"}), HasSubstr("locks          3, 0 of running transactions"));
   ExpectError({"locks", "--table", "nosuch"}, 1, "nosuch");
 
   EXPECT_EQ(MustJson({"locks", "--resolve"}), Json({{"rolled_forward", 1}, {"rolled_back", 2}, {"alive", 0}}));
@@ -672,7 +672,7 @@ TEST_F(CliTest, OutputThatCannotBeWrittenIsAnError) {
   Must({"tables", "create", "t"});
   const Ran ran = RunProgram("bash", {"-c", StrCat(PERCOLATOR, " tables > /dev/full")}, Address());
   EXPECT_EQ(ran.exit, 4);
-  EXPECT_THAT(ran.err, HasSubstr("can't write the output"));
+  EXPECT_THAT(ran.err, HasSubstr("cannot write the output"));
 }
 
 // The completions of bash after these words.
