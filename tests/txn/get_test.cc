@@ -179,7 +179,7 @@ TEST_F(GetTest, AReadThatTimesOutNamesTheLockAndTheTime) {
   }());
   const absl::StatusOr<std::optional<std::string>> read = Read(patient, Cell("Bob"), 9);
   EXPECT_THAT(read, StatusIs(absl::StatusCode::kDeadlineExceeded));
-  EXPECT_THAT(std::string(read.status().message()), HasSubstr("started at 7"));
+  EXPECT_THAT(std::string(read.status().message()), HasSubstr("by transaction 7"));
   EXPECT_THAT(std::string(read.status().message()), HasSubstr("Bob"));
   EXPECT_THAT(std::string(read.status().message()), ::testing::ContainsRegex("waited [1-9][0-9]* ms"));
   EXPECT_GE(world_.runtime.Elapsed(), Options().call_timeout);
@@ -292,7 +292,7 @@ TEST_F(GetTest, ADamageReportNamesTheCellAndTheRemedy) {
   const absl::Status status = Read(other_, Cell("Bob\n"), 7).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(std::string(status.message()),
-              ::testing::AllOf(HasSubstr(StrCat("Table ", kTable, ", row \"Bob\\n\", column \"", kColumn,
+              ::testing::AllOf(HasSubstr(StrCat("table ", kTable, ", row \"Bob\\n\", column \"", kColumn,
                                                 "\", family write, timestamp 6")),
                                HasSubstr("percolator check")));
 }
