@@ -198,37 +198,37 @@ std::vector<std::string> LostChanges(const std::vector<RawCell>& cells, const st
 }
 
 std::vector<std::string> RepeatedRuns(const std::vector<RawCell>& cells) {
-    std::map<CellName, std::vector<Timestamp>> changes;  // of a cell, newest first
-    for (const RawCell& cell : cells) {
-      if (cell.is_change()) changes[cell.name].push_back(cell.timestamp);
-    }
-    std::vector<std::string> repeated;
-    const RawCell* later = nullptr;  // the acknowledgement after the current one
-    for (const RawCell& cell : cells) {
-      const std::optional<std::string> observed = ColumnOfAck(cell.name.column);
-      if (!observed.has_value() || !cell.record.has_value()) continue;
-      const Timestamp start = SeenBy(cell.record->value.value_or(""));
-      if (later != nullptr && later->name == cell.name && start != Timestamp()) {
-        const Timestamp next_start = SeenBy(later->record->value.value_or(""));
-        const std::vector<Timestamp>& of_cell = changes[{cell.name.table, cell.name.row, *observed}];
-        const bool changed = std::any_of(of_cell.begin(), of_cell.end(),
-                                         [&](Timestamp change) { return change > start && change <= next_start; });
-        if (next_start != Timestamp() && !changed) {
-          repeated.push_back(StrCat("N2: runs of starts ", start.ToString(), " and ", next_start.ToString(),
-                                    " saw the same change in ", Text(cell.name)));
-        }
+  std::map<CellName, std::vector<Timestamp>> changes;  // of a cell, newest first
+  for (const RawCell& cell : cells) {
+    if (cell.is_change()) changes[cell.name].push_back(cell.timestamp);
+  }
+  std::vector<std::string> repeated;
+  const RawCell* later = nullptr;  // the acknowledgement after the current one
+  for (const RawCell& cell : cells) {
+    const std::optional<std::string> observed = ColumnOfAck(cell.name.column);
+    if (!observed.has_value() || !cell.record.has_value()) continue;
+    const Timestamp start = SeenBy(cell.record->value.value_or(""));
+    if (later != nullptr && later->name == cell.name && start != Timestamp()) {
+      const Timestamp next_start = SeenBy(later->record->value.value_or(""));
+      const std::vector<Timestamp>& of_cell = changes[{cell.name.table, cell.name.row, *observed}];
+      const bool changed = std::any_of(of_cell.begin(), of_cell.end(),
+                                       [&](Timestamp change) { return change > start && change <= next_start; });
+      if (next_start != Timestamp() && !changed) {
+        repeated.push_back(StrCat("N2: runs of starts ", start.ToString(), " and ", next_start.ToString(),
+                                  " saw the same change in ", Text(cell.name)));
       }
-      later = &cell;
     }
-    return repeated;
+    later = &cell;
   }
+  return repeated;
+}
 
-  std::vector<std::string> Audit(Store * store) {
-    const absl::StatusOr<std::vector<RawCell>> cells = ReadRawCells(store);
-    if (!cells.ok()) return {std::string(cells.status().message())};
-    std::vector<std::string> findings = BrokenRules(*cells);
-    for (std::string& repeated : RepeatedRuns(*cells)) findings.push_back(std::move(repeated));
-    return findings;
-  }
+std::vector<std::string> Audit(Store* store) {
+  const absl::StatusOr<std::vector<RawCell>> cells = ReadRawCells(store);
+  if (!cells.ok()) return {std::string(cells.status().message())};
+  std::vector<std::string> findings = BrokenRules(*cells);
+  for (std::string& repeated : RepeatedRuns(*cells)) findings.push_back(std::move(repeated));
+  return findings;
+}
 
 }  // namespace percolator
