@@ -31,7 +31,7 @@ PORT = "7820"  # of the page
 COMMAND_TIMEOUT = 300  # seconds; the slowest is a compilation
 TOTAL_TIMEOUT = 800
 
-# The tree in which this test runs is set up and built already. What is run instead shows that the command is right.
+# The tree in which this test runs is set up and built already. Another command shows that the one of the page is right.
 INSTEAD = {
     "./setup build": "./setup --help",
     "cmake --preset release": "cmake --list-presets=configure | grep -w release",
@@ -42,11 +42,11 @@ INSTEAD = {
 
 
 class Failure(Exception):
-    """What differs from the page, for people."""
+    """A difference from the page, readable for people."""
 
 
 class Step:
-    """A command of the page, and the lines of the page that its output has: [begin, end)."""
+    """A command of the page, and the lines of its output on the page: [begin, end)."""
 
     def __init__(self, command, begin):
         self.command = command
@@ -59,7 +59,7 @@ class Step:
 
 
 def parse(lines):
-    """Returns what the page has, in its order: (NAME, text) of files, and steps."""
+    """Returns the content of the page, in order: files as (NAME, text), and steps."""
     found = []
     kind, start = None, 0
     for number, line in enumerate(lines):
@@ -121,14 +121,14 @@ class Shell:
 
     def close(self):
         try:
-            os.killpg(self.bash.pid, signal.SIGKILL)  # the bash, and all that it has started
+            os.killpg(self.bash.pid, signal.SIGKILL)  # the bash, and all processes that it has started
         except ProcessLookupError:
             pass
         self.bash.stdin.close()
         self.bash.wait()
 
     def run(self, step, is_complete):
-        """Runs a step. One in the background is left running once `is_complete` is true of what it has printed."""
+        """Runs a step. A step in the background is left running once `is_complete` is true for its output."""
         self.count += 1
         output = os.path.join(self.folder, f"output{self.count}")
         done = output + ".done"
@@ -165,7 +165,7 @@ class Shell:
             self.port = address.group(1)
         lines = []
         for line in text.replace(f":{self.port}", f":{PORT}").splitlines():
-            # Of a program that was killed, an interactive shell says this much.
+            # The message of an interactive shell about a program that was killed.
             killed = re.search(r"line \d+: +\d+ Killed +(.*)$", line)
             if killed is None:
                 lines.append(line.rstrip())
@@ -175,7 +175,7 @@ class Shell:
 
 
 def install(shell):
-    """Does what the section "Install" of the tutorial does, and goes to an empty folder."""
+    """Follows the section "Install" of the tutorial, and changes to an empty folder."""
     for command in [*INSTEAD, "export PATH=~/percolator/bin:$PATH", "mkdir ~/page", "cd ~/page"]:
         shell.run(Step(command, 0), lambda got: True)
 
@@ -206,7 +206,7 @@ def follow(page, found, lines, shell, rewrite):
 
 
 def rewritten(found, lines):
-    """Returns the page with what the steps have printed."""
+    """Returns the page with the output of the steps."""
     result, position = [], 0
     for item in found:
         if isinstance(item, Step):

@@ -25,7 +25,7 @@ import urllib.request
 from pathlib import Path
 
 SKIPPED = 77
-PATIENCE = 120  # seconds, for anything
+PATIENCE = 120  # seconds, for any wait
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # how the WebDriver protocol names an element
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
          "--no-first-run", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
@@ -110,7 +110,7 @@ class Browser:
         self.do("POST", f"/element/{element}/click")
 
     def type(self, keys):
-        """Types into whatever has the focus."""
+        """Types into the element that has the focus."""
         actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
         self.do("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
@@ -128,7 +128,7 @@ class Browser:
         Path(file).write_bytes(base64.b64decode(self.do("GET", "/screenshot")))
 
     def console(self):
-        """What the page has written to the console since the last call, warnings and worse."""
+        """The messages of the page on the console since the last call, warnings and errors."""
         return [entry["message"] for entry in self.do("POST", "/se/log", {"type": "browser"})
                 if entry["level"] in ("WARNING", "SEVERE")]
 
@@ -163,7 +163,7 @@ class Server:
             self.lines.append(line)
 
     def said(self, pattern):
-        """What the program has printed that matches: the first group."""
+        """The first group of the match in the output of the program."""
         found = re.search(pattern, "".join(self.lines))
         return found.group(1) if found else None
 
@@ -195,7 +195,7 @@ def write_site(docs):
     (docs / "copy of fig.html").write_text((docs / "fig.html").read_text())
     (docs / "style.css").write_text("body { color: #222 } /* of every page */")
     (docs / "hostile.html").write_text(HOSTILE)
-    # Nearly the same, twice.
+    # Two near duplicates.
     for name, ending in (("manual-1", "edition one"), ("manual-2", "edition two")):
         words = " ".join(f"chapter{i} tells of step{i}" for i in range(200))
         (docs / f"{name}.html").write_text(f"<title>Manual</title><p>The manual of orchards: {words} {ending}")
@@ -279,7 +279,7 @@ class Tests:
         self.quiet()
 
     def test_edit(self):
-        """A file is edited: the hits that are on the screen change by themselves, and the page has two versions."""
+        """A file is edited: the hits on the screen change by themselves, and the page has two versions."""
         browser = self.browser
         browser.open(self.server.url + "/?q=zeppelin")
         wait_for("no hits", lambda: "0 pages" in "".join(browser.texts(".meta")))
@@ -298,7 +298,7 @@ class Tests:
         self.quiet()
 
     def touch(self):
-        """Changes a page: something for the observers to do."""
+        """Changes a page, which makes work for the observers."""
         (self.docs / "live0.html").write_text(f"<title>Live</title><p>changed at {time.monotonic()}")
         return True
 
@@ -334,8 +334,8 @@ class Tests:
         browser.open(f"{self.server.url}/page?url={urllib.parse.quote('<img src=x onerror=window.hurt=9>')}")
         wait_for("no such page", lambda: "there is no page" in "".join(browser.texts("main")))
         self.check(browser.run("return window.hurt === undefined"), "a script of an address was run")
-        browser.console()  # says that the request had no answer, as it should
-        # The original, too, does nothing: its console says that scripts are blocked.
+        browser.console()  # has the expected error of the request without an answer
+        # The original does nothing either: its console reports blocked scripts.
         browser.open(f"{self.server.url}/files/hostile.html")
         self.check("hostile durian" in browser.run("return document.body.textContent"), "the original is shown")
         self.check(browser.run("return window.hurt === undefined && document.title !== 'hurt'"), "the original ran a script")
@@ -363,11 +363,11 @@ class Tests:
         self.quiet()
 
     def test_stop(self):
-        """The page says when the server is gone."""
+        """The page reports when the server is gone."""
         self.browser.open(self.server.url + "/")
         wait_for("the number of documents", lambda: "document" in "".join(self.browser.texts("#status")))
         self.check(self.server.stop() == 0, "the server ended well")
-        wait_for("it is said", lambda: "does not answer" in "".join(self.browser.texts("#status")))
+        wait_for("the message about the server", lambda: "does not answer" in "".join(self.browser.texts("#status")))
 
     def all(self):
         names = [name for name in Tests.__dict__ if name.startswith("test_")]
