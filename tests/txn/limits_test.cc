@@ -44,7 +44,8 @@ class LimitsTest : public ClusterTest {
                      size_t limit) {
     const std::string text(Refused(write).message());
     EXPECT_THAT(text, HasSubstr(what));
-    EXPECT_THAT(text, HasSubstr(StrCat(": ", size, ", more than the limit of ", limit)));
+    EXPECT_THAT(text, HasSubstr(StrCat(" has ", size, " ")));
+    EXPECT_THAT(text, HasSubstr(StrCat(", more than the limit of ", limit)));
   }
 };
 
