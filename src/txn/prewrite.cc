@@ -1,7 +1,10 @@
 #include "src/txn/prewrite.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "src/base/errors.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
+#include "src/txn/own_record.h"
 #include "src/txn/record_coding.h"
 #include "src/txn/resolve.h"
 
@@ -21,9 +25,7 @@ absl::StatusOr<Row> ReadObstacles(Environment& env, const RowWrites& row, Timest
   RowRead read{row.table, row.row, {{Family::kWrite, RollbackColumn(), TimestampRange::Exactly(start_ts)}}};
   for (const CellWrite& cell : row.cells) {
     read.selectors.push_back({Family::kLock, cell.column, TimestampRange::All(), 1});
-    // All of them: a record of this transaction, from a request that was delivered twice, may lie below those of
-    // others.
-    read.selectors.push_back({Family::kWrite, cell.column, TimestampRange::From(start_ts)});
+    SelectRecordsSince(cell.column, start_ts, &read.selectors);
   }
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, env.store->Read({std::move(read)}));
   return std::move(rows.front());
@@ -56,6 +58,7 @@ absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Ti
   PERCOLATOR_ASSIGN_OR_RETURN(const Row found, ReadObstacles(env, row, start_ts));
   Obstacle obstacle = Obstacle::kNone;
   std::vector<FoundLock> locks;
+  std::map<std::string_view, std::vector<const Cell*>> records;  // by column
   absl::Status conflict;
   for (const Cell& cell : found.cells) {
     if (cell.column == RollbackColumn()) {
@@ -72,12 +75,16 @@ absl::StatusOr<Obstacle> FindObstacle(Environment& env, const RowWrites& row, Ti
       }
       continue;
     }
-    const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
-    if (!record.ok()) return AtCell(record.status(), row.table, row.row, cell);
-    // The transaction was committed, whatever else is in the row (T11).
-    if (record->start_ts == start_ts) return Obstacle::kOwnRecord;
+    records[cell.column].push_back(&cell);
+  }
+  for (const auto& [column, cells] : records) {
+    PERCOLATOR_ASSIGN_OR_RETURN(const RecordsSince since,
+                                FindRecordsSince(env, {row.table, row.row, std::string(column)}, start_ts, cells));
+    // It was committed, whatever else is here (T11).
+    if (since.own_commit_ts.has_value()) return Obstacle::kOwnRecord;
     if (conflict.ok()) {
-      conflict = ConflictAt(Conflict::Kind::kNewerWrite, row, cell.column, start_ts, record->start_ts, cell.timestamp);
+      conflict = ConflictAt(Conflict::Kind::kNewerWrite, row, std::string(column), start_ts, since.newest_start_ts,
+                            since.newest_commit_ts);
     }
   }
   if (!conflict.ok()) return conflict;

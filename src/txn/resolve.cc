@@ -11,6 +11,7 @@
 #include "src/base/check.h"
 #include "src/base/strings.h"
 #include "src/txn/columns.h"
+#include "src/txn/own_record.h"
 #include "src/txn/record_coding.h"
 #include "src/txn/writes.h"
 
@@ -25,14 +26,14 @@ struct PrimaryState {
 };
 
 absl::StatusOr<PrimaryState> ReadPrimary(Environment& env, const CellName& primary, Timestamp start_ts) {
-  PERCOLATOR_ASSIGN_OR_RETURN(
-      const std::vector<Row> rows,
-      env.store->Read({{primary.table,
-                        primary.row,
-                        {{Family::kLock, primary.column, TimestampRange::Exactly(start_ts)},
-                         {Family::kWrite, primary.column, TimestampRange::From(start_ts)},
-                         {Family::kWrite, RollbackColumn(), TimestampRange::Exactly(start_ts)}}}}));
+  RowRead read{primary.table,
+               primary.row,
+               {{Family::kLock, primary.column, TimestampRange::Exactly(start_ts)},
+                {Family::kWrite, RollbackColumn(), TimestampRange::Exactly(start_ts)}}};
+  SelectRecordsSince(primary.column, start_ts, &read.selectors);
+  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Row> rows, env.store->Read({std::move(read)}));
   PrimaryState state;
+  std::vector<const Cell*> records;
   for (const Cell& cell : rows.front().cells) {
     if (cell.family == Family::kLock) {
       absl::StatusOr<Lock> lock = DecodeLock(cell.value);
@@ -47,12 +48,13 @@ absl::StatusOr<PrimaryState> ReadPrimary(Environment& env, const CellName& prima
     } else if (cell.column == RollbackColumn() && primary.column != RollbackColumn()) {
       state.verdict = Verdict::RolledBack();
     } else {
-      const absl::StatusOr<WriteRecord> record = DecodeWriteRecord(cell.value);
-      if (!record.ok()) return AtCell(record.status(), primary.table, primary.row, cell);
-      state.newest_record = std::max(state.newest_record, cell.timestamp);
-      if (record->start_ts == start_ts) state.verdict = Verdict::Committed(cell.timestamp);
+      records.push_back(&cell);
     }
   }
+  if (state.verdict.has_value() || records.empty()) return state;
+  PERCOLATOR_ASSIGN_OR_RETURN(const RecordsSince since, FindRecordsSince(env, primary, start_ts, records));
+  state.newest_record = records.front()->timestamp;
+  if (since.own_commit_ts.has_value()) state.verdict = Verdict::Committed(*since.own_commit_ts);
   return state;
 }
 

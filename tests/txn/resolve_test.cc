@@ -336,6 +336,22 @@ TEST_F(ResolveTest, AnIndefiniteVerdictIsNotCached) {
   EXPECT_EQ(DecideBy(other_, Met("Joe", 7)).value(), Verdict::Committed(Timestamp(8)));
 }
 
+// T11: however many others have written the cell since, the record is found, with a bounded number of reads.
+TEST_F(ResolveTest, TheOwnRecordIsFoundBelowThousandsOfOthers) {
+  MustWrite("Bob", "mine", 7, 8);
+  for (uint64_t ts = 100; ts < 8'000; ts += 4) MustWrite("Bob", "another", ts, ts + 1);
+  const size_t reads = me_.wire().CountOf("read");
+  EXPECT_EQ(DecideOwn(me_.env(), Cell("Bob"), Timestamp(7)).value(), Verdict::Committed(Timestamp(8)));
+  EXPECT_LE(me_.wire().CountOf("read") - reads, 16u);
+}
+
+TEST_F(ResolveTest, AmongThousandsOfRecordsOfOthersNoneIsTakenForOwn) {
+  for (uint64_t ts = 100; ts < 8'000; ts += 4) MustWrite("Bob", "another", ts, ts + 1);
+  const size_t reads = me_.wire().CountOf("read");
+  EXPECT_EQ(DecideOwn(me_.env(), Cell("Bob"), Timestamp(7)).value(), Verdict::RolledBack());
+  EXPECT_LE(me_.wire().CountOf("read") - reads, 16u);
+}
+
 // The owner asks the store, not the cache: see DecideOwn.
 TEST_F(ResolveTest, TheOwnerGetsTheVerdictInTheStore) {
   const Writes t = Transfer(7);
