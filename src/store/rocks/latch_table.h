@@ -55,6 +55,9 @@ class LatchTable {
   static bool IsClosed(uint64_t count) { return (count & kClosed) != 0; }
   static bool IsQuiet(uint64_t count) { return (count & (kWriting | kClosed)) == 0; }
 
+  // Returns whether a writer holds the latch at this moment, so that another one would wait.
+  bool IsHeld(uint32_t stripe) const { return (words_[stripe].load(std::memory_order_relaxed) & kHeld) != 0; }
+
   // Returns whether no write began or ended under the stripe since Count returned `count`.
   bool StableSince(uint32_t stripe, uint64_t count) const {
     // An addition of zero, not a load: it cannot move before the reads that it judges, and it sees the newest count.

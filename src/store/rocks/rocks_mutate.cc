@@ -79,6 +79,10 @@ absl::Status RocksStore::AddEntry(const RowMutation& mutation, Entries* entries)
 // The atomic step (T15): from the latches on, no other thread changes these rows; all changes go into one batch, which
 // RocksDB writes whole or not at all.
 void RocksStore::ApplyGroup(absl::Span<Entry> group, size_t bytes) {
+  if (group.size() == 1) {  // as results stand at kConditionFailed, there is nothing left to do
+    PointReader reader(&pools_);
+    if (FailsAlready(&group.front(), &reader)) return;
+  }
   LatchTable::Stripes stripes;
   stripes.reserve(group.size());
   for (const Entry& entry : group) stripes.push_back(entry.stripe);
@@ -126,6 +130,15 @@ absl::StatusOr<bool> RocksStore::Holds(Entry* entry, PointReader* reader) const 
     if (exists == decisive) return condition.quantifier == Condition::Quantifier::kAny;
   }
   return condition.quantifier != Condition::Quantifier::kAny;
+}
+
+// Returns true if the row's latch is held by another writer and the condition does not hold: then there is no need to wait.
+// Without the latch the cells are not looked at in one moment. For kNone that is enough, because one cell decides.
+bool RocksStore::FailsAlready(Entry* entry, PointReader* reader) const {
+  if (!latches_.IsHeld(entry->stripe)) return false;
+  if (entry->mutation->condition.quantifier != Condition::Quantifier::kNone) return false;
+  const absl::StatusOr<bool> holds = Holds(entry, reader);
+  return holds.ok() && !*holds;
 }
 
 absl::StatusOr<bool> RocksStore::Exists(const CellRange& cell, RowKeys* keys, PointReader* reader) const {

@@ -143,6 +143,7 @@ class RocksStore : public Store {
   absl::Status AddEntry(const RowMutation& mutation, Entries* entries) const;
   void ApplyGroup(absl::Span<Entry> group, size_t bytes);
   absl::StatusOr<bool> Holds(Entry* entry, PointReader* reader) const;
+  bool FailsAlready(Entry* entry, PointReader* reader) const;
   absl::StatusOr<bool> Exists(const CellRange& cell, RowKeys* keys, PointReader* reader) const;
   absl::Status Stage(absl::Span<Entry> rows, Timestamp at_commit, PointReader* reader, rocksdb::WriteBatch* batch);
   absl::Status StageRow(Entry* entry, Timestamp at_commit, PointReader* reader, rocksdb::WriteBatch* batch);

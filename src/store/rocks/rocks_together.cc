@@ -64,7 +64,13 @@ absl::StatusOr<JointResult> RocksStore::MutateTogether(const JointMutation& muta
   PERCOLATOR_RETURN_IF_ERROR(MakeJoint(mutation, oracle, &joint));
   LatchTable::Stripes stripes;
   stripes.reserve(joint.rows.size());
-  for (const Entry& row : joint.rows) stripes.push_back(row.stripe);
+  {
+    PointReader reader(&pools_);
+    for (Entry& row : joint.rows) {
+      if (FailsAlready(&row, &reader)) return JointResult{.failed_row = stripes.size()};
+      stripes.push_back(row.stripe);
+    }
+  }
   LatchTable::Guard latches(&latches_, std::move(stripes));
   if (HoldTogether(&joint)) {
     joint.latches = &latches;
