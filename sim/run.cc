@@ -305,7 +305,7 @@ size_t Run::ReplayAll(Worker* worker, const std::vector<Quarantined>& entries) {
     if (scene_.failed()) break;
     absl::Status replayed = worker->Replay(entry);
     while (IsConflict(replayed) && !scene_.failed()) replayed = worker->Replay(entry);
-    if (!replayed.ok()) scene_.Fail("stuck", StrCat("can't replay: ", ToPiece(replayed.message())));
+    if (!replayed.ok()) scene_.Fail("stuck", StrCat("cannot replay: ", ToPiece(replayed.message())));
   }
   return entries.size();
 }

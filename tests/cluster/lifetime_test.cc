@@ -654,7 +654,7 @@ TEST(CloseTest, ALoadFunctionCannotCloseItsCluster) {
   EXPECT_THAT(finished, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("load function")));
 }
 
-// A cluster of which a function has destroyed handles still closes, and its folder can be opened again.
+// If a function has destroyed handles of its cluster, the cluster still closes, and its folder can be opened again.
 class DestroyedWithinTest : public ::testing::Test {
  protected:
   DestroyedWithinTest() : cluster_(Open()) { EXPECT_THAT(cluster_->EnsureTable("t"), IsOk()); }

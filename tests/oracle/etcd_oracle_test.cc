@@ -103,7 +103,7 @@ TEST_F(EtcdOracleTest, OneOracleLeadsAndTheOthersNameIt) {
       answer = second->GetTimestamp().status();
       return answer.ok() || ToPiece(answer.message()) == "not the leader; the leader is first";
     })) << answer;
-    std::this_thread::sleep_for(2 * lease);  // and not later either
+    std::this_thread::sleep_for(2 * lease);  // the second must not lead later either
     return absl::IsUnavailable(answer) && absl::IsUnavailable(second->GetTimestamp().status()) &&
            first->GetTimestamp().ok();
   };

@@ -156,7 +156,7 @@ TEST_F(LockKeeperTest, RefreshesThePrimaryWhileTheCommitLasts) {
     EXPECT_EQ(RefreshedOf("Joe", 7), Timestamp(7));
     EXPECT_EQ(Cells("Bob"),
               "lock@7 put 3 primary");  // otherwise unchanged
-    // So no resolver takes the transaction for dead.
+    // So no resolver declares the transaction dead.
     EXPECT_FALSE(ResolveLocks(other_.env(), {Met("Joe", 7)}, LiveLocks::kKeep).value());
   }
   world_.runtime.Sleep(Duration(10 * kLease));

@@ -161,7 +161,7 @@ TEST_F(CommitTest, AnUnreachableStoreMeansUnknownAndResolveFindsTheOutcome) {
     const CommitResult told = Resolve(t);
     ExpectOutcome(told, applied ? Outcome::kCommitted : Outcome::kAborted);
     EXPECT_EQ(told.commit_ts, applied ? Timestamp(start + 1) : Timestamp());
-    ExpectOutcome(Resolve(t), told.outcome);  // and stays so
+    ExpectOutcome(Resolve(t), told.outcome);  // the outcome stays
   }
 }
 
