@@ -34,8 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     }
     default:
-      if (const auto schema = DecodeSchema(bytes); schema.ok()) {
-        FUZZ_CHECK(DecodeSchema(EncodeSchema(*schema))->notify_only_columns == schema->notify_only_columns);
+      if (const auto schema = DecodeSchema("t", bytes); schema.ok()) {
+        FUZZ_CHECK(DecodeSchema("t", EncodeSchema(*schema))->notify_only_columns == schema->notify_only_columns);
       }
   }
   return 0;
