@@ -45,7 +45,7 @@ Player::Answer Player::Observe(const Words& words) {
   if (words[1] != "by" || (words[3] != "strong" && words[3] != "weak")) return Mistake("not CELL by NAME strong|weak");
   const std::string& action = words[4];
   if (HasTarget(action) != (words.size() == 6)) return Mistake("copy, count and notify need a cell, others do not");
-  if (!HasTarget(action) && action != "nothing" && action != "fail") return Mistake("observers can't do that");
+  if (!HasTarget(action) && action != "nothing" && action != "fail") return Mistake("observers cannot do that");
   ScriptedObserver observer{
       {words[2], cell->table, cell->column, words[3] == "strong" ? NotificationKind::kStrong : NotificationKind::kWeak},
       action,
