@@ -1,7 +1,7 @@
-// Answers for the command line: from the server that runs on a data folder, or else from the folder itself.
+// Answers for the command line, from the server that runs on a data folder. If none runs, from the folder itself.
 //
-// A server writes where it listens into a file of its data folder. A file that is left over from one that has died is
-// recognised: nobody answers there, or somebody else.
+// A server writes its port and instance to a file in its data folder. The file of a server that has died is recognised: no
+// server answers at the port, or one with another instance.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_ANSWERS_H_
 #define PERCOLATOR_APPS_WEBINDEX_ANSWERS_H_
@@ -17,7 +17,7 @@
 
 namespace webindex {
 
-// A server that runs.
+// A running server.
 struct Presence {
   int port = 0;
   std::string instance;  // ApiOptions::instance
@@ -26,7 +26,7 @@ struct Presence {
 // A new name for an instance.
 std::string NewInstance();
 
-// Keeps the file in the data folder while it lives.
+// Writes the file of the server to the data folder. Its destructor removes the file.
 class Announcement {
  public:
   static absl::StatusOr<std::unique_ptr<Announcement>> Make(const std::string& data, const Presence& presence);
@@ -37,7 +37,7 @@ class Announcement {
   const std::string file_;
 };
 
-// The server that runs on the data folder, if one does.
+// Returns the running server of the data folder, or nullopt if there is none.
 std::optional<Presence> FindServer(const std::string& data);
 
 // The address of the cluster in a data folder.
@@ -45,12 +45,12 @@ std::string ClusterIn(const std::string& data);
 
 class Answers {
  public:
-  // From the server on the data folder, or from the cluster at the address; empty: the one in the data folder. kNotFound: there
-  // is no index. kFailedPrecondition: it is in use, but by no server that answers.
+  // Uses the server on the data folder, otherwise the cluster at the address, or that in the data folder if the address is
+  // empty. Returns NotFound if there is no index, and FailedPrecondition if it is in use but no server answers.
   static absl::StatusOr<std::unique_ptr<Answers>> Open(const std::string& data, const std::string& address);
   virtual ~Answers() = default;
 
-  // What /api/`function` answers to these parameters: search, page or stats.
+  // Returns the answer of /api/`function` to these parameters. `function` is search, page or stats.
   virtual absl::StatusOr<nlohmann::json> Ask(const std::string& function,
                                              const std::map<std::string, std::string>& parameters) = 0;
 };

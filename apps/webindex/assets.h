@@ -1,4 +1,4 @@
-// The files of web/, which are in the program itself.
+// The files of web/, embedded in the program.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_ASSETS_H_
 #define PERCOLATOR_APPS_WEBINDEX_ASSETS_H_
@@ -7,7 +7,7 @@
 
 namespace webindex {
 
-// The bytes of a file by its name, such as "index.html"; empty: there is none.
+// Returns the bytes of a file, such as "index.html", or an empty text if there is no such file.
 std::string_view Asset(std::string_view name);
 
 }  // namespace webindex

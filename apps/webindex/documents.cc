@@ -1,6 +1,6 @@
-// The document processor: from a file to what everything else is made of.
+// The document processor: parses a file into the cells that the other observers read.
 //
-// Has one input, the contents, and one observer of it, whose runs for a page can't overlap. So its outputs need no Verify.
+// It has one input, the contents, with one observer, whose runs for a page cannot overlap. So its outputs need no Verify.
 
 #include <algorithm>
 #include <optional>
@@ -54,7 +54,7 @@ absl::Status ParseContents(const std::string& base, ReadWrite& t, const std::str
   } else if (history.has_value()) {
     t.Delete(kHistory, url);
   }
-  // Writes an output only if it has changed: otherwise what depends on it alone has nothing to do.
+  // Writes an output only if it has changed, so that observers of it run only then.
   const auto update = [&t, &url, exists](const Column<std::string>& column, const std::optional<std::string>& was,
                                          const auto& message) {
     const std::optional<std::string> now = exists ? std::optional(message.SerializeAsString()) : std::nullopt;

@@ -19,14 +19,14 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr size_t kRequestBytes = 64 << 10;
-constexpr milliseconds kSendTime = std::chrono::seconds(60);  // a whole answer
-constexpr milliseconds kStopLook = milliseconds(100);  // how often an idle connection looks whether the server stops
+constexpr milliseconds kSendTime = std::chrono::seconds(60);  // for a whole answer
+constexpr milliseconds kStopLook = milliseconds(100);  // how often an idle connection checks whether the server stops
 
 class Connection : public httplib::Stream {
  public:
   explicit Connection(socket_t socket) : socket_(socket) {}
 
-  // Whether a request begins within the time.
+  // Returns true if a request begins within the time.
   bool WaitForRequest(milliseconds time) const { return begin_ < end_ || Poll(POLLIN, steady_clock::now() + time); }
 
   void BeginRequest(milliseconds time) {
@@ -35,7 +35,7 @@ class Connection : public httplib::Stream {
     sending_ = false;
   }
 
-  // Whether a request was cut off: what follows it is not a request.
+  // True if a request was cut off. The bytes after it are not a request.
   bool cut_off() const { return cut_off_; }
 
   bool is_readable() const override { return begin_ < end_ || Poll(POLLIN, receive_until_); }
@@ -66,7 +66,7 @@ class Connection : public httplib::Stream {
   socket_t socket() const override { return socket_; }
 
  private:
-  // Whether bytes came. Otherwise the other side has closed, or the time is over.
+  // Returns true if bytes came, and false if the other side has closed or the time is over.
   bool Receive() {
     if (!Poll(POLLIN, receive_until_)) {
       cut_off_ = true;
@@ -100,9 +100,9 @@ class Connection : public httplib::Stream {
 
   const socket_t socket_;
   std::array<char, 4096> buffer_;
-  size_t begin_ = 0;  // of what is received and not read
+  size_t begin_ = 0;  // of the bytes that were received and not read
   size_t end_ = 0;
-  size_t bytes_left_ = 0;  // that the request may still have
+  size_t bytes_left_ = 0;  // until the limit of the request
   steady_clock::time_point receive_until_;
   steady_clock::time_point send_until_;
   bool sending_ = false;

@@ -1,8 +1,8 @@
-// The HTTP library's server, with the bounds that the library lacks.
+// HttpServer: the server of the HTTP library, with limits that the library lacks.
 //
-// The library stores the lines of a request's head as they come, however many and however long they are, and waits for each
-// next byte anew. Here a request has a limit of bytes and of time, and so has the sending of its answer. Ranges are not
-// served: one request could ask for a file thousands of times.
+// The library stores any number of header lines of any length, and its timeout starts again with each byte. HttpServer limits
+// the bytes and the time of a request, and the time to send its answer. It does not serve ranges, because one request could
+// ask for a file thousands of times.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_HTTP_SERVER_H_
 #define PERCOLATOR_APPS_WEBINDEX_HTTP_SERVER_H_
@@ -17,7 +17,7 @@ class HttpServer : public httplib::Server {
  public:
   explicit HttpServer(std::chrono::milliseconds request_time) : request_time_(request_time) {}
 
-  // Done to every request after its head is parsed.
+  // Called for every request after its head is parsed.
   static void DropRanges(httplib::Request& request) { request.ranges.clear(); }
 
  private:

@@ -21,15 +21,15 @@ using percolator::WorkerOptions;
 namespace {
 
 WorkerOptions ForPipeline(WorkerOptions options) {
-  // Ranks go round in circles, less every time (rank.cc); that is no mistake, however long it takes.
+  // Changes of ranks run in circles, and get smaller each time (rank.cc). So a long chain of notifications is not an error.
   options.max_chain = std::numeric_limits<uint32_t>::max();
-  // Each observer has its part of the queue, and hints that find no room in it are lost. A crawl lets a backlog of
-  // CrawlOptions::max_backlog grow, mostly of the first observers: so there is room for that in each part.
+  // Each observer has its part of the queue, and hints that do not fit are lost. A crawl builds up a backlog of
+  // CrawlOptions::max_backlog, mostly for the first observers, so each part has room for that.
   options.max_queued_cells = std::max<size_t>(options.max_queued_cells, 200'000);
   return options;
 }
 
-// Links were resolved with one base, so it can't become another.
+// The base of an index cannot change, because links were resolved with it.
 absl::Status CheckBase(const Cluster& cluster, const std::string& base) {
   return cluster.Transact([&base](ReadWrite& t) -> absl::Status {
     PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> made_for, t.Get(kBase, kSettingsRow));
@@ -50,7 +50,7 @@ absl::StatusOr<std::unique_ptr<WebIndex>> WebIndex::Open(const WebIndexOptions& 
   PERCOLATOR_RETURN_IF_ERROR(CreateTables(cluster));
   PERCOLATOR_RETURN_IF_ERROR(CheckBase(cluster, options.crawl.base));
   std::unique_ptr<WebIndex> index(new WebIndex(cluster, options));
-  // The serving side first gets what is indexed, then what changes: the worker starts after that.
+  // The worker starts after the serving side has loaded the index, so changes come later.
   PERCOLATOR_ASSIGN_OR_RETURN(const Snapshot now, cluster.GetSnapshot());
   Serving& serving = index->serving_;
   PERCOLATOR_RETURN_IF_ERROR(serving.Load(now));

@@ -1,5 +1,5 @@
-// WebIndex: everything together, as main(), the server and the tests use it: a cluster with the tables, a worker with the
-// pipeline, the serving side, and the crawl of a folder.
+// WebIndex: a cluster with the tables, a worker with the pipeline, the serving side, and the crawl of a folder. Used by main(),
+// the server and tests.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_INDEX_H_
 #define PERCOLATOR_APPS_WEBINDEX_INDEX_H_
@@ -25,13 +25,13 @@ struct WebIndexOptions {
 
 class WebIndex {
  public:
-  // Opens the cluster, creates the tables and starts the worker: what an earlier process has left undone goes on.
+  // Opens the cluster, creates the tables and starts the worker, which continues the work of an earlier process.
   // Returns FailedPrecondition if the tables were made for another base.
   static absl::StatusOr<std::unique_ptr<WebIndex>> Open(const WebIndexOptions& options);
-  // Closes, if Close was not called.
+  // Calls Close if it was not called.
   ~WebIndex();
 
-  // Makes the index as the folder is. Returns when all is loaded; WaitUntilIdle when all is searchable.
+  // Makes the index equal to the folder. Returns when all files are loaded; WaitUntilIdle returns when they are searchable.
   absl::StatusOr<CrawlResult> Update() { return crawl_.Run(); }
   absl::Status WaitUntilIdle(percolator::Duration timeout) { return worker_.WaitUntilIdle(timeout); }
 
@@ -40,7 +40,7 @@ class WebIndex {
   Serving& serving() { return serving_; }
   Crawl& crawl() { return crawl_; }
 
-  // Waits for running observers and closes the cluster. The rest is done when it is opened again.
+  // Waits for running observers and closes the cluster. Pending notifications run when it is opened again.
   absl::Status Close();
 
  private:

@@ -1,4 +1,4 @@
-// Ctrl-C, as a thing to wait for.
+// Interrupt: waits for Ctrl-C.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_INTERRUPT_H_
 #define PERCOLATOR_APPS_WEBINDEX_INTERRUPT_H_
@@ -8,20 +8,20 @@
 
 namespace webindex {
 
-// The first SIGINT or SIGTERM asks to stop; the second ends the process at once, which loses nothing: the next start goes on.
-// REQUIRES: made before any other thread, and once.
+// The first SIGINT or SIGTERM requests a stop. The second ends the process immediately, which loses nothing, because the next
+// start continues. REQUIRES: constructed once, before the process starts any thread.
 class Interrupt {
  public:
   Interrupt();
 
   bool requested();
-  // Returns whether a stop is requested; waits for that, this long at most.
+  // Waits up to this long for a stop request. Returns true if there is one.
   bool WaitFor(std::chrono::milliseconds time);
   void Wait();
 
  private:
   struct State;
-  const std::shared_ptr<State> state_;  // shared with the thread that waits for signals, to the end of the process
+  const std::shared_ptr<State> state_;  // shared with the signal thread, which lives as long as the process
 };
 
 }  // namespace webindex

@@ -19,7 +19,7 @@ PackedPosting Packed(DocumentId document, const Posting& posting) {
           Saturated<uint8_t>(posting.anchors())};
 }
 
-// Where the posting of the document is, or belongs.
+// The place of the document's posting, or where to insert it.
 template <typename Postings>
 auto Place(Postings& postings, DocumentId document) {
   if (!postings.empty() && postings.back().document < document) return postings.end();

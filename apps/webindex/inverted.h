@@ -1,8 +1,8 @@
-// An inverted index in memory: from terms to the documents that have them.
+// An inverted index in memory: from terms to the documents that contain them.
 //
-// A posting takes eight bytes, and a document four more for each of its terms. Changing a document touches the lists of its
-// own terms only: of a term that stays, the posting is overwritten where it is; one that goes away is emptied, and a list that
-// is more than half empty is packed; a new document has a larger number than all before, so it goes to the ends of lists.
+// A posting takes eight bytes, and a document four more for each of its terms. A change of a document touches only the lists of
+// its terms. The posting of a term that stays is overwritten in place. A removed posting is emptied, and a list that is more
+// than half empty is packed. A new document has the largest number, so its postings go to the ends of lists.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_INVERTED_H_
 #define PERCOLATOR_APPS_WEBINDEX_INVERTED_H_
@@ -22,7 +22,7 @@ namespace webindex {
 using DocumentId = uint32_t;
 using TermId = uint32_t;
 
-// How often a term is in a document; counts that are too large for their bits are the largest.
+// The counts of a term in a document. A count that is too large for its bits becomes the maximum.
 struct PackedPosting {
   DocumentId document = 0;
   uint16_t body = 0;
@@ -32,22 +32,22 @@ struct PackedPosting {
   bool empty() const { return body == 0 && title == 0 && anchors == 0; }
 };
 
-// Not for several threads at once, unless all of them only read.
+// Used by one thread at a time, or by several that only read.
 class InvertedIndex {
  public:
   struct List {
     std::string_view term;                // in the dictionary
     std::vector<PackedPosting> postings;  // in the order of documents; some are empty
-    size_t used = 0;                      // of these, not empty
+    size_t used = 0;                      // postings that are not empty
 
-    // Null: the document does not have the term.
+    // Null if the document does not have the term.
     const PackedPosting* Find(DocumentId document) const;
   };
 
-  // The terms of a document, instead of those it had: `ids`, which the caller keeps, are what the last call has made them.
+  // Replaces the terms of a document. `ids` belongs to the caller, and holds the result of the last call for the document.
   void Replace(DocumentId document, const Indexed& terms, std::vector<TermId>& ids);
 
-  // Null: no document has it.
+  // Null if no document has the term.
   const List* Find(std::string_view term) const;
 
   size_t terms() const { return dictionary_.size(); }
@@ -65,7 +65,7 @@ class InvertedIndex {
 
   std::unordered_map<std::string, TermId, Hash, std::equal_to<>> dictionary_;
   std::vector<List> lists_;   // by TermId
-  std::vector<TermId> free_;  // in lists_, of no term
+  std::vector<TermId> free_;  // unused places in lists_
   size_t postings_ = 0;
 };
 

@@ -1,8 +1,8 @@
-// Links, turned around: who links to a page, and with which words.
+// Inverts links: for each page, the pages that link to it, and the words of these links.
 //
-// Has one input, the links of a page, and one observer of it, whose runs for a page can't overlap. What was inverted before is
-// kept, so that only the difference is written: each source has cells of its own, and words are added up by a combine
-// queue, so pages that link to the same target never wait for each other.
+// It has one input, the links of a page, with one observer, whose runs for a page cannot overlap. It keeps the links that it has
+// inverted, so that it writes only the difference. Each source has its own cells, and a combine queue sums the words, so pages
+// that link to the same target do not conflict.
 
 #include <cstdint>
 #include <map>
@@ -82,7 +82,7 @@ absl::Status InvertLinks(ReadWrite& t, const std::string& url) {
   return absl::OkStatus();
 }
 
-// The words of links to the page have changed. They are in the postings of the canonical page of its cluster.
+// Runs when the words of links to the page have changed. The postings of the canonical page of its cluster contain them.
 absl::Status ReindexAnchored(ReadWrite& t, const std::string& url) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> cluster, t.Get(kCluster, url));
   if (!cluster.has_value()) return absl::OkStatus();

@@ -24,7 +24,7 @@ void AppendCharacter(UChar32 c, std::string& text) {
   text.append(bytes.data(), length);
 }
 
-// The character of an entity, without '&' and ';'. Negative: none that is known.
+// The character of an entity, which is given without '&' and ';'. Negative if unknown.
 UChar32 CharacterOf(std::string_view entity) {
   static constexpr std::array<std::pair<std::string_view, UChar32>, 6> kNames{
       {{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}, {"nbsp", 0xa0}}};
@@ -100,7 +100,7 @@ bool Tokens::Next() {
   return true;
 }
 
-// Up to the next '<' at or after `end`.
+// Returns the text up to the next '<' at or after `end`.
 void Tokens::Text(size_t end) {
   end = std::min(html_.find('<', end), html_.size());
   token_.text = html_.substr(at_, end - at_);
@@ -141,7 +141,7 @@ void Tokens::BogusComment(size_t begin) {
   at_ = end == std::string_view::npos ? html_.size() : end + 1;
 }
 
-// A tag that does not end before the file does is none, as browsers have it.
+// A tag without an end is not a tag, as in browsers.
 void Tokens::Tag(Token::Kind kind, size_t name) {
   const size_t begin = at_;
   token_.kind = kind;
@@ -157,7 +157,7 @@ void Tokens::Tag(Token::Kind kind, size_t name) {
   token_.text = html_.substr(begin, at_ - begin);
 }
 
-// Returns where what comes after it begins.
+// Returns the position after it.
 size_t Tokens::Attribute(size_t at) {
   const size_t begin = at++;  // the first character is part of the name, even if it is '='
   while (at < html_.size() && !EndsName(html_[at]) && html_[at] != '=') ++at;
@@ -179,7 +179,7 @@ size_t Tokens::Attribute(size_t at) {
   return end;
 }
 
-// "<script" or "</script" and a character that ends the name.
+// Matches "<script" or "</script" and a character that ends the name.
 bool Tokens::IsTagAt(size_t at, std::string_view name) const {
   if (at + name.size() >= html_.size() || !EndsName(html_[at + name.size()])) return false;
   for (size_t i = 0; i < name.size(); ++i) {
@@ -195,7 +195,7 @@ size_t Tokens::EndTag(std::string_view name, size_t from) const {
   return html_.size();
 }
 
-// In what looks like a comment, a script may have "<script>...</script>" within.
+// Within text that looks like a comment, a script may contain "<script>...</script>".
 size_t Tokens::EndOfScript() const {
   bool comment = false;
   bool within = false;
@@ -204,7 +204,7 @@ size_t Tokens::EndOfScript() const {
     if (!comment) {
       if (Has(at, "<!--")) {
         comment = true;
-        at += 1;  // its dashes may be those of "-->" too
+        at += 1;  // its dashes may also belong to "-->"
       }
     } else if (Has(at, "-->")) {
       comment = within = false;

@@ -1,7 +1,7 @@
-// Tags and texts of HTML, one after the other, without a tree: in one pass, whatever the bytes.
+// A tokenizer of HTML: reads tags and texts in one pass, for any bytes.
 //
-// It finds the same tokens as the HTML standard's tokenizer does in content of HTML. It serves twice: to find out what a tree
-// would cost before one is built, and to read pages for which it would cost too much.
+// It finds the same tokens as the tokenizer of the HTML standard finds in HTML content. It has two uses: to estimate the cost
+// of a tree before one is built, and to read pages whose tree would cost too much.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_MARKUP_H_
 #define PERCOLATOR_APPS_WEBINDEX_MARKUP_H_
@@ -19,12 +19,12 @@ namespace webindex {
 struct Token {
   enum class Kind : uint8_t { kText, kRawText, kStart, kEnd, kComment, kDropped };
   struct Attribute {
-    std::string_view name;   // as it is written
-    std::string_view value;  // with its entities
+    std::string_view name;   // as written
+    std::string_view value;  // with entities
   };
 
   Kind kind = Kind::kText;
-  std::string_view text;  // all of it as it is written; of a comment, what is in it
+  std::string_view text;  // the whole token as written; of a comment, its content
   std::string name;       // of a tag, in lower case
   bool self_closing = false;
   std::vector<Attribute> attributes;
@@ -35,11 +35,11 @@ class Tokens {
   // The text must outlive it and the tokens.
   explicit Tokens(std::string_view html) : html_(html) {}
 
-  // False: there are no more.
+  // Returns false if there are no more tokens.
   bool Next();
   const Token& token() const { return token_; }
 
-  // What comes up to the end tag of this name is text without markup (kRawText): to be called after its start tag.
+  // Call it after a start tag of kRawText: everything up to the end tag of this name is text without markup.
   void ExpectRawText(std::string_view name) { raw_ = name; }
 
  private:
@@ -70,7 +70,7 @@ bool HasRawText(std::string_view name);
 // The elements that have no content, and no end tag.
 bool IsVoid(std::string_view name);
 
-// The text with its entities (numbers, and the names that are most common) as characters. Takes and gives valid UTF-8.
+// Replaces entities (numbers, and the most common names) by characters. Takes and returns valid UTF-8.
 std::string DecodeEntities(std::string_view text);
 
 }  // namespace webindex

@@ -1,4 +1,4 @@
-// The functions of the observers: pipeline.h says when each runs, the files what it does.
+// The functions of the observers. pipeline.h says when each runs.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_OBSERVERS_H_
 #define PERCOLATOR_APPS_WEBINDEX_OBSERVERS_H_
@@ -38,13 +38,13 @@ absl::Status Summarize(percolator::ReadWrite& t, const std::string& url);
 
 // subscriptions.cc
 
-// Makes the topics that a page has subscribed to, of those kept in this column of it, the wanted ones. Returns whether it
-// had subscribed to all of them before this transaction: only then may what they tell of be relied on (pipeline.h, rule 2).
+// Replaces the subscriptions of a page that this column keeps. Returns true if the page had subscribed to all of them before
+// this transaction: only then may the transaction rely on cells that the topics stand for (pipeline.h, rule 2).
 absl::StatusOr<bool> Subscribe(percolator::ReadWrite& t, std::string_view url, const Column<Topics, Lines>& column,
                                const Topics& wanted);
-// Something about the topic has changed: begins to tell its subscribers.
+// Begins to notify the subscribers of a topic that has changed.
 absl::Status Publish(percolator::ReadWrite& t, const std::string& topic);
-// Tells some of them: their column of notifications that the kind of topic is for.
+// Notifies a batch of them, in the notify-only column for the kind of topic.
 absl::Status TellSubscribers(percolator::ReadWrite& t, const std::string& topic);
 
 std::string FileTopic(std::string_view path);

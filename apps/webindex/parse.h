@@ -1,7 +1,7 @@
-// From the bytes of an HTML file to what the index needs of it.
+// Parses an HTML file for the index.
 //
-// A function of its arguments alone. Takes any bytes: what is not HTML is text, what is not UTF-8 is replaced, what is too
-// large or too deep is cut, with a note; it takes time and memory in proportion to the bytes.
+// The result depends only on the arguments. Accepts any bytes: content that is not HTML is text, bytes that are not UTF-8 are
+// replaced, and content that is too large or too deep is cut, with a note. Time and memory grow linearly with the bytes.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_PARSE_H_
 #define PERCOLATOR_APPS_WEBINDEX_PARSE_H_
@@ -13,10 +13,10 @@
 
 namespace webindex {
 
-// Beyond these a page is cut.
+// A page is cut at these limits.
 inline constexpr size_t kLargestPage = 4 << 20;  // bytes parsed
-inline constexpr size_t kMaxTerms = 8000;        // different ones of the body: a posting is written for each
-inline constexpr size_t kMaxLinks = 4096;        // links, in the order of the page
+inline constexpr size_t kMaxTerms = 8000;        // different terms of the body; each has a posting
+inline constexpr size_t kMaxLinks = 4096;        // the first of the page
 inline constexpr size_t kMaxResources = 1024;
 inline constexpr size_t kLongestAnchor = 256;  // bytes
 inline constexpr size_t kLongestTitle = 512;   // bytes

@@ -25,7 +25,7 @@ void AttachPipeline(percolator::Worker& worker, const PipelineOptions& options) 
   AnchorWordsQueue().Attach(worker);
   AnchorWordsQueue().Observe(worker, "anchored", ReindexAnchored);
   worker.Observe(kLinks, "rank", NoteNewLinks);
-  // One at a time: while it runs, more changes come together for the next, and pages become searchable beside it.
+  // Runs one at a time. Meanwhile more changes come together for the next run, and pages become searchable.
   worker.Observe(kSpread, "spread", SpreadRanks, {.max_concurrency = 1});
   worker.Observe(kRank, "reconsider", ReconsiderChoice);
   worker.Observe(kReindex, "reindex", IndexDocument);

@@ -1,32 +1,32 @@
-// The observers of the web index, and what each is for. The cells are in tables.h.
+// The observers of the web index. tables.h has the cells.
 //
 //     observer    observes                    what it does
-//     parse       pages.contents              the file -> text, identity, links, resources; keeps the history
-//     moved       pages.identity              tells pages whose walk to their cluster leads through this one
-//     cluster     pages.identity              finds the page's cluster and moves the page there
-//     recluster   pages.recluster (weak)      the same, because a page on its walk has changed
-//     choose      clusters.choose (weak)      the member with the highest rank becomes canonical
-//     invert      pages.links                 links in, and the words of their anchors, by difference
-//     anchored    anchor_words.value          the words of links to a page have changed: indexes its canonical page again
-//     rank        pages.links                 notes that the shares of its rank go elsewhere now
-//     spread      rank_changes.spread (weak)  ranks of many pages, and what they give to the pages they link to
-//     reconsider  pages.rank                  a cluster of several pages chooses again
-//     reindex     pages.reindex (weak)        postings, if the page is canonical, by difference; exports the document
+//     parse       pages.contents              extracts text, identity, links and resources; keeps the history
+//     moved       pages.identity              notifies the pages whose walk to their cluster passes this page
+//     cluster     pages.identity              finds the cluster of the page and moves the page there
+//     recluster   pages.recluster (weak)      the same, after a change of a page on its walk
+//     choose      clusters.choose (weak)      makes the member with the highest rank canonical
+//     invert      pages.links                 updates the incoming links of other pages, and the words of anchors
+//     anchored    anchor_words.value          indexes the canonical page again after a change of the words of links to it
+//     rank        pages.links                 records that the page now gives its rank to other pages
+//     spread      rank_changes.spread (weak)  updates the ranks of many pages, and what they give to others
+//     reconsider  pages.rank                  lets a cluster of several pages choose again
+//     reindex     pages.reindex (weak)        updates the postings of a canonical page; exports the document
 //     subscribe   pages.resources             subscribes the page to the files it is rendered with
-//     summarize   pages.summarize (weak)      the summary, from the page and these files
-//     changed     files.state                 tells the pages that are rendered with the file
-//     publish     subscribers.publish (weak)  tells subscribers, some at a time
+//     summarize   pages.summarize (weak)      makes the summary from the page and these files
+//     changed     files.state                 notifies the pages that are rendered with the file
+//     publish     subscribers.publish (weak)  notifies subscribers in batches
 //     fold-anchor_words                       the combine queue
 //     number-exports, deliver-exports         the export queue
 //
 // RULES   Each output is a function of inputs that are cells, and every change of an input leads to a run that sees it.
-//         Three rules make the last run right, whatever runs beside it (snapshot isolation allows write skew):
-//         1. An observer that leaves an output as it is verifies it (SetOrVerify). Otherwise an older run, under way,
-//            could still overwrite it with what it made of older inputs.
+//         Three rules make the last run right despite concurrent runs (snapshot isolation allows write skew):
+//         1. An observer that leaves an output unchanged verifies it (SetOrVerify). Otherwise a running older run could
+//            overwrite it with a result from older inputs.
 //         2. An observer that depends on a cell subscribes first, and reads it in a later transaction. Then a change of
-//            the cell comes either before the reading, or after the subscription is there for those who tell of it.
-//         3. Those that have to be told are found by an observer of the change, not by the transaction that made it:
-//            that one could not see a subscription, or a cluster, that changes at the same time.
+//            the cell comes either before the read, or finds the subscription.
+//         3. An observer of the change finds the pages to notify, not the transaction that made the change. That
+//            transaction could not see a subscription or a cluster that changes at the same time.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_PIPELINE_H_
 #define PERCOLATOR_APPS_WEBINDEX_PIPELINE_H_
@@ -40,10 +40,10 @@ namespace webindex {
 
 struct PipelineOptions {
   std::string base;                     // see url.h
-  percolator::DeliverFunction deliver;  // the serving side: gets every Change
+  percolator::DeliverFunction deliver;  // passes each Change to the serving side
 };
 
-// Adds the observers to the worker. The tables must exist when it starts (CreateTables).
+// Adds the observers to the worker. The tables must exist when the worker starts (CreateTables).
 void AttachPipeline(percolator::Worker& worker, const PipelineOptions& options);
 
 }  // namespace webindex

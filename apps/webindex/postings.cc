@@ -1,7 +1,7 @@
 // The inverted index: the postings of canonical pages.
 //
-// A page is the only one to write postings of its url. What it has written is kept in a cell of its own, `indexed`, so that
-// only the difference is written; a page that is not canonical, or gone, takes back all.
+// Only the observer of a page writes postings of its url. It keeps them in the cell `indexed`, so that it writes only the
+// difference. If the page is not canonical, or no longer exists, it removes all of them.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,7 +29,7 @@ namespace {
 
 using Postings = std::map<std::string, Posting>;
 
-// Adds the terms of a text; returns how many there are. (The parser sees to it that there are not too many.)
+// Adds the terms of a text, which the parser has limited. Returns their number.
 uint32_t AddTerms(std::string_view text, void (*add_one)(Posting*), Postings* postings) {
   const std::vector<Term> terms = TermsOf(text);
   for (const Term& term : terms) add_one(&(*postings)[term.text]);
@@ -78,7 +78,7 @@ absl::StatusOr<Indexed> MakeDocument(const ReadView& view, const std::string& ur
   return document;
 }
 
-// Returns the postings as they are stored, by term.
+// Returns the stored postings, by term.
 std::map<std::string, std::string> EncodedPostings(const Indexed& document) {
   std::map<std::string, std::string> postings;
   for (const IndexedTerm& term : document.terms()) postings[term.term()] = Column<Posting>::Encode(term.posting());
@@ -97,7 +97,7 @@ void WriteDifference(ReadWrite& t, const std::string& url, const Indexed& before
   }
 }
 
-// `now` is null if the document is gone.
+// `now` is null if the document no longer exists.
 absl::Status ExportChange(ReadWrite& t, const std::string& url, const FileStat& stat, const Indexed& before,
                           const Indexed* now) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp start, t.Start());
@@ -113,8 +113,8 @@ absl::Status ExportChange(ReadWrite& t, const std::string& url, const FileStat& 
   return absl::OkStatus();
 }
 
-// Returns what the cluster of the page has chosen; an empty choice if the page is gone; and nullopt if the cluster has
-// not chosen since the page came to it. It will, and then the page is indexed again.
+// Returns the choice of the page's cluster, or an empty choice if the page no longer exists. Returns nullopt if the cluster has
+// not chosen since the page joined it; when it does, the page is indexed again.
 absl::StatusOr<std::optional<Choice>> ChoiceFor(const ReadView& view, const std::string& url,
                                                 const std::optional<std::string>& cluster) {
   if (!cluster.has_value()) return Choice();
@@ -126,13 +126,13 @@ absl::StatusOr<std::optional<Choice>> ChoiceFor(const ReadView& view, const std:
 
 }  // namespace
 
-// Text and document may be large, so they are decoded only if they are needed.
+// Decodes text and document only if needed, because they may be large.
 absl::Status IndexDocument(ReadWrite& t, const std::string& url) {
   PERCOLATOR_ASSIGN_OR_RETURN((const auto [cluster, text, was, stat]),
                               t.GetColumns(url, kCluster, kEncoded<kText>, kEncoded<kIndexed>, kStat));
   PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<Choice> choice, ChoiceFor(t, url, cluster));
   if (!choice.has_value()) {
-    t.Verify(kIndexed, url);  // stays as it is until the choice is made
+    t.Verify(kIndexed, url);  // unchanged until the cluster has chosen
     return absl::OkStatus();
   }
   std::optional<std::string> made;

@@ -1,4 +1,4 @@
-// Answers of api.h for people, on a terminal.
+// Prints answers of api.h on a terminal.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_PRINT_H_
 #define PERCOLATOR_APPS_WEBINDEX_PRINT_H_
@@ -10,13 +10,13 @@
 
 namespace webindex {
 
-// The text with every control character replaced by a space: what pages say must not steer a terminal.
+// Replaces every control character by a space, so that text of pages cannot control the terminal.
 std::string Printable(std::string_view text);
 
 // 1234567 -> "1,234,567"
 std::string WithCommas(uint64_t number);
 
-// `bold`: the terminal can show it.
+// `bold` says that the terminal can show bold text.
 void PrintSearch(const nlohmann::json& answer, bool bold, std::ostream& out);
 void PrintPage(const nlohmann::json& answer, bool bold, std::ostream& out);
 void PrintStats(const nlohmann::json& answer, std::ostream& out);

@@ -1,22 +1,21 @@
-// PageRank, kept up to date by giving on only what has changed.
+// PageRank, kept up to date by passing on only differences.
 //
-// A page gives each page it links to an equal share of kDamping of its rank. The shares it receives, and (1 - kDamping), are
-// its rank. A page whose rank has changed by more than kRankTolerance since it gave its shares away gives the difference; so
-// a change runs through the graph, less at every step, until it is too small to go on.
+// A page gives an equal share of kDamping of its rank to each page that it links to. Its rank is (1 - kDamping) plus the shares
+// that it receives. When the rank of a page has changed by more than kRankTolerance since it last gave, it gives the difference.
+// So a change runs through the graph and gets smaller at every step, until it is too small to be passed on.
 //
-// Pages that link to each other change together, so many changes are worked on in one transaction: what it gives to pages is
-// written down in cells of its own, one for each shard of pages, and a weak observer of the shard takes all that has come
-// together. The longer that takes, the more comes together; so ranks settle in few rounds however fast pages are loaded.
-// What was written down is deleted by the transaction that has counted it: it counts once. An epoch is some seconds:
-// a scan of one does not pass over what was deleted in others.
+// Pages that link to each other change together, so one transaction handles many changes. It writes the changes for other pages
+// into new cells, one for each shard of pages, and a weak observer of the shard collects them. The longer that takes, the more
+// changes it collects, so ranks settle in few rounds at any loading rate. The transaction that counts a change deletes its cell,
+// so the change counts once. An epoch takes some seconds. A scan of one epoch does not pass over the deleted cells of others.
 //
-// Every run writes or verifies `received` of each page it works on: so of two that overlap on a page only one commits.
+// Every run writes or verifies `received` of each of its pages, so of two runs that overlap on a page, only one commits.
 //
-// ERROR   Let e(q) <= kRankTolerance be what q has not given on. The sums are exact, in whole units, so rank(p) differs from
-//         the true one by the sum over q of G(p, q) e(q), where G(p, q) is what arrives at p of one given away by q. Since
-//         rank(p) = (1 - kDamping) times the sum of G(p, q) over all q, the error is at most
-//         kRankTolerance / (1 - kDamping), relative to rank(p). What is stored as the rank was the rank when shares were
-//         given away: another kRankTolerance.
+// ERROR   Let e(q) <= kRankTolerance be the difference that q has not given yet. The sums are exact, in whole units, so rank(p)
+//         differs from the true rank by the sum over q of G(p, q) e(q), where G(p, q) is the part that arrives at p of one unit
+//         that q gives. Since rank(p) = (1 - kDamping) times the sum of G(p, q) over all q, the error is at most
+//         kRankTolerance / (1 - kDamping), relative to rank(p). The stored rank is that at the last giving, which adds another
+//         kRankTolerance.
 
 #include <cstddef>
 #include <cstdint>
@@ -49,19 +48,19 @@ constexpr auto kOwnRank = static_cast<int64_t>((1 - kDamping) * kRankUnit);
 
 constexpr uint64_t kShards = 8;
 constexpr uint64_t kEpochMicros = 1 << 22;
-// What one transaction does: it must stay below percolator::TransactionLimits, whatever pages link to.
-constexpr size_t kPagesAtOnce = 2000;              // that receive; about: one more cell of changes
-constexpr size_t kChangesTogether = kPagesAtOnce;  // in one cell
-constexpr size_t kGivenAtOnce = 4 << 20;           // bytes of the links and shares of the pages that give
+// Limits of one transaction, which must stay below percolator::TransactionLimits for any links.
+constexpr size_t kPagesAtOnce = 2000;              // pages that receive, plus those of one more cell of changes
+constexpr size_t kChangesTogether = kPagesAtOnce;  // changes in one cell
+constexpr size_t kGivenAtOnce = 4 << 20;           // bytes of links and shares of the pages that give
 
-// What has changed for a page.
+// The changes for a page.
 struct PageChange {
   int64_t received = 0;
   bool new_links = false;
 };
 using ChangesByUrl = std::map<std::string, PageChange>;
 
-// Writes down changes, for the shards of their pages.
+// Writes the changes into cells of the shards of their pages.
 absl::Status AddChanges(ReadWrite& t, const ChangesByUrl& changes) {
   std::map<uint64_t, std::vector<RankChanges>> shards;
   for (const auto& [url, change] : changes) {
@@ -84,7 +83,7 @@ absl::Status AddChanges(ReadWrite& t, const ChangesByUrl& changes) {
   return absl::OkStatus();
 }
 
-// Takes changes of an epoch, and sets `more` if there are others.
+// Reads and deletes changes of an epoch. Sets `more` if there are others.
 absl::StatusOr<ChangesByUrl> TakeChanges(ReadWrite& t, const std::string& epoch, bool* more) {
   ChangesByUrl taken;
   *more = false;
@@ -126,14 +125,14 @@ absl::StatusOr<std::optional<T>> Decoded(const Column<T>& column, std::string_vi
   return column.Decode(row, *bytes);
 }
 
-// A page that has to give something on.
+// A page that has to give a difference.
 struct Giver {
   std::string url;
   int64_t rank = 0;
   std::optional<int64_t> had_rank = {};
 };
 
-// Gives the pages what they have received. Returns those that have to give something on.
+// Adds the received shares to the pages. Returns the pages that have to give a difference.
 absl::StatusOr<std::vector<Giver>> ReceiveAll(ReadWrite& t, const ChangesByUrl& changes) {
   std::vector<CellView> cells;
   for (const auto& [url, change] : changes) {
@@ -155,7 +154,7 @@ absl::StatusOr<std::vector<Giver>> ReceiveAll(ReadWrite& t, const ChangesByUrl& 
   return givers;
 }
 
-// Gives on what follows from a page's rank, and from its links.
+// Gives what follows from the rank and the links of a page.
 absl::Status Give(ReadWrite& t, const Giver& giver, const std::optional<std::string>& has_links,
                   const std::optional<std::string>& had_shares, ChangesByUrl* given) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<Links> links, Decoded(kLinks, giver.url, has_links));
@@ -174,8 +173,8 @@ absl::Status Give(ReadWrite& t, const Giver& giver, const std::optional<std::str
   return absl::OkStatus();
 }
 
-// Returns what the pages give. Pages that would make it too much are put off: it contains them as if their links had
-// changed.
+// Returns the changes that the pages give. Pages beyond the limit are deferred: the result contains them as pages whose links
+// have changed.
 absl::StatusOr<ChangesByUrl> GiveAll(ReadWrite& t, const std::vector<Giver>& givers) {
   std::vector<CellView> cells;
   for (const Giver& giver : givers) {

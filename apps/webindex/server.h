@@ -1,15 +1,15 @@
-// The web server: the page and what it asks for, on this machine only.
+// The web server: the web page and its API, on loopback only.
 //
-//     GET /  /page?url=URL  /pipeline          the page; which view it shows, it finds in its address
-//     GET /api/search?q=WORDS&offset=&limit=   JSON, see api.h; an error is {"error": "..."} with a fitting status
+//     GET /  /page?url=URL  /pipeline          the web page; its address chooses the view
+//     GET /api/search?q=WORDS&offset=&limit=   JSON, see api.h; an error is {"error": "..."} with an HTTP status
 //         /api/page?url=URL&at=TIMESTAMP
 //         /api/pipeline  /api/stats  /api/status
 //     GET /files/URL                           the original file
 //
-// It listens on 127.0.0.1, and answers only requests to this name, localhost or [::1]: another site, whose name an attacker
-// makes lead here, is refused. The page takes scripts, styles and data from nowhere but this server. Original files are
-// somebody else's, so they are shown without rights: no scripts, no forms, nothing from elsewhere. A request may have 64 KiB
-// in all, and has to be complete in `request_time`; otherwise its connection is closed.
+// It listens on 127.0.0.1, and answers only requests to this name, localhost or [::1], so an attacker cannot point another name
+// here. The web page loads scripts, styles and data only from this server. Original files are not trusted, so they may run no
+// scripts, submit no forms and load nothing from other servers. A request may have 64 KiB in total, and must be complete within
+// `request_time`; otherwise the server closes its connection.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_SERVER_H_
 #define PERCOLATOR_APPS_WEBINDEX_SERVER_H_
@@ -32,14 +32,14 @@ inline constexpr char kHost[] = "127.0.0.1";
 inline constexpr int kDefaultPort = 8080;
 
 struct ServerOptions {
-  // Zero: any. Absent: kDefaultPort or, if that is taken, the next free one.
+  // Zero means any free port. Absent means kDefaultPort, or the next free port if that is taken.
   std::optional<int> port;
   std::string folder;  // of original files
   std::chrono::milliseconds request_time = std::chrono::seconds(10);
 };
 
-// Makes a server of the library answer requests as a Server does, which takes them from sockets; for tests that bring requests
-// another way. Both must outlive it.
+// Makes a server of the library answer requests like a Server; for tests that bring requests in another way than sockets. `api`
+// and `folder` must outlive it.
 void AnswerRequests(const Api* api, const std::string* folder, httplib::Server* http);
 
 class Server {
@@ -48,9 +48,9 @@ class Server {
   Server(Api* api, ServerOptions options);
   ~Server();  // stops
 
-  // Begins to answer; returns the port. kUnavailable: it is taken.
+  // Starts to answer. Returns the port, or Unavailable if it is taken.
   absl::StatusOr<int> Start();
-  // Ends the requests under way, and returns.
+  // Waits for the running requests, and stops.
   void Stop();
 
  private:

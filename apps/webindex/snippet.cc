@@ -16,14 +16,14 @@ bool IsOneOf(const std::vector<std::string>& sorted, const std::string& term) {
   return std::binary_search(sorted.begin(), sorted.end(), term);
 }
 
-// Words of a text, by their positions in its list of terms.
+// A range of words, by their positions in the list of terms.
 struct Window {
   size_t first = 0;
   size_t last = 0;  // included
 };
 
-// The closest group of words that are terms of the query: the most different ones, and of these groups the one with the most.
-// `found`, not empty, are the positions of such words.
+// Returns the best group of words that are terms of the query: the one with the most different terms, and of several the one
+// with the most words. `found` has the positions of such words. REQUIRES: it is not empty.
 Window BestGroup(const std::vector<Term>& words, const std::vector<size_t>& found) {
   Window best{found[0], found[0]};
   std::pair<size_t, size_t> best_value{0, 0};
@@ -44,7 +44,7 @@ Window BestGroup(const std::vector<Term>& words, const std::vector<size_t>& foun
   return best;
 }
 
-// Adds words on both sides while there is room: twice as much after the group as before it.
+// Adds words on both sides while there is room, twice as many after the group as before it.
 Window Widen(const std::vector<Term>& words, Window window) {
   const auto bytes = [&](size_t first, size_t last) { return words[last].end - words[first].begin; };
   const size_t group = bytes(window.first, window.last);
@@ -86,7 +86,7 @@ std::vector<Hit::Piece> SnippetOf(std::string_view body, std::string_view otherw
 
   const Window window = Widen(words, BestGroup(words, found));
   std::vector<Hit::Piece> pieces;
-  // What is before the first word, or after the last one, belongs to a snippet that reaches it, if it is a few bytes.
+  // A snippet that reaches the first or last word also takes the text before or after it, if that is a few bytes.
   size_t at = words[window.first].begin;
   if (window.first == 0 && at <= kEllipsis.size()) at = 0;
   if (at > 0) Append(pieces, kEllipsis, false);

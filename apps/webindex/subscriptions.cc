@@ -1,8 +1,7 @@
-// Who wants to know what, and telling them.
+// Subscriptions to topics, and notifications of the subscribers.
 //
-// A topic may have very many subscribers, such as the pages with the same style sheet. They are told some at a time, by
-// transactions that each begin where the one before has ended; the cursor says where. A change that comes meanwhile sets the
-// cursor back to the beginning.
+// A topic may have very many subscribers, such as all pages with the same style sheet. Each transaction notifies a batch, and
+// the cursor says where the next one begins. A change meanwhile sets the cursor back to the beginning.
 
 #include <cstddef>
 #include <optional>
@@ -51,14 +50,14 @@ absl::Status Publish(ReadWrite& t, const std::string& topic) {
     PERCOLATOR_RETURN_IF_ERROR(subscriber.status());
     t.Set(kCursor, topic, "");
     t.Notify(kPublish, topic);
-    break;  // most topics have no subscriber; one is enough
+    break;  // checks for one subscriber, because most topics have none
   }
   return absl::OkStatus();
 }
 
 absl::Status TellSubscribers(ReadWrite& t, const std::string& topic) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> cursor, t.Get(kCursor, topic));
-  if (!cursor.has_value()) return absl::OkStatus();  // all are told
+  if (!cursor.has_value()) return absl::OkStatus();  // all are notified
   const NotifyColumn& told_by = topic.starts_with(kFilePrefix) ? kSummarize : kRecluster;
   const RowRange all = PairsOf(topic);
   const RowRange rest = cursor->empty() ? all : all.After(PairRow(topic, *cursor));

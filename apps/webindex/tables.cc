@@ -19,8 +19,8 @@ using percolator::TableSchema;
 
 namespace {
 
-// Adds counts, term by term. Leaves out counts of zero and what is beyond the limit. If the same is subtracted later,
-// its count becomes negative; readers skip those.
+// Adds counts, term by term. Drops counts of zero, and terms beyond the limit. If a dropped term is subtracted later, its count
+// becomes negative; readers skip negative counts.
 AnchorWords AddAnchorWords(const AnchorWords& a, const AnchorWords& b) {
   std::map<std::string, int64_t> counts;
   for (const AnchorWords* words : {&a, &b}) {
@@ -50,8 +50,8 @@ CombineQueue<AnchorWords> AnchorWordsQueue() {
   return CombineQueue<AnchorWords>(std::string(kAnchorWords), AddAnchorWords, {.buckets = 16});
 }
 
-// The observer that numbers entries scans all that were exported within the longest transaction: a crawl exports many,
-// and our transactions take milliseconds.
+// The observer that numbers entries scans all entries that were exported within the longest transaction. A crawl exports many,
+// and the transactions here take milliseconds.
 ExportQueue ExportsQueue() {
   return ExportQueue(std::string(kExports), {.shards = 4, .longest_transaction = std::chrono::seconds(10)});
 }

@@ -18,16 +18,16 @@ namespace {
 
 using Names = std::unordered_set<std::string_view>;
 
-// --- What a tree costs -----------------------------------------------------------------------------------------------------
+// --- The cost of a tree ----------------------------------------------------------------------------------------------------
 
-// The parser looks through all open elements, for every tag and at worst for every character. And it opens formatting
-// elements again, with all their attributes, in every block that comes before their end tag.
+// The parser searches all open elements for every tag, and at worst for every character. It also opens formatting elements
+// again, with all their attributes, in every block before their end tag.
 constexpr uint64_t kStepsPerByte = 256;
 constexpr uint64_t kCopiedPerByte = 64;
 constexpr uint64_t kStepsOfAnyPage = 1 << 20;
 constexpr uint64_t kCopiedOfAnyPage = 16 << 20;
 constexpr uint64_t kBytesOfElement = 256;  // of a copy, without its attributes
-constexpr uint64_t kMaxNodes = 1 << 18;    // each takes some hundred bytes, if it was written in three
+constexpr uint64_t kMaxNodes = 1 << 18;    // each takes some hundred bytes, even if its source is three bytes
 
 const Names& Formatting() {
   static const auto& names =
@@ -35,7 +35,7 @@ const Names& Formatting() {
   return names;
 }
 
-// Blocks: their start tag ends a paragraph, their end tag also ends what needs no end tag itself.
+// Blocks. Their start tag ends a paragraph, and their end tag also ends elements that need no end tag.
 const Names& Blocks() {
   static const auto& names = *new Names{
       "address", "article", "aside",    "blockquote", "center", "details", "dialog", "dir",    "div", "dl",
@@ -59,13 +59,13 @@ const Names& PartsOfTables() {
   return names;
 }
 
-// Where the parser takes tags in another way than elsewhere: ignores them, or does not know their content as raw text.
+// Elements within which the parser treats tags differently: it ignores them, or does not read their content as raw text.
 const Names& Islands() {
   static const auto& names = *new Names{"svg", "math", "select", "frameset"};
   return names;
 }
 
-// In a drawing or a formula these lead back to HTML.
+// In a drawing or a formula, these elements lead back to HTML.
 const Names& LeadBackToHtml() {
   static const auto& names = *new Names{"b",          "big",
                                         "blockquote", "body",
@@ -97,9 +97,8 @@ const Names& LeadBackToHtml() {
   return names;
 }
 
-// Follows the open elements. It may take an element for open that the parser has closed, but not the other way around: so it
-// closes one only where the parser does without doubt. Pages in order cost what they cost; what is nested wrongly, over and
-// over, seems to cost more than it does.
+// Follows the open elements. It may consider an element open that the parser has closed, but not the reverse, so it closes one
+// only where the parser certainly does. The estimate is right for well-formed pages, and too high for repeated wrong nesting.
 class TreeCost {
  public:
   explicit TreeCost(size_t bytes)
@@ -136,7 +135,7 @@ class TreeCost {
     return raw;
   }
 
-  // Each is compared with those before it; and those of html and body tags are added to the first such tag.
+  // The parser compares each attribute with those before it, and adds those of html and body tags to the first such tag.
   void AddAttributes(const Token& token) {
     const uint64_t count = token.attributes.size();
     uint64_t before = 0;
@@ -192,7 +191,7 @@ class TreeCost {
   uint64_t steps_ = 0;
   uint64_t copied_ = 0;
   std::vector<Element> open_;
-  uint64_t formatting_bytes_ = 0;  // of all that are open
+  uint64_t formatting_bytes_ = 0;  // of all open formatting elements
   uint64_t root_attributes_ = 0;
   int islands_ = 0;
   bool sure_of_foreign_ = true;
@@ -200,7 +199,7 @@ class TreeCost {
 
 // --- The tree --------------------------------------------------------------------------------------------------------------
 
-// What the parser has allocated. It would free a tree by recursion, as deep as that is; this frees piece by piece.
+// The allocations of the parser. The parser would free a deep tree by recursion; this frees it in a loop.
 class Memory {
  public:
   Memory() = default;
@@ -212,7 +211,7 @@ class Memory {
 
   void* Allocate(size_t bytes) {
     auto* piece = static_cast<Piece*>(std::malloc(sizeof(Piece) + bytes));
-    if (piece == nullptr) std::abort();  // the parser does not look at what it gets
+    if (piece == nullptr) std::abort();  // the parser does not check for null
     piece->before = &pieces_;
     piece->next = pieces_.next;
     if (piece->next != nullptr) piece->next->before = piece;
@@ -263,7 +262,7 @@ const GumboVector* ChildrenOf(const GumboNode* node) {
   return IsElement(node) ? &node->v.element.children : &kGumboEmptyVector;
 }
 
-// Without recursion, because the tree may be deep.
+// Iterative, because the tree may be deep.
 void Walk(const GumboNode* root, Visitor& visitor) {
   struct Step {
     const GumboNode* node;
@@ -328,7 +327,7 @@ void VisitTokens(std::string_view html, Visitor& visitor) {
         visitor.Characters(DecodeEntities(token.text));
         break;
       case Token::Kind::kStart:
-        if (token.name == "a") visitor.Close("a");  // there are no links in links
+        if (token.name == "a") visitor.Close("a");  // links do not nest
         visitor.Open(token.name, [&token](const char* name) { return AttributeOf(token, name); });
         if (HasRawText(token.name)) tokens.ExpectRawText(token.name);
         break;

@@ -1,9 +1,8 @@
-// What is in a page, from its beginning to its end.
+// Visits the content of a page, from its beginning to its end.
 //
-// VisitTree goes through the tree that the HTML standard makes of the page, so it is right about everything that is implied
-// there. Building it takes time that grows with the nesting, and with tags that are left open and opened again in every
-// block: on hostile pages as the square of their size. TreeIsCheap tells beforehand. VisitTokens takes tags as they are
-// written, in one pass, whatever the page.
+// VisitTree visits the tree that the HTML standard defines for the page, with all implied elements. The time to build it grows
+// with the nesting, and with tags that are left open and opened again in every block: for hostile pages with the square of
+// their size. TreeIsCheap estimates it beforehand. VisitTokens visits the tags as written, in one pass, for any page.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_TREE_H_
 #define PERCOLATOR_APPS_WEBINDEX_TREE_H_
@@ -14,7 +13,7 @@
 
 namespace webindex {
 
-// The value of an attribute of an element; empty, if it has none.
+// The value of an attribute of an element, or an empty text if the element has no such attribute.
 using AttributeFunction = std::function<std::string(const char* name)>;
 
 class Visitor {

@@ -12,7 +12,7 @@
 namespace webindex {
 namespace {
 
-// absl's own string_view is another type where absl was built for C++14.
+// absl::string_view differs from std::string_view if absl was built for C++14.
 bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
   return absl::EqualsIgnoreCase({a.data(), a.size()}, {b.data(), b.size()});
 }
@@ -27,13 +27,13 @@ bool IsValidUtf8(std::string_view text) {
   return true;
 }
 
-// A name that can be (part of) a row and a line of a list.
+// Returns true if the name can be part of a row, and a line of a list.
 bool CanBeUrl(std::string_view name) {
   return !name.empty() && name.size() <= kLongestUrl && name.find('\0') == std::string_view::npos &&
          name.find('\n') == std::string_view::npos && IsValidUtf8(name);
 }
 
-// As browsers read the value of an attribute: without space around it, and tabs and newlines anywhere.
+// Cleans the value of an attribute as browsers do: removes space around it, and all tabs and newlines.
 std::string Clean(std::string_view link) {
   while (!link.empty() && static_cast<unsigned char>(link.front()) <= ' ') link.remove_prefix(1);
   while (!link.empty() && static_cast<unsigned char>(link.back()) <= ' ') link.remove_suffix(1);
@@ -52,7 +52,7 @@ int HexDigit(char c) {
   return -1;
 }
 
-// Names of files are not escaped, so escapes are undone; all but that of '/', which no name can have.
+// Undoes escapes, because names of files have none. Keeps that of '/', which no name can contain.
 std::string Unescape(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());
@@ -74,7 +74,7 @@ std::string Unescape(std::string_view text) {
   return plain;
 }
 
-// The length of "scheme" in "scheme:rest"; npos: it is without.
+// The length of "scheme" in "scheme:rest", or npos if there is none.
 size_t SchemeEnd(std::string_view link) {
   if (link.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(link[0]))) return std::string_view::npos;
   for (size_t i = 1; i < link.size(); ++i) {
@@ -86,18 +86,18 @@ size_t SchemeEnd(std::string_view link) {
   return std::string_view::npos;
 }
 
-// What the base says: "https://docs.example.org/manual/" has the scheme "https", the host "docs.example.org" and the path
-// "/manual/". An empty base: a folder that is nowhere on the web.
+// The parts of the base: "https://docs.example.org/manual/" has the scheme "https", the host "docs.example.org" and the path
+// "/manual/". The base is empty for a folder that is not on the web.
 struct Site {
   std::string_view scheme;
   std::string_view host;
   std::vector<std::string> folders;
 };
 
-// Browsers take the two for the same.
+// Browsers treat both alike.
 constexpr std::string_view kSlashes = "/\\";
 
-// Without empty parts.
+// Splits a path, without empty parts.
 std::vector<std::string_view> Split(std::string_view path, std::string_view separators) {
   std::vector<std::string_view> parts;
   while (!path.empty()) {
@@ -108,7 +108,7 @@ std::vector<std::string_view> Split(std::string_view path, std::string_view sepa
   return parts;
 }
 
-// "//host/path": the host, and `rest` becomes the path.
+// Returns the host of "//host/path", and sets `rest` to the path.
 std::string_view TakeHost(std::string_view& rest) {
   rest.remove_prefix(2);
   const size_t length = std::min(rest.find_first_of("/\\?"), rest.size());
@@ -135,11 +135,11 @@ Site SiteOf(std::string_view base) {
 }
 
 struct Reference {
-  std::string_view path;   // empty: the page that has the link
+  std::string_view path;   // empty for the page with the link
   std::string_view query;  // with its '?'
 };
 
-// Absent: it leads to another site.
+// Returns nullopt if the link leads to another site.
 std::optional<Reference> Read(const Site& site, std::string_view link) {
   link = link.substr(0, link.find('#'));
   const size_t scheme = SchemeEnd(link);
@@ -156,7 +156,7 @@ std::optional<Reference> Read(const Site& site, std::string_view link) {
   return reference;
 }
 
-// Follows a path, part by part. False: it climbs above the root of the site, or can't be the name of a file.
+// Follows a path, part by part. Returns false if it climbs above the root of the site, or cannot be the name of a file.
 bool Follow(std::string_view path, std::vector<std::string>& parts) {
   for (const std::string_view part : Split(path, kSlashes)) {
     std::string name = Unescape(part);
@@ -173,7 +173,7 @@ bool Follow(std::string_view path, std::vector<std::string>& parts) {
   return true;
 }
 
-// A path that names a folder: its page is the index.
+// Returns true if the path names a folder, whose page is index.html.
 bool NamesFolder(std::string_view path) {
   const size_t last = path.find_last_of(kSlashes);
   const std::string name = Unescape(last == std::string_view::npos ? path : path.substr(last + 1));
@@ -185,7 +185,7 @@ std::string_view WithoutQuery(std::string_view page) {
   return page.substr(0, page.find('?', name));
 }
 
-// The path below the base, from the parts below the root of the site. Empty: it is not below the base.
+// The path below the base, from the parts below the root of the site. Empty if it is not below the base.
 std::string Below(const Site& site, const std::vector<std::string>& parts) {
   if (parts.size() < site.folders.size()) return "";
   if (!std::equal(site.folders.begin(), site.folders.end(), parts.begin())) return "";
@@ -197,7 +197,7 @@ std::string Below(const Site& site, const std::vector<std::string>& parts) {
   return path;
 }
 
-// Where a path leads, from the page's folder or, if it begins with '/', from the root of the site. Empty: outside.
+// Resolves a path from the folder of the page or, if it begins with '/', from the root of the site. Empty if it is outside.
 std::string Walk(const Site& site, std::string_view page, std::string_view path) {
   std::vector<std::string> parts;
   if (path[0] != '/' && path[0] != '\\') {

@@ -30,12 +30,12 @@ using std::chrono::milliseconds;
 constexpr uint32_t kEvents = IN_CREATE | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE |
                              IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
 
-// A change is told when nothing more has come for a moment, but not later than this after the first.
+// A change is reported when no more events come for a moment, but not later than this after the first.
 constexpr milliseconds kMoment(5);
 constexpr milliseconds kLatest(50);
-// While it can't be seen what changes.
+// The period of full checks while events may be missing.
 constexpr milliseconds kBlindPeriod(5000);
-// After what has changed could not be followed.
+// The delay before a change that could not be followed is reported again.
 constexpr milliseconds kAgainPeriod(1000);
 
 std::string Joined(const std::string& folder, std::string_view name) {
@@ -48,9 +48,9 @@ bool IsBelow(std::string_view path, std::string_view folder) {
 
 }  // namespace
 
-// The names of watched folders follow the events, so they may be older than what is on disk, but when all events are read they
-// are right: who finds a folder under a new name watches it, and all in it, again. A folder is told after everything in it is
-// watched: what came before is found by whoever looks at it then, what comes later is an event.
+// The paths of watched folders follow the events, so they may lag behind the disk, but are right when all events are read. A
+// folder that appears under a new name is watched again, with all folders in it. A folder is reported after everything in it is
+// watched: the receiver finds earlier changes when it reads the folder, and later changes are events.
 class Watch::Impl {
  public:
   Impl(std::string folder, std::function<bool(const std::string&)> changed)
@@ -86,7 +86,7 @@ class Watch::Impl {
     }
   }
 
-  // Takes the events that are there, waiting for the first. False: none has come.
+  // Waits for an event, and reads all that are there. Returns false if none has come.
   bool Wait(milliseconds timeout) {
     std::array<pollfd, 2> fds{
         {{.fd = stop_.get(), .events = POLLIN, .revents = 0}, {.fd = events_.get(), .events = POLLIN, .revents = 0}}};
@@ -105,7 +105,7 @@ class Watch::Impl {
       at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
       if ((event->mask & IN_Q_OVERFLOW) != 0) {
         WatchAgain();
-        return;  // the rest is of the watches before
+        return;  // the other events belong to the old watches
       }
       Take(event->wd, event->mask, event->len == 0 ? std::string_view() : std::string_view(event->name));
     }
@@ -113,7 +113,7 @@ class Watch::Impl {
 
   void Take(int watch, uint32_t mask, std::string_view name) {
     const auto found = folders_.find(watch);
-    if (found == folders_.end()) return;  // not watched any more
+    if (found == folders_.end()) return;  // no longer watched
     const std::string folder = found->second;
     if ((mask & IN_IGNORED) != 0) folders_.erase(found);
     if (name.empty()) {
@@ -132,7 +132,7 @@ class Watch::Impl {
     told_.insert("");
   }
 
-  // A new set of watches: what the old one had to say is not known.
+  // Creates a new set of watches. The events of the old one are lost.
   void WatchAgain() {
     WatchEverything();
     told_.insert("");
@@ -145,7 +145,7 @@ class Watch::Impl {
     if (!blind_) WatchFolder("");
   }
 
-  // And all folders in it. Each before its entries are read, so that those which are made meanwhile are events.
+  // Watches a folder and all folders in it. Watches each before reading its entries, so that new entries are events.
   void WatchFolder(const std::string& path) {
     std::vector<std::string> paths{path};
     while (!paths.empty() && !blind_) {
@@ -182,7 +182,7 @@ class Watch::Impl {
         ++folder;
         continue;
       }
-      inotify_rm_watch(events_.get(), folder->first);  // fails if it was deleted: then there is nothing to be done
+      inotify_rm_watch(events_.get(), folder->first);  // fails if the folder was deleted, which is harmless
       folder = folders_.erase(folder);
     }
   }
@@ -191,7 +191,7 @@ class Watch::Impl {
     told_.merge(failed_);
     failed_.clear();
     const std::set<std::string> told = std::exchange(told_, {});
-    const std::string* above = nullptr;  // in their order the ones below a path come after it, though not all at once
+    const std::string* above = nullptr;  // sorted paths below a path come after it, but not always directly
     for (const std::string& path : told) {
       if (above != nullptr && IsBelow(path, *above)) continue;
       above = &path;
@@ -204,12 +204,12 @@ class Watch::Impl {
   Descriptor stop_{-1};
   std::thread thread_;
 
-  // Below: of the thread, once it runs.
+  // Used only by the thread once it runs:
   Descriptor events_{-1};
-  std::map<int, std::string> folders_;  // the path of each that is watched
-  std::set<std::string> told_;          // to be told
-  std::set<std::string> failed_;        // to be told again
-  bool blind_ = false;                  // not everything is watched
+  std::map<int, std::string> folders_;  // paths, by watch
+  std::set<std::string> told_;          // to be reported
+  std::set<std::string> failed_;        // to be reported again
+  bool blind_ = false;                  // some folders are not watched
   bool stopped_ = false;
 };
 

@@ -1,6 +1,6 @@
-// Follows the changes of a folder (inotify), and of folders in it, as they come and go.
+// Watch: reports changes of a folder and of all folders in it (inotify).
 //
-// Names that begin with a dot are passed over, and links are not followed: as by Crawl.
+// Like Crawl, it skips names that begin with a dot, and does not follow links.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_WATCH_H_
 #define PERCOLATOR_APPS_WEBINDEX_WATCH_H_
@@ -16,16 +16,16 @@ namespace webindex {
 class Watch {
  public:
   // Calls `changed`, from one thread, with the relative path of a file or folder that was created, closed after writing, moved
-  // or deleted; several changes of a path may come as one, and those below a folder as one of the folder. With "" when it
-  // can't be known what has changed: then everything has to be looked at (too many events at once; the folder itself is gone
-  // or has come back; every few seconds while there are more folders than the system's limits allow to be watched).
-  // False: it could not be followed now, and is told again a second later.
+  // or deleted. Several changes of a path may come as one, and changes below a folder as one of the folder. The path is "" if
+  // the changes are unknown, and the whole folder has to be checked: after too many events, when the folder itself disappears
+  // or comes back, and every few seconds while there are more folders than the system allows to watch. If `changed` returns
+  // false, the change is reported again a second later.
   Watch(std::string folder, std::function<bool(const std::string& relative_path)> changed);
   ~Watch();  // stops
 
-  // Returns when everything that changes from now on will be told. kNotFound: there is no such folder.
+  // Returns when all later changes will be reported, or NotFound if there is no such folder.
   absl::Status Start();
-  // Returns when nothing is told any more. REQUIRES: not called by `changed`.
+  // Returns when no more changes are reported. REQUIRES: not called by `changed`.
   void Stop();
 
  private:
