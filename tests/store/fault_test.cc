@@ -638,7 +638,7 @@ TEST_F(JointFaultTest, RowsStayClosedUntilTheStoreIsOpenedAgain) {
 
 // While the timestamp is drawn, other calls arrive: reads of the rows, scans, and changes of other rows in one step.
 TEST_F(JointFaultTest, CallsThatWaitGetTheError) {
-  SlowOracle slow(&oracle_);
+  HeldOracle slow(&oracle_);
   std::vector<std::thread> threads;
   threads.emplace_back([&] { EXPECT_THAT(Together({"a", "b"}, "new", &slow), StatusIs(absl::StatusCode::kDataLoss)); });
   slow.WaitUntilAsked();

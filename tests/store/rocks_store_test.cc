@@ -127,7 +127,7 @@ TEST_F(RocksStoreTest, ReadsSeeWritesAfterAFlushReplacedTheirFiles) {
 // Only the rows of a joint mutation are closed. (Two rows may share a latch, but not most of them.)
 TEST_F(RocksStoreTest, WhileATimestampIsDrawnOtherRowsAreReadAndWritten) {
   TestOracle oracle(1001);
-  SlowOracle slow(&oracle);
+  HeldOracle slow(&oracle);
   const JointMutation mutation{Timestamp(1),
                                {{"t", "r", {}, {Mutation::Set(Family::kData, "c", JointMutation::AtCommit(), "new")}}}};
   std::thread writer([&] { EXPECT_THAT(store_->MutateTogether(mutation, &slow), IsOk()); });

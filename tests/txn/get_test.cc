@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "src/base/strings.h"
 #include "tests/txn/world.h"
 
 namespace percolator {
