@@ -209,7 +209,7 @@ absl::StatusOr<Duration> EtcdClient::KeepAlive(int64_t lease, Duration timeout) 
     const auto stream = endpoint.lease->LeaseKeepAlive(&context);
     const bool answered = stream->Write(request) && stream->Read(&response);
     if (answered) context.TryCancel();  // otherwise etcd would wait for more requests
-    const absl::Status end = WithReason(FromGrpc(stream->Finish()), request.GetTypeName(), context, limit);
+    absl::Status end = WithReason(FromGrpc(stream->Finish()), request.GetTypeName(), context, limit);
     if (answered) return absl::OkStatus();
     if (!end.ok()) return end;
     return absl::UnavailableError(
