@@ -34,6 +34,7 @@ Engine::Engine(Parts parts, StoreIs store_is, std::unique_ptr<Session> its_sessi
       name_(address.empty() ? "the cluster" : StrCat("the cluster ", address)),
       store_is_(store_is),
       runtime_(std::move(parts.runtime)),
+      turns_(env.runtime, &gate_.closed()),
       changed_(env.runtime->NewWaitQueue()) {
   claims.emplace(env.coordinator.get(), session.get());
   hints.emplace(env.coordinator.get());

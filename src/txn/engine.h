@@ -36,6 +36,7 @@
 #include "src/txn/predictor.h"
 #include "src/txn/snapshot_registry.h"
 #include "src/txn/tables.h"
+#include "src/txn/turns.h"
 
 namespace percolator {
 
@@ -76,6 +77,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool closing() const { return closing_; }
   // True from the moment when calls fail.
   const std::atomic<bool>& closed() const { return gate_.closed(); }
+  Turns& turns() { return turns_; }
   // Whether this process was forked from the one that made the engine. Then no call works.
   bool forked() const { return forks_.forked(); }
   // The error of every call when the cluster is closed, or in a forked process.
@@ -129,6 +131,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const StoreIs store_is_;
   const std::shared_ptr<Runtime> runtime_;  // env.runtime; not ended by Close
   CallGate gate_;
+  Turns turns_;
   std::vector<std::unique_ptr<Periodic>> periodic_;
 
   mutable Mutex mutex_;
