@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "percolator/status.h"
+#include "percolator/conflict.h"
 #include "src/base/retry.h"
 #include "src/txn/transaction_core.h"
 #include "src/txn/turns.h"
