@@ -35,32 +35,32 @@ inline constexpr ActorId kFirstProcessActor = 4;
 // The purpose of a draw: faults first, then draws that need only a number.
 #define PERCOLATOR_SIM_SITES(S)                                                                            \
   S(RequestLost)    /* the request never arrives */                                                        \
-  S(ReplyLost)      /* it is served, but nobody hears of it */                                             \
+  S(ReplyLost)      /* it is served, but its answer is lost */                                             \
   S(SlowRequest)    /* it arrives late, perhaps long after its sender has given up */                      \
-  S(SlowReply)      /* so does the answer */                                                               \
+  S(SlowReply)      /* the answer does so */                                                               \
   S(Duplicate)      /* it arrives a second time, much later */                                             \
   S(Crash)          /* the process dies before it sends */                                                 \
   S(CrashAfterSend) /* the process dies, its request is on the way */                                      \
   S(Pause)          /* the process stops for a while before it sends */                                    \
-  S(PauseAfterSend) /* and here while it waits for the answer */                                           \
+  S(PauseAfterSend) /* the same while it waits for the answer */                                           \
   S(SessionLost)    /* the process lives, but its sessions are declared dead for good */                   \
   S(RestartBefore)  /* the server restarts when a message arrives, before it is served */                  \
-  S(RestartAfter)   /* and here right after */                                                             \
+  S(RestartAfter)   /* the same right after */                                                             \
   S(ReplyDies)      /* an answer on its way is lost because its server restarts */                         \
   S(ApplyInRestart) /* a commit in one step that had its timestamp is applied though the store restarts */ \
-  S(Refused)        /* a message to a server that is down is refused at once; else there is silence */     \
-  S(FalseDead)      /* a live session is called dead, this once */                                         \
-  S(FalseAlive)     /* a dead one alive */                                                                 \
+  S(Refused)        /* a message to a server that is down is refused at once; otherwise lost */            \
+  S(FalseDead)      /* a live session is reported dead, once */                                            \
+  S(FalseAlive)     /* a dead session is reported alive, once */                                           \
   S(HintLost)       /* a hint does not arrive */                                                           \
-  S(HintTwice)      /* or arrives twice */                                                                 \
+  S(HintTwice)      /* a hint arrives twice */                                                             \
   S(SpuriousWake)   /* a wait ends for no reason */                                                        \
   S(ClockStep)      /* an oracle restarts on a machine with another clock */                               \
-  S(FaultEnd)       /* sites from here on are no faults */                                                 \
+  S(FaultEnd)       /* later sites are not faults */                                                       \
   S(TieBreak)       /* the order of events at the same time */                                             \
   S(RuntimeRandom)  /* Runtime::Random */                                                                  \
-  S(ClockStart)     /* where the clock of a process begins */                                              \
-  S(WakeOne)        /* which of those who wait */                                                          \
-  S(SpuriousDelay)  /* lengths of time, from here on */                                                    \
+  S(ClockStart)     /* the start of the clock of a process */                                              \
+  S(WakeOne)        /* the waiter that is woken */                                                         \
+  S(SpuriousDelay)  /* this and later sites: durations */                                                  \
   S(There)                                                                                                 \
   S(Back)                                                                                                  \
   S(Spread)                                                                                                \

@@ -22,40 +22,40 @@
 
 namespace percolator::sim {
 
-#define PERCOLATOR_SIM_STEPS(S)                                             \
-  S(Get)       /* cells at a snapshot */                                    \
-  S(LoadValue) /* a long value, or the record that a verify record names */ \
-  S(Scan)      /* rows at a snapshot */                                     \
-  S(PrewritePrimary)                                                        \
-  S(PrewriteSecondary)                                                      \
-  S(Refresh) /* of a primary's lock */                                      \
-  S(CommitPrimary)                                                          \
-  S(CommitSecondary)                                                        \
-  S(OneStep)                                                                \
-  S(RollBackOwn)                                                            \
-  S(ReadPrimary) /* by a resolver, or by an owner that asks for its fate */ \
-  S(ReadLocks)   /* of a transaction in a row, to settle them */            \
-  S(RollBack)    /* the lock of another */                                  \
-  S(RollForward)                                                            \
-  S(MarkMissing) /* a marker where the primary should be */                 \
-  S(Acknowledge) /* with the writes of an observer */                       \
-  S(Quarantine)  /* entries of it are written or removed */                 \
-  S(WeakMark)    /* of a weak notification */                               \
-  S(ReadMark)                                                               \
-  S(RemoveMark)                                                             \
-  S(FindMarks)    /* the scan of a worker */                                \
-  S(FindOldLocks) /* before garbage is collected */                         \
-  S(FindGarbage)                                                            \
-  S(Collect)                                                                \
-  S(SafePoint)                                                              \
-  S(RaiseSafePoint)                                                         \
-  S(Timestamp)                                                              \
-  S(OpenSession)                                                            \
-  S(ReportSnapshot)                                                         \
-  S(IsAlive)                                                                \
-  S(OldestSnapshot)                                                         \
-  S(Campaign) /* for the role of the one that collects garbage */           \
-  S(Claim)    /* of a row, by a worker; or its release */
+#define PERCOLATOR_SIM_STEPS(S)                                                \
+  S(Get)       /* cells at a snapshot */                                       \
+  S(LoadValue) /* a long value, or the record that a verify record names */    \
+  S(Scan)      /* rows at a snapshot */                                        \
+  S(PrewritePrimary)                                                           \
+  S(PrewriteSecondary)                                                         \
+  S(Refresh) /* a primary's lock */                                            \
+  S(CommitPrimary)                                                             \
+  S(CommitSecondary)                                                           \
+  S(OneStep)                                                                   \
+  S(RollBackOwn)                                                               \
+  S(ReadPrimary) /* by a resolver, or by an owner that asks for its outcome */ \
+  S(ReadLocks)   /* the locks of a transaction in a row, to settle */          \
+  S(RollBack)    /* the lock of another */                                     \
+  S(RollForward)                                                               \
+  S(MarkMissing) /* a marker where the primary should be */                    \
+  S(Acknowledge) /* with the writes of an observer */                          \
+  S(Quarantine)  /* its entries are written or removed */                      \
+  S(WeakMark)    /* the mark of a weak notification */                         \
+  S(ReadMark)                                                                  \
+  S(RemoveMark)                                                                \
+  S(FindMarks)    /* the scan of a worker */                                   \
+  S(FindOldLocks) /* before garbage is collected */                            \
+  S(FindGarbage)                                                               \
+  S(Collect)                                                                   \
+  S(SafePoint)                                                                 \
+  S(RaiseSafePoint)                                                            \
+  S(Timestamp)                                                                 \
+  S(OpenSession)                                                               \
+  S(ReportSnapshot)                                                            \
+  S(IsAlive)                                                                   \
+  S(OldestSnapshot)                                                            \
+  S(Campaign) /* for the role of the garbage collector */                      \
+  S(Claim)    /* a worker claims or releases a row */
 
 enum class Step : uint8_t {
 #define PERCOLATOR_SIM_STEP(name) k##name,

@@ -227,20 +227,21 @@ void Invariants::CheckLocked(const CellName& cell, Timestamp start_ts, const Row
   const CellShadow& shadow = row.cells.at(cell.column);
   const Lock& lock = shadow.locks.at(start_ts);
   TransactionShadow& txn = transactions_[start_ts];
-  const auto who = [&] { return StrCat(Name(cell), " is locked by the transaction of ", start_ts.ToString()); };
-  if (start_ts <= safe_point_) Broken("G4", StrCat(who(), ", and the safe point is ", safe_point_.ToString()));
+  const auto event = [&] { return StrCat(Name(cell), " is locked by the transaction of ", start_ts.ToString()); };
+  if (start_ts <= safe_point_) Broken("G4", StrCat(event(), ", and the safe point is ", safe_point_.ToString()));
   if (txn.commit_ts.has_value()) {
-    Broken("T11", StrCat(who(), ", which was committed at ", txn.commit_ts->ToString(), " before"));
+    Broken("T11", StrCat(event(), ", which was committed at ", txn.commit_ts->ToString(), " before"));
   }
-  if (row.markers.contains(start_ts)) Broken("T11", StrCat(who(), ", which was rolled back here before"));
-  if (!txn.cells.insert(cell).second) Broken("T11", StrCat(who(), " again, after its lock was removed"));
+  if (row.markers.contains(start_ts)) Broken("T11", StrCat(event(), ", which was rolled back here before"));
+  if (!txn.cells.insert(cell).second) Broken("T11", StrCat(event(), " again, after its lock was removed"));
   const CellName& primary = lock.primary.has_value() ? *lock.primary : cell;
   if (txn.primary.value_or(primary) != primary) {
-    Broken("T13", StrCat(who(), ", whose primary is ", Name(primary), " here and ", Name(*txn.primary), " elsewhere"));
+    Broken("T13",
+           StrCat(event(), ", whose primary is ", Name(primary), " here and ", Name(*txn.primary), " elsewhere"));
   }
   const auto newer = shadow.records.lower_bound(start_ts);
   if (newer != shadow.records.end()) {
-    Broken("T5", StrCat(who(), ", though there is a record at ", newer->first.ToString()));
+    Broken("T5", StrCat(event(), ", though there is a record at ", newer->first.ToString()));
   }
   txn.primary = primary;
   txn.held.insert(cell);
@@ -249,15 +250,15 @@ void Invariants::CheckLocked(const CellName& cell, Timestamp start_ts, const Row
 
 void Invariants::CheckMarked(const RowName& name, Timestamp start_ts, const RowShadow& row) {
   TransactionShadow& txn = transactions_[start_ts];
-  const auto who = [&] {
+  const auto event = [&] {
     return StrCat("the transaction of ", start_ts.ToString(), " is marked as rolled back in ", name.first, "/",
                   name.second);
   };
   if (txn.commit_ts.has_value()) {
-    Broken("T1", StrCat(who(), ", and was committed at ", txn.commit_ts->ToString()));
+    Broken("T1", StrCat(event(), ", and was committed at ", txn.commit_ts->ToString()));
   }
   for (const auto& [column, shadow] : row.cells) {
-    if (shadow.locks.contains(start_ts)) Broken("T4", StrCat(who(), ", where it still holds a lock"));
+    if (shadow.locks.contains(start_ts)) Broken("T4", StrCat(event(), ", where it still holds a lock"));
   }
   if (!txn.marked.has_value()) txn.marked = CellName{name.first, name.second, ""};
 }
@@ -267,23 +268,23 @@ void Invariants::CheckCommitted(Timestamp start_ts, const std::vector<NewRecord>
   if (!txn.commit_ts.has_value()) CheckVerdict(start_ts, txn, records);
   txn.commit_ts = txn.commit_ts.value_or(records.front().commit_ts);
   for (const NewRecord& record : records) {
-    const auto who = [&] {
+    const auto event = [&] {
       return StrCat(Name(record.cell), " gets a record of the transaction of ", start_ts.ToString(), " at ",
                     record.commit_ts.ToString());
     };
     if (record.commit_ts != *txn.commit_ts) {
-      Broken("T2", StrCat(who(), ", which was committed at ", txn.commit_ts->ToString()));
+      Broken("T2", StrCat(event(), ", which was committed at ", txn.commit_ts->ToString()));
     }
     if (!txn.primary.has_value()) continue;  // committed in one step
     const std::map<Timestamp, Lock>& unlocked = delta.cells.at(record.cell.column).unlocked;
     const auto lock = unlocked.find(start_ts);
     if (lock == unlocked.end()) {
-      Broken("T2", StrCat(who(), " without a lock that it replaces"));
+      Broken("T2", StrCat(event(), " without a lock that it replaces"));
       continue;
     }
     const RowShadow& row = rows_.at({record.cell.table, record.cell.row});
     if (row.cells.at(record.cell.column).records.at(record.commit_ts) != RecordOf(lock->second, start_ts)) {
-      Broken("T2", StrCat(who(), ", which differs from the lock"));
+      Broken("T2", StrCat(event(), ", which differs from the lock"));
     }
   }
 }
@@ -291,44 +292,44 @@ void Invariants::CheckCommitted(Timestamp start_ts, const std::vector<NewRecord>
 // Checks the first records of a transaction, which commit it.
 void Invariants::CheckVerdict(Timestamp start_ts, const TransactionShadow& txn, const std::vector<NewRecord>& records) {
   const Timestamp commit_ts = records.front().commit_ts;
-  const auto who = [&] {
+  const auto event = [&] {
     return StrCat("the transaction of ", start_ts.ToString(), " commits at ", commit_ts.ToString());
   };
   if (txn.marked.has_value()) {
-    Broken("T1", StrCat(who(), ", and was rolled back in ", txn.marked->table, "/", txn.marked->row));
+    Broken("T1", StrCat(event(), ", and was rolled back in ", txn.marked->table, "/", txn.marked->row));
   }
-  if (txn.told_aborted) Broken("T10", StrCat(who(), ", but its client learned that it is aborted"));
+  if (txn.reported_aborted) Broken("T10", StrCat(event(), ", but its client learned that it is aborted"));
   const std::optional<Order> drawn = DrawnAt(commit_ts);
-  if (!drawn.has_value()) Broken("T6", StrCat(who(), ", a timestamp that was never drawn"));
+  if (!drawn.has_value()) Broken("T6", StrCat(event(), ", a timestamp that was never drawn"));
   if (!txn.primary.has_value()) return;  // in one step
   const auto is_primary = [&](const NewRecord& record) { return record.cell == *txn.primary; };
   if (std::none_of(records.begin(), records.end(), is_primary)) {
-    Broken("T1", StrCat(who(), " in ", Name(records.front().cell), ", before its primary ", Name(*txn.primary)));
+    Broken("T1", StrCat(event(), " in ", Name(records.front().cell), ", before its primary ", Name(*txn.primary)));
   }
   for (const CellName& cell : txn.cells) {
     const auto is_here = [&](const NewRecord& record) { return record.cell == cell; };
     if (!txn.held.contains(cell) && std::none_of(records.begin(), records.end(), is_here)) {
-      Broken("T2", StrCat(who(), ", but has lost its lock in ", Name(cell)));
+      Broken("T2", StrCat(event(), ", but has lost its lock in ", Name(cell)));
     }
   }
   if (drawn.has_value() && *drawn < txn.last_lock) {
-    Broken("T6", StrCat(who(), ", a timestamp that was drawn before all its cells were locked"));
+    Broken("T6", StrCat(event(), ", a timestamp that was drawn before all its cells were locked"));
   }
 }
 
 void Invariants::CheckRecord(const CellName& cell, Timestamp commit_ts, const CellShadow& shadow) {
   const WriteRecord& record = shadow.records.at(commit_ts);
-  const auto who = [&] {
+  const auto event = [&] {
     return StrCat(Name(cell), " gets a record of the transaction of ", record.start_ts.ToString(), " at ",
                   commit_ts.ToString());
   };
-  if (record.start_ts >= commit_ts) Broken("T6", StrCat(who(), ", not after its start"));
-  if (shadow.locks.contains(record.start_ts)) Broken("T4", StrCat(who(), ", and keeps the lock"));
+  if (record.start_ts >= commit_ts) Broken("T6", StrCat(event(), ", not after its start"));
+  if (shadow.locks.contains(record.start_ts)) Broken("T4", StrCat(event(), ", and keeps the lock"));
   if (record.kind == WriteKind::kPut && !record.value.has_value() && !shadow.data.contains(record.start_ts)) {
-    Broken("G5", StrCat(who(), ", but its data is not there"));
+    Broken("G5", StrCat(event(), ", but its data is not there"));
   }
   const Timestamp read = reads_.ReadFrom(cell, commit_ts);
-  if (read != Timestamp()) Broken("T8", StrCat(who(), ", which was read at ", read.ToString(), " before"));
+  if (read != Timestamp()) Broken("T8", StrCat(event(), ", which was read at ", read.ToString(), " before"));
   CheckPlaceInTime(cell, commit_ts, shadow);
 }
 
@@ -361,12 +362,14 @@ void Invariants::CheckUnlocked(const CellName& cell, const CellDelta& delta, con
     const Timestamp start_ts = unlocked.first;
     const auto replaces = [&](Timestamp ts) { return shadow.records.at(ts).start_ts == start_ts; };
     if (std::any_of(delta.recorded.begin(), delta.recorded.end(), replaces)) continue;
-    const auto who = [&] { return StrCat(Name(cell), " loses the lock of the transaction of ", start_ts.ToString()); };
+    const auto event = [&] {
+      return StrCat(Name(cell), " loses the lock of the transaction of ", start_ts.ToString());
+    };
     const TransactionShadow& txn = transactions_[start_ts];
     if (txn.commit_ts.has_value()) {
-      Broken("T2", StrCat(who(), ", which was committed at ", txn.commit_ts->ToString(), ", and gets no record"));
+      Broken("T2", StrCat(event(), ", which was committed at ", txn.commit_ts->ToString(), ", and gets no record"));
     }
-    if (!row.markers.contains(start_ts)) Broken("T3", StrCat(who(), " and gets neither a record nor a marker"));
+    if (!row.markers.contains(start_ts)) Broken("T3", StrCat(event(), " and gets neither a record nor a marker"));
   }
 }
 
@@ -374,11 +377,11 @@ void Invariants::CheckDropped(const CellName& cell, const CellDelta& delta, cons
   if (delta.dropped.empty()) return;
   for (const auto& dropped : delta.dropped) {
     const Timestamp commit_ts = dropped.first;
-    const auto who = [&] { return StrCat(Name(cell), " loses its record at ", commit_ts.ToString()); };
-    if (commit_ts > safe_point_) Broken("G1", StrCat(who(), ", and the safe point is ", safe_point_.ToString()));
+    const auto event = [&] { return StrCat(Name(cell), " loses its record at ", commit_ts.ToString()); };
+    if (commit_ts > safe_point_) Broken("G1", StrCat(event(), ", and the safe point is ", safe_point_.ToString()));
     const TransactionShadow& txn = transactions_[dropped.second.start_ts];
     if (txn.primary == cell && !txn.held.empty()) {
-      Broken("G2", StrCat(who(), ", the verdict on ", Name(*txn.held.begin()), ", which is still locked"));
+      Broken("G2", StrCat(event(), ", the verdict on ", Name(*txn.held.begin()), ", which is still locked"));
     }
   }
   const auto* now = NewestVersion(shadow.records, safe_point_);
@@ -409,14 +412,14 @@ void Invariants::CheckAckDropped(const CellName& ack, const WriteRecord& record)
 }
 
 void Invariants::CheckUnmarked(const RowName& name, Timestamp start_ts) {
-  const auto who = [&] {
+  const auto event = [&] {
     return StrCat(name.first, "/", name.second, " loses the marker of the transaction of ", start_ts.ToString());
   };
-  if (start_ts > safe_point_) Broken("G1", StrCat(who(), ", and the safe point is ", safe_point_.ToString()));
+  if (start_ts > safe_point_) Broken("G1", StrCat(event(), ", and the safe point is ", safe_point_.ToString()));
   const TransactionShadow& txn = transactions_[start_ts];
   const bool is_verdict = txn.primary.has_value() && RowName(txn.primary->table, txn.primary->row) == name;
   if (is_verdict && !txn.held.empty()) {
-    Broken("G2", StrCat(who(), ", the verdict on ", Name(*txn.held.begin()), ", which is still locked"));
+    Broken("G2", StrCat(event(), ", the verdict on ", Name(*txn.held.begin()), ", which is still locked"));
   }
 }
 
@@ -661,7 +664,7 @@ void Invariants::OnSafePoint(Duration /*time*/, Timestamp safe_point) {
   }
 }
 
-// ----- What clients are told, and the end
+// ----- The results that clients get, and the end
 
 std::optional<Timestamp> Invariants::CommitOf(Timestamp start_ts) const {
   const auto it = transactions_.find(start_ts);
@@ -680,7 +683,7 @@ void Invariants::OnCommitted(Timestamp start_ts, Timestamp commit_ts) {
 void Invariants::OnAborted(Timestamp start_ts) {
   if (start_ts == Timestamp()) return;
   TransactionShadow& txn = transactions_[start_ts];
-  txn.told_aborted = true;
+  txn.reported_aborted = true;
   if (!txn.commit_ts.has_value()) return;
   Broken("T10", StrCat("a client learned that the transaction of ", start_ts.ToString(),
                        " is aborted, but it is committed at ", txn.commit_ts->ToString()));

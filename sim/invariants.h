@@ -135,7 +135,7 @@ class Invariants final : public StoreWatcher, public OracleWatcher, public Coord
     Order last_lock = 0;
     std::optional<Timestamp> commit_ts;
     std::optional<CellName> marked;  // the place of its first rollback marker
-    bool told_aborted = false;
+    bool reported_aborted = false;
   };
 
   // The changes of one mutation to its row.

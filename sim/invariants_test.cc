@@ -357,7 +357,7 @@ TEST(AnsweredReads, ScansCoverTheirRangesButNotLockedCells) {
   EXPECT_EQ(reads.ReadFrom({"u", "b", "x"}, ts), Timestamp());
 }
 
-TEST(AnsweredReads, OfOneColumn) {
+TEST(AnsweredReads, ReadsOfOneColumnCoverThatColumn) {
   AnsweredReads reads;
   const Timestamp ts(100);
   reads.Add(ScanRequest{"t", {}, {{Family::kWrite, "x", TimestampRange::UpTo(ts), 1}}}, std::nullopt, {});

@@ -86,7 +86,7 @@ void CallBase::Settle() {
 }
 
 void CallBase::NobodyThere(std::shared_ptr<CallBase> self, const Server& server, const Passage& passage) {
-  NoteMessage(*this, "nobody there");
+  NoteMessage(*this, "server down");
   if (!kernel->chance.Happens(server.actor(), Site::kRefused, 0.5)) return;
   kernel->scheduler.At(kernel->now() + passage.back, process->id(), "refused",
                        [self = std::move(self)] { self->Settle(); });

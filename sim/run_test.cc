@@ -25,7 +25,7 @@ TEST(Run, OneSeedIsOneRun) {
   EXPECT_EQ(hashes.size(), 10U);
 }
 
-TEST(Run, EveryWorkloadDoesSomething) {
+TEST(Run, EveryWorkloadMakesProgress) {
   for (const WorkloadKind& kind : AllWorkloads()) {
     RunCounts counts;
     for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -47,7 +47,7 @@ TEST(Run, TheSwarmReachesEveryPartOfTheProtocol) {
     planned += plan.processes + plan.workers + 3;
     counts.Add(RunPlan(plan).counts);
   }
-  EXPECT_GT(counts.processes, planned) << "nobody died";
+  EXPECT_GT(counts.processes, planned) << "no process died";
   EXPECT_GT(counts.faults, 1000U);
   EXPECT_GT(counts.unknown, 0U);
   EXPECT_GT(counts.runs, 100U);
@@ -109,7 +109,7 @@ TEST(Runner, StopsAtTheSmallestSeedThatFails) {
   EXPECT_EQ(summary.first_failure->seed, 6U);
 }
 
-TEST(Shrink, LeavesOnlyWhatIsNeeded) {
+TEST(Shrink, LeavesOnlyTheNeededFaults) {
   Scenario failing = OfSeed(1);
   failing.plan.faults.rates = {.request_lost = 0.5, .duplicate = 0.1, .crash = 0.1};
   failing.plan.processes = 4;

@@ -66,17 +66,17 @@ uint64_t HashOf(uint64_t hash, Family family, std::string_view column, Timestamp
 
 }  // namespace
 
-void Trace::Line(Duration time, std::string_view who, std::string_view what) {
+void Trace::Line(Duration time, std::string_view source, std::string_view text) {
   if (!on()) return;
   char head[64];
   const int64_t micros = time.count();
   std::snprintf(head, sizeof(head), "%6" PRId64 ".%03" PRId64 "ms  %-8.*s ", micros / 1000, micros % 1000,
-                static_cast<int>(who.size()), who.data());
+                static_cast<int>(source.size()), source.data());
   if (lines_.size() >= keep_) {
     lines_.pop_front();
     ++dropped_;
   }
-  lines_.push_back(StrCat(head, what));
+  lines_.push_back(StrCat(head, text));
 }
 
 std::string Trace::Text() const {

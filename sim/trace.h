@@ -39,7 +39,7 @@ class Trace {
   uint64_t hash() const { return hash_; }
 
   // Adds a line; ask on() before composing it.
-  void Line(Duration time, std::string_view who, std::string_view what);
+  void Line(Duration time, std::string_view source, std::string_view text);
   // All kept lines.
   std::string Text() const;
 

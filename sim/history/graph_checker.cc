@@ -64,7 +64,7 @@ class GraphChecker {
   GraphReport report_;
   ListHistory lists_;
   std::vector<Dependency> dependencies_;
-  std::vector<bool> told_;  // by TxnId: part of a reported cycle
+  std::vector<bool> reported_;  // by TxnId: part of a reported cycle
 };
 
 GraphReport GraphChecker::Run() {
@@ -110,7 +110,7 @@ void GraphChecker::AddOverlooked(KeyId key, const View& reader, const Version& v
   Add(reader.txn, version.writer, held ? kWw : kRw, key, version.element);
 }
 
-// Committed versions that nobody saw come after the last version that a transaction saw.
+// Committed versions that were never read come after the last version that a transaction saw.
 void GraphChecker::AddUnseen(KeyId key) {
   const ListHistory::Key& lists = lists_.keys[key];
   const auto last =
@@ -178,11 +178,11 @@ Digraph GraphChecker::Product(Kinds kinds) const {
 
 void GraphChecker::FindCircles() {
   if (CyclicComponents(Product(kAll)).empty()) return;
-  told_.resize(history_.transactions.size(), false);
+  reported_.resize(history_.transactions.size(), false);
   for (const Kinds kinds : kCircles) {
     const Digraph graph = Product(kinds);
     for (const Component& component : CyclicComponents(graph)) {
-      if (std::any_of(component.begin(), component.end(), [this](Digraph::Node node) { return told_[node / 2]; })) {
+      if (std::any_of(component.begin(), component.end(), [this](Digraph::Node node) { return reported_[node / 2]; })) {
         continue;
       }
       std::vector<Dependency> circle;
@@ -228,7 +228,7 @@ void GraphChecker::TellCircle(std::vector<Dependency> circle) {
   std::vector<TxnId> transactions;
   for (const Dependency& dependency : circle) {
     transactions.push_back(dependency.from);
-    told_[dependency.from] = true;
+    reported_[dependency.from] = true;
   }
   report_.findings.Add(NameOf(circle), transactions, [&] {
     std::string text = "no order of starts and commits agrees with all of this:";

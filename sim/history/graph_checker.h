@@ -22,7 +22,7 @@
 // and each of them with "-realtime" after it, if there is such a cycle only with rt. Of cycles that share nodes, only a
 // short one of the first of these kinds is reported.
 //
-// Limits of the check: of versions that nobody read it knows only that they came after those that were read. So a run
+// Limits of the check: of versions that were never read it knows only that they came after those that were read. So a run
 // should end with a transaction that reads all keys.
 
 #ifndef PERCOLATOR_SIM_HISTORY_GRAPH_CHECKER_H_

@@ -98,10 +98,10 @@ TEST(GraphCheckerTest, LostUpdate) {
   EXPECT_THAT(findings.Names(), ElementsAre("lost-update"));
   EXPECT_THAT(Named(findings, "lost-update").transactions, ElementsAre(0, 1));
   EXPECT_TRUE(Graph("r0[x] r1[x] +0[x=1] +1[x=2] c0 f1").ok());
-  EXPECT_TRUE(Graph("r0[x] r1[x] +0[x=1] +1[x=2] c0 i1").ok()) << "nobody saw T1's";
+  EXPECT_TRUE(Graph("r0[x] r1[x] +0[x=1] +1[x=2] c0 i1").ok()) << "T1's append was never read";
 }
 
-TEST(GraphCheckerTest, LostUpdateByOneWhoseWriteWasSeen) {
+TEST(GraphCheckerTest, LostUpdateByATransactionWhoseWriteWasSeen) {
   EXPECT_THAT(Graph("r0[x] r1[x] +0[x=1] +1[x=2] c0 i1  r2[x=1,2] c2").Names(), Contains("lost-update"));
 }
 

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Optional;
 
-TEST(HistoryRecorderTest, KeepsWhatHappened) {
+TEST(HistoryRecorderTest, RecordsOperationsAndOutcomes) {
   HistoryRecorder recorder;
   auto one = recorder.Begin(7);
   auto two = recorder.Begin(8);

@@ -92,7 +92,7 @@ TEST(IsolationScriptTest, H9ReadSkew) {
   ExpectAllowed("r1[x=10]  r2[x=10] r2[y=20] +2[x=12] +2[y=18] c2  r1[y=20] c1");
   ExpectForbidden("r1[x=10]  r2[x=10] r2[y=20] +2[x=12] +2[y=18] c2  r1[y=20,18] c1  r3[x=10,12] c3", "G-single",
                   "wrong-read");
-  // Nobody ever saw 12; its commit is enough.
+  // 12 was never read; its commit is enough.
   ExpectForbidden("r1[x=10]  r2[x=10] r2[y=20] +2[x=12] +2[y=18] c2  r1[y=20,18] c1", "G-single", "wrong-read");
 }
 

@@ -8,7 +8,7 @@
 // Anomalies, parts A and B of the programme:
 //   internal            a transaction's read contradicts its own earlier reads and writes
 //   future-read         a transaction saw its own append before it made it
-//   garbage-read        a value that is not a list, or an element that nobody appended
+//   garbage-read        a value that is not a list, or an element that was never appended
 //   duplicate-element   a list holds an element twice
 //   G1a                 an element of a transaction that failed was seen
 //   G1b                 a list was seen that ends between two appends of one transaction
@@ -46,7 +46,7 @@ struct ListHistory {
     std::string_view seen;       // if `read`: the list without its own appends
     uint32_t length = kNowhere;  // of `seen`, in elements; kNowhere if not a prefix of the order
     std::vector<int64_t> appended;
-    bool unseen = false;  // nobody saw some of `appended`: those versions come after all seen ones
+    bool unseen = false;  // some of `appended` were never read: those versions come after all seen ones
   };
   // A version is named by the element that made it.
   struct Version {

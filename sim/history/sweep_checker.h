@@ -16,7 +16,7 @@
 //                        commit_ts
 //
 // Transactions of unknown outcome (kInfo): one with a commit_ts counts as committed if another transaction read a value
-// that nobody else wrote to that key. All others may have committed or not: from its commit_ts on, or from its start_ts
+// that no other wrote to that key. All others may have committed or not: from its commit_ts on, or from its start_ts
 // if it has no commit_ts, both its value and the one below are accepted, until a later committed write covers both. In
 // doubt the check accepts; a recorder that resolves these transactions first (TxnRecord::Resolve) loses nothing.
 

@@ -89,10 +89,10 @@ class Once final : public Workload {
                                 t.Get({cell, Count(scene.plan, cell, observer), Seen(scene.plan, cell, observer)}));
     const size_t changes = scene.invariants.ChangesOf(cell);
     const int64_t count = NumberIn(values[1]);
-    const auto who = [&] { return StrCat(observer, ", of ", KeyOf(cell), " with ", changes, " changes"); };
-    if (count > static_cast<int64_t>(changes)) scene.Fail("once", StrCat(who(), ", has committed ", count, " times"));
+    const auto event = [&] { return StrCat(observer, ", of ", KeyOf(cell), " with ", changes, " changes"); };
+    if (count > static_cast<int64_t>(changes)) scene.Fail("once", StrCat(event(), ", has committed ", count, " times"));
     if (changes == 0) return absl::OkStatus();
-    if (values[2] != values[0].value_or("nothing")) scene.Fail("once", StrCat(who(), ", has missed the last change"));
+    if (values[2] != values[0].value_or("nothing")) scene.Fail("once", StrCat(event(), ", has missed the last change"));
     return absl::OkStatus();
   }
 };

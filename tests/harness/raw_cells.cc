@@ -169,10 +169,10 @@ std::vector<std::string> BrokenRules(const std::vector<RawCell>& cells) {
     rules.Check(&broken);
   }
   for (const auto& [start_ts, traces] : transactions) {
-    const std::string who = StrCat("the transaction that started at ", start_ts.ToString());
+    const std::string name = StrCat("the transaction that started at ", start_ts.ToString());
     const bool both = !traces.marked.empty() && !traces.commits.empty();
-    if (both) broken.push_back(StrCat("T1: ", who, " both is and is not committed"));
-    if (traces.commits.size() > 1) broken.push_back(StrCat("T2: ", who, " has several commit timestamps"));
+    if (both) broken.push_back(StrCat("T1: ", name, " both is and is not committed"));
+    if (traces.commits.size() > 1) broken.push_back(StrCat("T2: ", name, " has several commit timestamps"));
   }
   return broken;
 }

@@ -73,8 +73,8 @@ TEST(VirtualRuntimeTest, AWaiterIsWokenOrTimesOut) {
 TEST(VirtualRuntimeTest, TimePassesOnlyWhenAllWait) {
   VirtualRuntime runtime;
   std::vector<std::string> events;
-  const auto note = [&](const std::string& who) {
-    events.push_back(who + "@" + std::to_string(runtime.Elapsed().count()));
+  const auto note = [&](const std::string& name) {
+    events.push_back(name + "@" + std::to_string(runtime.Elapsed().count()));
   };
   runtime.Start([&] {
     note("a");

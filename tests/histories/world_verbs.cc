@@ -248,11 +248,11 @@ Player::Answer Player::History(const Words& words) {
 
 // The second word of the command is the client.
 Player::Answer Player::StartCommand(const Words& words) {
-  const std::string& who = words[1];
-  const absl::StatusOr<Client*> client = FindLive(who);
+  const std::string& name = words[1];
+  const absl::StatusOr<Client*> client = FindLive(name);
   if (!client.ok()) return client.status();
   const Command command = ParseCommand(Joined(words, " "));
-  Running* const running = (running_[who] = std::make_unique<Running>(&runtime_)).get();
+  Running* const running = (running_[name] = std::make_unique<Running>(&runtime_)).get();
   runtime_.Start([this, command, running] {
     Answer answer = Perform(command);
     MutexLock lock(&running->mutex);
@@ -261,8 +261,8 @@ Player::Answer Player::StartCommand(const Words& words) {
     running->changed->WakeAll();
   });
   runtime_.LetOthersRun();
-  if (!running->done) return StrCat(who, ": ", (*client)->store().stopped() ? "stopped" : "waits");
-  return Finish({who});
+  if (!running->done) return StrCat(name, ": ", (*client)->store().stopped() ? "stopped" : "waits");
+  return Finish({name});
 }
 
 Player::Answer Player::Finish(const Words& words) {

@@ -104,7 +104,7 @@ const TestObserver& ObserverOf(const std::string& column) {
   for (const TestObserver& observer : Observers()) {
     if (observer.info.column == column) return observer;
   }
-  ADD_FAILURE() << "nobody observes " << column;
+  ADD_FAILURE() << "no observer of " << column;
   return Observers()[0];
 }
 

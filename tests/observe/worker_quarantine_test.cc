@@ -25,7 +25,7 @@ class WorkerQuarantineTest : public WorkerFixture {
 };
 INSTANTIATE_TEST_SUITE_P(Clusters, WorkerQuarantineTest, kClusterKinds, KindName);
 
-TEST_P(WorkerQuarantineTest, AFailingObserverIsSetAsideWhileOthersGoOn) {
+TEST_P(WorkerQuarantineTest, AFailingObserverIsSetAsideWhileOthersContinue) {
   Worker worker(*cluster_, Options());
   ObserverSpec fragile = Spec("fragile", "contents", Fragile());
   fragile.max_attempts = 3;

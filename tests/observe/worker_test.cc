@@ -451,7 +451,7 @@ TEST_P(WorkerTest, BadRegistrationsAreRefused) {
   EXPECT_THAT(start(Spec(std::string(64, 'a'), "c", Nothing)), IsOk());
 }
 
-TEST_P(WorkerTest, AWorkerThatIsNotStartedRefusesCalls) {
+TEST_P(WorkerTest, BeforeStartAWorkerIsNeverIdleAndCanBeStopped) {
   Worker worker(*cluster_, Options());
   worker.Observe(Spec("a", "c", Nothing));
   EXPECT_THAT(worker.WaitUntilIdle(kLong), StatusIs(absl::StatusCode::kFailedPrecondition));

@@ -32,7 +32,7 @@ class DistantOracle : public Oracle {
     ++requests;
     most = std::max(most.load(), count);
     --in_flight;
-    if (failing) return absl::UnavailableError("nobody there");
+    if (failing) return absl::UnavailableError("no answer");
     return Timestamp(first);
   }
 

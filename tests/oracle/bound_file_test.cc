@@ -62,7 +62,7 @@ TEST_F(BoundFileTest, KeepsTheBound) {
   EXPECT_EQ(OpenBound().value(), 7u);
 }
 
-// Any user that may read the file can lock it. Older versions let everybody read it.
+// Any user that may read the file can lock it. Older versions let all users read it.
 TEST_F(BoundFileTest, IsAccessibleToTheOwnerOnly) {
   using std::filesystem::perms;
   { ASSERT_THAT(BoundFile::Create(Path(), 5), IsOk()); }

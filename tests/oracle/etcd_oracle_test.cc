@@ -330,11 +330,11 @@ TEST_F(EtcdOracleTest, AnOracleStartsBeforeEtcd) {
 
 TEST_F(EtcdOracleTest, TheLeaderIsReported) {
   Mutex mutex;
-  std::vector<std::string> told;
+  std::vector<std::string> leaders;
   EtcdOracleOptions options = Options("second");
   options.on_leader = [&](const std::string& name, bool is_self) {
     MutexLock lock(&mutex);
-    told.push_back(is_self ? "I, " + name : name);
+    leaders.push_back(is_self ? "I, " + name : name);
   };
   EtcdOracleOptions patient = Options("first");
   patient.lease = std::chrono::minutes(10);  // it keeps the lead until it gives it up
@@ -344,13 +344,13 @@ TEST_F(EtcdOracleTest, TheLeaderIsReported) {
   const std::unique_ptr<Oracle> second = OpenEtcdOracle(options).value();
   ASSERT_TRUE(Eventually([&] {
     MutexLock lock(&mutex);
-    return told.size() == 1;
+    return leaders.size() == 1;
   }));
   first = nullptr;
   Get(second.get());
   MutexLock lock(&mutex);
-  EXPECT_THAT(
-      told, AnyOf(std::vector<std::string>{"first", "", "I, second"}, std::vector<std::string>{"first", "I, second"}));
+  EXPECT_THAT(leaders, AnyOf(std::vector<std::string>{"first", "", "I, second"},
+                             std::vector<std::string>{"first", "I, second"}));
 }
 
 TEST_F(EtcdOracleTest, InvalidOptionsOfTheOracleAreRefused) {

@@ -48,7 +48,7 @@ class Outside {
     largest = entry.sequence;
     received_.push_back(entry);
     // The work is done, but the answer is lost.
-    if (forget_every_ > 0 && calls_ % forget_every_ == 0) return absl::UnavailableError("who knows");
+    if (forget_every_ > 0 && calls_ % forget_every_ == 0) return absl::UnavailableError("the answer is lost");
     return absl::OkStatus();
   }
   DeliverFunction function() {

@@ -347,17 +347,17 @@ TEST_F(LoaderCallbacksTest, CountsUpToOneMoreThanTheLimit) {
 
 TEST_F(LoaderCallbacksTest, ReportsProgress) {
   int inside = 0;
-  std::vector<LoadProgress> told;
+  std::vector<LoadProgress> reports;
   LoaderOptions options{.threads = 1, .expected = 4};
   options.on_progress = [&](const LoadProgress& progress) {
     EXPECT_EQ(++inside, 1);
-    if (progress.done >= 2) told.push_back(progress);
+    if (progress.done >= 2) reports.push_back(progress);
     --inside;
   };
   int runs = 0;
   LoaderCore loader(CallbacksOf(
                         [&] {
-                          if (++runs > 2 && told.empty()) runtime_.Sleep(std::chrono::seconds(2));
+                          if (++runs > 2 && reports.empty()) runtime_.Sleep(std::chrono::seconds(2));
                           return absl::OkStatus();
                         },
                         [](size_t) {
@@ -366,13 +366,13 @@ TEST_F(LoaderCallbacksTest, ReportsProgress) {
                     options);
   for (int i = 0; i < 4; ++i) loader.Add(Any());
   EXPECT_THAT(loader.Finish(), IsOk());
-  ASSERT_GE(told.size(), 2U);
-  EXPECT_EQ(told.front().done, 2U);
-  EXPECT_GT(told.front().per_second, 0);
-  EXPECT_GT(told.front().remaining, Duration(0));
-  EXPECT_EQ(told.front().backlog, 5U);
-  EXPECT_EQ(told.back().done, 4U);
-  EXPECT_EQ(told.back().remaining, Duration(0));
+  ASSERT_GE(reports.size(), 2U);
+  EXPECT_EQ(reports.front().done, 2U);
+  EXPECT_GT(reports.front().per_second, 0);
+  EXPECT_GT(reports.front().remaining, Duration(0));
+  EXPECT_EQ(reports.front().backlog, 5U);
+  EXPECT_EQ(reports.back().done, 4U);
+  EXPECT_EQ(reports.back().remaining, Duration(0));
 }
 
 TEST(LoadProgressTest, AsText) {

@@ -165,7 +165,7 @@ TEST_F(TlsTest, BigtableOraclesAndEtcdMayUseTls) {
   EXPECT_THAT(Cluster::Open(address(server), impatient), StatusIs(absl::StatusCode::kUnavailable)) << "plain text";
 }
 
-TEST_F(TlsTest, PlainTextToARemoteEndpointRequiresAnOption) {
+TEST_F(TlsTest, PlainTextToARemoteEndpointIsRefused) {
   const auto open = [&](const std::string& settings) {
     return Cluster::Open("bigtable:projects/p/instances/i?oracle=127.0.0.1:1&coord=127.0.0.1:1&endpoint=" + settings)
         .status();

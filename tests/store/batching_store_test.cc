@@ -374,7 +374,7 @@ TEST_F(BatchingStoreTest, AnErrorOfASharedReadGoesOnlyToItsCause) {
 
 TEST_F(BatchingStoreTest, AFailedReadOfALoneCallerIsNotRepeated) {
   Make({});
-  distant_.failure = absl::UnavailableError("nobody there");
+  distant_.failure = absl::UnavailableError("no answer");
   EXPECT_EQ(store_->Read(ReadsOf({"bad"})).status(), distant_.failure);
   EXPECT_EQ(distant_.read_requests().size(), 1);
 }

@@ -317,9 +317,9 @@ void FireTest::Fire(std::mt19937_64* random) {
   const auto end = std::chrono::steady_clock::now() + FireTime();
   while ((std::chrono::steady_clock::now() < end || audits_ == 0) && !HasFatalFailure()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50 + (*random)() % 500));
-    const size_t who = (*random)() % (processes_.size() + (etcd_ != nullptr ? 1 : 0));
-    if (who < processes_.size()) {
-      StopOrKill(&processes_[who], random);
+    const size_t victim = (*random)() % (processes_.size() + (etcd_ != nullptr ? 1 : 0));
+    if (victim < processes_.size()) {
+      StopOrKill(&processes_[victim], random);
     } else {
       StopOrKillEtcd(random);
     }

@@ -68,9 +68,9 @@ class Recording {
     recorder_->Done(kind_, id_, t_->timestamp(), operations_);
     const CommitResult result = t_->Commit();
     if (result.committed()) {
-      recorder_->Told(kind_, id_, TxnOutcome::kOk, result.commit_ts);
+      recorder_->Ended(kind_, id_, TxnOutcome::kOk, result.commit_ts);
     } else if (result.outcome == CommitResult::Outcome::kAborted) {
-      recorder_->Told(kind_, id_, TxnOutcome::kFail, {});
+      recorder_->Ended(kind_, id_, TxnOutcome::kFail, {});
     }
     return result.committed() || IsConflict(result.status) ? absl::OkStatus() : result.status;
   }
@@ -151,7 +151,7 @@ void HistoryKeeper::Done(LoadKind kind, uint64_t id, Timestamp start_ts, const s
   record.operations = operations;
 }
 
-void HistoryKeeper::Told(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) {
+void HistoryKeeper::Ended(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) {
   MutexLock lock(&mutex_);
   TxnRecord& record = histories_[kind].transactions[places_[kind].at(id)];
   record.outcome = outcome;
@@ -185,8 +185,8 @@ void PipeRecorder::Done(LoadKind kind, uint64_t id, Timestamp start_ts, const st
   WriteLine(line);
 }
 
-void PipeRecorder::Told(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) {
-  WriteLine(StrCat("told ", KindName(kind), " ", id, " ", static_cast<int>(outcome), " ", commit_ts.value()));
+void PipeRecorder::Ended(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) {
+  WriteLine(StrCat("ended ", KindName(kind), " ", id, " ", static_cast<int>(outcome), " ", commit_ts.value()));
 }
 
 void PipeRecorder::WriteLine(const std::string& line) {
@@ -212,11 +212,11 @@ bool PipeRecorder::Replay(const std::string& line, Recorder* recorder) {
     recorder->Begin(kind, id, process);
     return true;
   }
-  if (event == "told") {
+  if (event == "ended") {
     int outcome = 0;
     uint64_t commit_ts = 0;
     if (!(in >> outcome >> commit_ts)) return false;
-    recorder->Told(kind, id, static_cast<TxnOutcome>(outcome), Timestamp(commit_ts));
+    recorder->Ended(kind, id, static_cast<TxnOutcome>(outcome), Timestamp(commit_ts));
     return true;
   }
   uint64_t start_ts = 0;

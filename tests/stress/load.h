@@ -33,7 +33,7 @@ class Recorder {
   // The transaction has done this, and is about to commit.
   virtual void Done(LoadKind kind, uint64_t id, Timestamp start_ts, const std::vector<TxnOperation>& operations) = 0;
   // The transaction has this outcome.
-  virtual void Told(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) = 0;
+  virtual void Ended(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) = 0;
 };
 
 // Keeps histories. The caller chooses the ids, and never reuses one.
@@ -41,7 +41,7 @@ class HistoryKeeper : public Recorder {
  public:
   void Begin(LoadKind kind, uint64_t id, int process) override;
   void Done(LoadKind kind, uint64_t id, Timestamp start_ts, const std::vector<TxnOperation>& operations) override;
-  void Told(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) override;
+  void Ended(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) override;
 
   History Copy(LoadKind kind) const;
   // The place of a transaction in its history.
@@ -60,7 +60,7 @@ class PipeRecorder : public Recorder {
   explicit PipeRecorder(int fd) : fd_(fd) {}
   void Begin(LoadKind kind, uint64_t id, int process) override;
   void Done(LoadKind kind, uint64_t id, Timestamp start_ts, const std::vector<TxnOperation>& operations) override;
-  void Told(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) override;
+  void Ended(LoadKind kind, uint64_t id, TxnOutcome outcome, Timestamp commit_ts) override;
 
   // Passes the event of a line, without its end, to `recorder`. Returns false if the line is malformed.
   static bool Replay(const std::string& line, Recorder* recorder);

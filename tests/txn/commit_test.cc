@@ -158,10 +158,10 @@ TEST_F(CommitTest, AnUnreachableStoreMeansUnknownAndResolveFindsTheOutcome) {
     EXPECT_EQ(unknown.primary, Cell(row));
     EXPECT_EQ(unknown.start_ts, t.start_ts);
     me_.wire().ForgetFaults();
-    const CommitResult told = Resolve(t);
-    ExpectOutcome(told, applied ? Outcome::kCommitted : Outcome::kAborted);
-    EXPECT_EQ(told.commit_ts, applied ? Timestamp(start + 1) : Timestamp());
-    ExpectOutcome(Resolve(t), told.outcome);  // the outcome stays
+    const CommitResult resolved = Resolve(t);
+    ExpectOutcome(resolved, applied ? Outcome::kCommitted : Outcome::kAborted);
+    EXPECT_EQ(resolved.commit_ts, applied ? Timestamp(start + 1) : Timestamp());
+    ExpectOutcome(Resolve(t), resolved.outcome);  // the outcome stays
   }
 }
 

@@ -175,9 +175,9 @@ class Trial {
     if (client_->wire().dead()) return;
     CommitResult result = result_;
     if (result.outcome == Outcome::kUnknown) {
-      const absl::StatusOr<CommitResult> told = others_->Resolve(result);
-      ASSERT_THAT(told, IsOk());
-      result = *told;
+      const absl::StatusOr<CommitResult> resolved = others_->Resolve(result);
+      ASSERT_THAT(resolved, IsOk());
+      result = *resolved;
     }
     ASSERT_NE(static_cast<int>(result.outcome), static_cast<int>(Outcome::kUnknown));
     if (result.committed()) {

@@ -335,8 +335,8 @@ TEST_P(CrashPoint, C7_TheClientDiesInDoubt) {
       ASSERT_TRUE(ArriveCommit(t, "Bob", Later()));
     }
     Stall();
-    const CommitResult told = ResolveOutcome(other_.env(), t.primary(), t.start_ts, other_.deadline());
-    ExpectOutcome(told, applied ? Outcome::kCommitted : Outcome::kAborted);
+    const CommitResult resolved = ResolveOutcome(other_.env(), t.primary(), t.start_ts, other_.deadline());
+    ExpectOutcome(resolved, applied ? Outcome::kCommitted : Outcome::kAborted);
     MustRead("Joe", Later(), "doubt");
     if (!applied) {
       EXPECT_FALSE(ArriveCommit(t, "Bob", Later()));
@@ -590,7 +590,7 @@ TEST_P(CrashPoint, K2_TwoCleaners) {
 
 // --- K3: only definite verdicts are cached.
 
-TEST_P(CrashPoint, K3_APendingVerdictIsAskedForAgain) {
+TEST_P(CrashPoint, K3_APendingVerdictIsReadAgain) {
   const Writes t = Transfer();
   MustPrewrite(t);
   EXPECT_EQ(Decide(other_.env(), Met("Joe", 7), LiveLocks::kKeep).value(), Verdict::Pending());
@@ -738,9 +738,9 @@ TEST_F(ProcessCrash, OneStep_C7_DiesInDoubt) {
     client.Die();
     const std::string before = All();
     if (arrives_first) client.wire().DeliverLate();
-    const absl::StatusOr<CommitResult> told = others_->Resolve(unknown);
-    ASSERT_THAT(told, IsOk());
-    ExpectOutcome(*told, arrives_first ? Outcome::kCommitted : Outcome::kAborted);
+    const absl::StatusOr<CommitResult> resolved = others_->Resolve(unknown);
+    ASSERT_THAT(resolved, IsOk());
+    ExpectOutcome(*resolved, arrives_first ? Outcome::kCommitted : Outcome::kAborted);
     client.wire().DeliverLate();
     EXPECT_EQ(All(), arrives_first ? "doubt doubt doubt" : before);
   }

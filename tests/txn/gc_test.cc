@@ -405,7 +405,7 @@ class ClusterGcTest : public ClusterTest {
   ClusterGcTest() : ClusterTest(ShortRetention()) {}
 };
 
-TEST_F(ClusterGcTest, CollectsWhatIsOlderThanTheRetention) {
+TEST_F(ClusterGcTest, CollectsVersionsOlderThanTheRetention) {
   MustSet({Put("Bob", "1")});
   MustSet({Put("Bob", "2")});
   EXPECT_THAT(cluster_->CollectGarbage(), IsOk());
@@ -417,7 +417,7 @@ TEST_F(ClusterGcTest, CollectsWhatIsOlderThanTheRetention) {
   EXPECT_EQ(Now("Bob"), "2");
 }
 
-TEST_F(ClusterGcTest, AnOpenSnapshotKeepsWhatItSees) {
+TEST_F(ClusterGcTest, AnOpenSnapshotKeepsItsVersions) {
   const Timestamp first = MustSet({Put("Bob", "1")});
   absl::StatusOr<Snapshot> snapshot = cluster_->GetSnapshotAt(first);
   ASSERT_THAT(snapshot, IsOk());
@@ -433,7 +433,7 @@ TEST_F(ClusterGcTest, AnOpenSnapshotKeepsWhatItSees) {
 }
 
 // The same for a snapshot of another process, once it has reported it.
-TEST_F(ClusterGcTest, ASnapshotOfAnotherProcessKeepsWhatItSees) {
+TEST_F(ClusterGcTest, ASnapshotOfAnotherProcessKeepsItsVersions) {
   const Timestamp first = MustSet({Put("Bob", "1")});
   MustSet({Put("Bob", "2")});
   Process reader(&world_, ShortRetention());

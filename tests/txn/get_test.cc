@@ -42,7 +42,7 @@ TEST_F(GetTest, AnEmptyValueIsAValue) {
   MustRead("Bob", 6, "");
 }
 
-TEST_F(GetTest, ADeleteHidesWhatIsBelow) {
+TEST_F(GetTest, ADeleteHidesOlderVersions) {
   MustWrite("Bob", "10", 5, 6);
   MustCommit(Begin(7, {Del("Bob")}), 8);
   MustRead("Bob", 7, "10");

@@ -412,8 +412,8 @@ TEST_F(ResolveTest, ALateResolverDoesNotTurnACollectedCommitIntoARollback) {
   me_.Die();
   EXPECT_THAT(ResolveLocks(late.env(), {met}, LiveLocks::kKeep), IsOk());
   MustRead("Joe", 21, "9");
-  const CommitResult told = ResolveOutcome(other_.env(), t.primary(), t.start_ts, other_.deadline());
-  EXPECT_NE(static_cast<int>(told.outcome), static_cast<int>(Outcome::kAborted)) << "it committed at 8";
+  const CommitResult resolved = ResolveOutcome(other_.env(), t.primary(), t.start_ts, other_.deadline());
+  EXPECT_NE(static_cast<int>(resolved.outcome), static_cast<int>(Outcome::kAborted)) << "it committed at 8";
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ TEST_P(TransactionTest, ABlindWriteStartsAtCommit) {
   EXPECT_EQ(Now("Bob"), "1");
 }
 
-TEST_P(TransactionTest, AfterTheCommitATransactionRefusesCalls) {
+TEST_P(TransactionTest, AfterTheCommitWritesFailAndCommitRepeatsItsAnswer) {
   Transaction t(*cluster_);
   Buffer(t, {Put("Bob", "1")});
   const CommitResult first = t.Commit();
@@ -175,7 +175,7 @@ TEST_P(TransactionTest, AReadAfterTheCommitIsTrueOrAnError) {
 }
 
 // Its own writes are gone, so a scan must not end as if there were none.
-TEST_P(TransactionTest, AScanThatGoesOnAfterTheCommitIsAnError) {
+TEST_P(TransactionTest, AScanThatContinuesAfterTheCommitFails) {
   Transaction t(*cluster_);
   Buffer(t, {Put("Ann", "1"), Put("Bob", "2")});
   RowScan rows = t.Scan(kTable);
@@ -504,15 +504,15 @@ TEST_P(TransactionTest, AnUnreachablePrimaryMeansUnknownAndResolveFindsTheOutcom
     EXPECT_EQ(process->metrics().unknown_outcomes, 1u);
     EXPECT_THAT(process->Resolve(result), StatusIs(absl::StatusCode::kUnavailable));
     process.wire().ForgetFaults();
-    const absl::StatusOr<CommitResult> told = cluster_->Resolve(result);  // any client may ask
-    ASSERT_THAT(told, IsOk());
-    ExpectOutcome(*told, applied ? Outcome::kCommitted : Outcome::kAborted);
+    const absl::StatusOr<CommitResult> resolved = cluster_->Resolve(result);  // any client may ask
+    ASSERT_THAT(resolved, IsOk());
+    ExpectOutcome(*resolved, applied ? Outcome::kCommitted : Outcome::kAborted);
     EXPECT_EQ(Now(row).has_value(), applied);
     EXPECT_EQ(Now("zz" + row).has_value(), applied);
     const absl::StatusOr<CommitResult> again = process->Resolve(result);
     ASSERT_THAT(again, IsOk());
-    ExpectOutcome(*again, told->outcome);
-    EXPECT_EQ(again->commit_ts, told->commit_ts);
+    ExpectOutcome(*again, resolved->outcome);
+    EXPECT_EQ(again->commit_ts, resolved->commit_ts);
   }
 }
 

@@ -46,12 +46,12 @@ TEST(SiteTest, AChangeReturnsTheChangedPaths) {
   site.AddPages(10);
   std::map<std::string, std::string> before = FilesOf(site.folder());
   for (int change = 0; change < 300; ++change) {
-    const std::vector<std::string> told = site.Change();
+    const std::vector<std::string> reported = site.Change();
     const std::map<std::string, std::string> after = FilesOf(site.folder());
     for (const auto& files : {before, after}) {
       for (const auto& [path, contents] : files) {
         if (before.count(path) > 0 && after.count(path) > 0 && before[path] == after.at(path)) continue;
-        const bool covered = std::any_of(told.begin(), told.end(), [&path = path](const std::string& t) {
+        const bool covered = std::any_of(reported.begin(), reported.end(), [&path = path](const std::string& t) {
           return path == t || path.starts_with(t + "/");
         });
         EXPECT_TRUE(covered) << path << " after: " << site.log().back();

@@ -31,7 +31,7 @@ using std::chrono::seconds;
 constexpr seconds kPatience(120);  // anything that takes longer hangs
 
 // The reported paths.
-class Told {
+class Reported {
  public:
   void Add(const std::string& path) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -42,8 +42,8 @@ class Told {
   testing::AssertionResult Saw(const std::string& path) {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto is_there = [&] {
-      for (const std::string& told : paths_) {
-        if (told.empty() || told == path || path.starts_with(told + "/")) return true;
+      for (const std::string& reported : paths_) {
+        if (reported.empty() || reported == path || path.starts_with(reported + "/")) return true;
       }
       return false;
     };
@@ -69,14 +69,14 @@ class WatchTest : public FolderTest {
  protected:
   void Start() {
     watch_ = std::make_unique<Watch>(folder(), [this](const std::string& path) {
-      told_.Add(path);
+      reported_.Add(path);
       return true;
     });
     ASSERT_THAT(watch_->Start(), IsOk());
   }
 
   // Declared before the watch, which ends first.
-  Told told_;
+  Reported reported_;
   std::unique_ptr<Watch> watch_;
 };
 
@@ -84,44 +84,44 @@ TEST_F(WatchTest, ReportsChanges) {
   Write("x/old.html", "A");
   Start();
   Write("new.html", "A");
-  EXPECT_TRUE(told_.Saw("new.html"));
+  EXPECT_TRUE(reported_.Saw("new.html"));
   Write("x/old.html", "B");
-  EXPECT_TRUE(told_.Saw("x/old.html"));
-  told_.Clear();
+  EXPECT_TRUE(reported_.Saw("x/old.html"));
+  reported_.Clear();
   fs::rename(path("x/old.html"), path("x/moved.html"));
-  EXPECT_TRUE(told_.Saw("x/old.html"));
-  EXPECT_TRUE(told_.Saw("x/moved.html"));
-  told_.Clear();
+  EXPECT_TRUE(reported_.Saw("x/old.html"));
+  EXPECT_TRUE(reported_.Saw("x/moved.html"));
+  reported_.Clear();
   fs::remove(path("x/moved.html"));
-  EXPECT_TRUE(told_.Saw("x/moved.html"));
-  told_.Clear();
+  EXPECT_TRUE(reported_.Saw("x/moved.html"));
+  reported_.Clear();
   Touch("new.html", 1'500'000'000);
-  EXPECT_TRUE(told_.Saw("new.html"));
+  EXPECT_TRUE(reported_.Saw("new.html"));
 }
 
 TEST_F(WatchTest, FoldersComeAndGo) {
   Start();
   Write("a/b/c/d.html", "A");
-  EXPECT_TRUE(told_.Saw("a/b/c/d.html"));
-  told_.Clear();
+  EXPECT_TRUE(reported_.Saw("a/b/c/d.html"));
+  reported_.Clear();
   fs::rename(path("a/b"), path("e"));
-  EXPECT_TRUE(told_.Saw("a/b/c/d.html"));
-  EXPECT_TRUE(told_.Saw("e/c/d.html"));
-  told_.Clear();
+  EXPECT_TRUE(reported_.Saw("a/b/c/d.html"));
+  EXPECT_TRUE(reported_.Saw("e/c/d.html"));
+  reported_.Clear();
   Write("e/c/d.html", "B");
-  EXPECT_TRUE(told_.Saw("e/c/d.html"));
-  told_.Clear();
+  EXPECT_TRUE(reported_.Saw("e/c/d.html"));
+  reported_.Clear();
   fs::rename(path("e"), dir_.path() + "/away");
-  EXPECT_TRUE(told_.Saw("e"));
-  told_.Clear();
+  EXPECT_TRUE(reported_.Saw("e"));
+  reported_.Clear();
   fs::rename(dir_.path() + "/away", path("f"));
-  EXPECT_TRUE(told_.Saw("f/c/d.html"));
-  told_.Clear();
+  EXPECT_TRUE(reported_.Saw("f/c/d.html"));
+  reported_.Clear();
   Write("f/c/g.html", "C");
-  EXPECT_TRUE(told_.Saw("f/c/g.html"));
-  told_.Clear();
+  EXPECT_TRUE(reported_.Saw("f/c/g.html"));
+  reported_.Clear();
   fs::remove_all(path("f"));
-  EXPECT_TRUE(told_.Saw("f"));
+  EXPECT_TRUE(reported_.Saw("f"));
 }
 
 TEST_F(WatchTest, HiddenNamesAreNotReported) {
@@ -129,9 +129,9 @@ TEST_F(WatchTest, HiddenNamesAreNotReported) {
   Write(".a.html", "A");
   Write(".git/b.html", "B");
   Write("c.html", "C");
-  EXPECT_TRUE(told_.Saw("c.html"));
-  EXPECT_FALSE(told_.Has(".a.html"));
-  EXPECT_FALSE(told_.Has(".git"));
+  EXPECT_TRUE(reported_.Saw("c.html"));
+  EXPECT_FALSE(reported_.Has(".a.html"));
+  EXPECT_FALSE(reported_.Has(".git"));
 }
 
 TEST_F(WatchTest, AMissingFolderIsAnError) {
@@ -144,12 +144,12 @@ TEST_F(WatchTest, FailedPathsAreReportedAgain) {
   std::atomic<int> refusals = 2;
   Watch watch(folder(), [&](const std::string& path) {
     if (refusals-- > 0) return false;
-    told_.Add(path);
+    reported_.Add(path);
     return true;
   });
   ASSERT_THAT(watch.Start(), IsOk());
   Write("a.html", "A");
-  EXPECT_TRUE(told_.Saw("a.html"));
+  EXPECT_TRUE(reported_.Saw("a.html"));
 }
 
 TEST_F(WatchTest, StopsDuringManyEvents) {
@@ -185,7 +185,7 @@ TEST_F(WatchTest, AnOverflowReportsTheWholeFolder) {
   Watch watch(folder(), [&](const std::string& path) {
     waits = true;
     const std::lock_guard<std::mutex> lock(held);
-    told_.Add(path);
+    reported_.Add(path);
     return true;
   });
   ASSERT_THAT(watch.Start(), IsOk());
@@ -199,10 +199,10 @@ TEST_F(WatchTest, AnOverflowReportsTheWholeFolder) {
   }
   Write("d/last.html", "B");
   hold.unlock();
-  EXPECT_TRUE(told_.Saw("no such path, so it must have been everything"));
-  told_.Clear();
+  EXPECT_TRUE(reported_.Saw("no such path, so it must have been everything"));
+  reported_.Clear();
   Write("d/after.html", "C");
-  EXPECT_TRUE(told_.Saw("d/after.html"));
+  EXPECT_TRUE(reported_.Saw("d/after.html"));
   watch.Stop();
 }
 
