@@ -21,7 +21,7 @@ HintListeners::~HintListeners() {
   if (listening) coordinator_->SetHintListener(nullptr);
 }
 
-// Listens to the coordinator from the first listener on, so that a process without workers takes nobody else's place.
+// Sets the coordinator's listener when the first listener is added, so that an object without listeners replaces no other.
 uint64_t HintListeners::Add(Coordinator::HintListener listener) {
   uint64_t id = 0;
   bool is_first = false;
@@ -43,7 +43,7 @@ void HintListeners::Tell(const CellName& cell) {
 }
 
 void HintListeners::Remove(uint64_t listener) {
-  Coordinator::HintListener last;  // destroyed after the mutex is released, with what it holds
+  Coordinator::HintListener last;  // destroyed after the mutex is released, with everything that it owns
   WriterLock lock(&listeners_->mutex);
   const auto it = listeners_->all.find(listener);
   if (it == listeners_->all.end()) return;

@@ -1,5 +1,5 @@
-// HintListeners: hands the hints that a process gets to all who want them. A Coordinator has one listener; a process may have
-// several workers.
+// HintListeners: passes the hints that a process receives to several listeners. A Coordinator has one listener, a process may
+// have several workers.
 
 #ifndef PERCOLATOR_COORD_HINT_LISTENERS_H_
 #define PERCOLATOR_COORD_HINT_LISTENERS_H_
@@ -13,30 +13,31 @@
 
 namespace percolator {
 
+// Thread-safe.
 class HintListeners {
  public:
-  // The coordinator must outlive this.
+  // REQUIRES: `coordinator` outlives this object.
   explicit HintListeners(Coordinator* coordinator);
   ~HintListeners();
   HintListeners(const HintListeners&) = delete;
   HintListeners& operator=(const HintListeners&) = delete;
 
-  // From now on `listener` is called for every hint, perhaps by the thread that commits: it must be quick and must not wait.
-  // Returns what to call Remove with.
+  // Calls `listener` for every later hint, possibly in the thread that commits: it must be quick and must not wait.
+  // Returns the argument for Remove.
   uint64_t Add(Coordinator::HintListener listener);
-  // From now on it is called no more. Waits for calls under way.
+  // Removes a listener. Waits for its calls in progress.
   void Remove(uint64_t listener);
-  // Calls all listeners here, and sends the hint to the other processes too.
+  // Calls all listeners of this process, and sends the hint to the other processes.
   void Tell(const CellName& cell);
 
  private:
-  // The coordinator may call late, when this is gone.
+  // Shared with the coordinator, which may call after this object is destroyed.
   struct Listeners {
     void Tell(const CellName& cell);
 
     SharedMutex mutex;
     uint64_t next ABSL_GUARDED_BY(mutex) = 1;
-    bool listening ABSL_GUARDED_BY(mutex) = false;  // to the coordinator
+    bool listening ABSL_GUARDED_BY(mutex) = false;  // The coordinator has a listener of this object.
     std::map<uint64_t, Coordinator::HintListener> all ABSL_GUARDED_BY(mutex);
   };
 

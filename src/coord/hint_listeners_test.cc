@@ -16,10 +16,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Keeps the listener that was set, for the test to call.
+// Keeps its listener for the test to call.
 class ListeningCoordinator final : public ForwardingCoordinator {
  public:
-  ListeningCoordinator() : ForwardingCoordinator(nullptr) {}  // nothing else is asked of it
+  ListeningCoordinator() : ForwardingCoordinator(nullptr) {}  // no other function is called
 
   void SendHint(const CellName& cell) override { sent.push_back(cell.row); }
   void SetHintListener(HintListener to) override { listener = std::move(to); }
@@ -28,10 +28,10 @@ class ListeningCoordinator final : public ForwardingCoordinator {
   std::vector<std::string> sent;
 };
 
-TEST(HintListenersTest, EveryListenerHearsUntilItIsRemoved) {
+TEST(HintListenersTest, EveryListenerGetsHintsUntilItIsRemoved) {
   ListeningCoordinator coordinator;
   HintListeners fan(&coordinator);
-  EXPECT_EQ(coordinator.listener, nullptr);  // nobody wants to hear
+  EXPECT_EQ(coordinator.listener, nullptr);  // no listener was added yet
   std::vector<std::string> a;
   std::vector<std::string> b;
   const uint64_t first = fan.Add([&](const CellName& cell) { a.push_back(cell.row); });
@@ -44,7 +44,7 @@ TEST(HintListenersTest, EveryListenerHearsUntilItIsRemoved) {
   EXPECT_THAT(b, ElementsAre("r1", "r2"));
 }
 
-TEST(HintListenersTest, TellReachesListenersHereAndElsewhere) {
+TEST(HintListenersTest, TellReachesLocalListenersAndTheCoordinator) {
   ListeningCoordinator coordinator;
   HintListeners fan(&coordinator);
   std::vector<std::string> heard;
@@ -54,7 +54,7 @@ TEST(HintListenersTest, TellReachesListenersHereAndElsewhere) {
   EXPECT_THAT(coordinator.sent, ElementsAre("r"));
 }
 
-TEST(HintListenersTest, ALateCallFindsNobody) {
+TEST(HintListenersTest, ALateCallReachesNoListener) {
   ListeningCoordinator coordinator;
   std::vector<std::string> heard;
   Coordinator::HintListener late;

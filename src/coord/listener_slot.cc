@@ -4,13 +4,13 @@
 
 namespace percolator {
 
-// A listener, and how many calls of it are under way.
+// A listener and the number of its calls in progress.
 struct ListenerSlot::Listening {
   Listening(Coordinator::HintListener to, Runtime* runtime) : listener(std::move(to)), idle(runtime->NewWaitQueue()) {}
 
   const Coordinator::HintListener listener;
   int calls = 0;                    // guarded by mutex_
-  std::unique_ptr<WaitQueue> idle;  // the last of the calls has ended
+  std::unique_ptr<WaitQueue> idle;  // woken when `calls` becomes zero
 };
 
 void ListenerSlot::Tell(const CellName& cell) {
@@ -29,7 +29,7 @@ void ListenerSlot::Tell(const CellName& cell) {
 void ListenerSlot::Set(Coordinator::HintListener listener) {
   std::shared_ptr<Listening> next;
   if (listener != nullptr) next = std::make_shared<Listening>(std::move(listener), runtime_);
-  std::shared_ptr<Listening> former;  // destroyed after the mutex is released, with what its listener holds
+  std::shared_ptr<Listening> former;  // destroyed after the mutex is released, with everything that its listener owns
   MutexLock lock(&mutex_);
   former = std::exchange(listening_, std::move(next));
   while (former != nullptr && former->calls > 0) former->idle->Wait(&mutex_);

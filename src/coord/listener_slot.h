@@ -1,4 +1,4 @@
-// ListenerSlot: where a coordinator keeps the listener it tells hints to. All methods may be called by any thread.
+// ListenerSlot: holds the listener of a coordinator. Thread-safe.
 
 #ifndef PERCOLATOR_COORD_LISTENER_SLOT_H_
 #define PERCOLATOR_COORD_LISTENER_SLOT_H_
@@ -15,10 +15,10 @@ class ListenerSlot {
  public:
   explicit ListenerSlot(Runtime* runtime) : runtime_(runtime) {}
 
-  // Takes the place of the one before, waits for calls of that one under way, and from then on it is not called any more;
-  // so it must not be done from within a listener. Null: only takes away.
+  // Replaces the listener; null only removes it. Waits for calls in progress of the former listener, which is not called
+  // after that. REQUIRES: not called by a listener.
   void Set(Coordinator::HintListener listener);
-  // Calls the listener, if there is one, without a lock held: it may wait, and may send hints itself.
+  // Calls the listener, if there is one. It holds no lock, so the listener may wait and may send hints.
   void Tell(const CellName& cell);
 
  private:

@@ -1,15 +1,13 @@
-// The coordinator of one process: everything in memory.
+// The coordinator of one process, in memory.
 //
-// It serves the process that holds the store itself (`rocksdb:` and `memory:` addresses), and tests and the simulator,
-// where several clusters share one.
+// Used by a process that opens the store itself (`rocksdb:` and `memory:` addresses), and by tests and the simulator, where
+// several clusters share a coordinator.
 //
-// SESSIONS  A session lives until it is destroyed; when the process dies, all are gone with the coordinator. Its id is a
-//           timestamp of the oracle, so it is never used twice, not even by the coordinator of the next process on the
-//           same data (O1). A lock that names a session of an earlier process therefore names a dead one.
-//           What else there is to say of sessions: session_table.h.
-// HINTS     Are handed to the listener by the thread that sends them, before SendHint returns. Without a listener they
-//           are lost. Setting a listener takes the place of the one before, waits for calls of that one under way, and
-//           from then on it is not called any more; so it must not be done from within a listener.
+// SESSIONS  A session lives until it is destroyed or the process dies. Its id is a timestamp of the oracle, so no id is used
+//           twice, not even by a later process on the same data (O1). So a lock of an earlier process names a dead session.
+//           session_table.h has the other rules.
+// HINTS     SendHint calls the listener before it returns. Without a listener the hint is lost. SetHintListener waits for
+//           calls in progress of the former listener, so a listener must not call it.
 
 #ifndef PERCOLATOR_COORD_LOCAL_COORDINATOR_H_
 #define PERCOLATOR_COORD_LOCAL_COORDINATOR_H_
@@ -29,11 +27,11 @@ namespace percolator {
 
 class LocalCoordinator : public Coordinator {
  public:
-  // Both must outlive this, and this the sessions it opens.
+  // REQUIRES: both outlive this object, which outlives its sessions.
   explicit LocalCoordinator(Oracle* oracle, Runtime* runtime = Runtime::Real());
   ~LocalCoordinator() override;
 
-  // The oracle's error, if it gives no id.
+  // Returns the error of the oracle if it cannot draw an id.
   absl::StatusOr<std::unique_ptr<Session>> OpenSession() override;
   absl::StatusOr<bool> IsAlive(SessionId session) override;
   absl::StatusOr<Timestamp> OldestSnapshot() override;

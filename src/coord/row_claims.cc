@@ -2,8 +2,8 @@
 
 namespace percolator {
 
-// The coordinator is asked without the mutex. Who claims the row for the same owner meanwhile is told yes at once, though the
-// answer may be no: that is one of the wrong answers that advice may give.
+// Asks the coordinator without holding the mutex. Until it answers, further claims by the same owner are granted at once, even
+// if the answer is no. Claims are advisory, so that is allowed.
 bool RowClaims::Claim(const void* owner, const std::string& table, const std::string& row) {
   {
     MutexLock lock(&mutex_);
@@ -20,7 +20,7 @@ bool RowClaims::Claim(const void* owner, const std::string& table, const std::st
 
 void RowClaims::Release(const void* owner, const std::string& table, const std::string& row) {
   if (!CountDown(owner, {table, row})) return;
-  // If this fails, the claim lasts as long as the session.
+  // Ignores errors: the claim then lasts as long as the session.
   coordinator_->Release(table, row, *session_).IgnoreError();
 }
 

@@ -1,12 +1,11 @@
-// RowClaims: the rows that the workers of one process have claimed, so that they keep out of each other's way, and out of
-// that of other processes.
+// RowClaims: the rows that the workers of one process have claimed, so that no two workers or processes process the same row.
 //
-// A claim of the Coordinator belongs to the session, that is, to the process. Within it rows are counted: an owner may claim
-// a row several times, for several cells in it; the first time the coordinator is asked, the last release goes there. Two
-// owners in one process exclude each other like two processes.
+// A claim in the Coordinator belongs to the session, that is, to the process. Within the process claims are counted: an owner
+// may claim a row several times, for several cells. The first claim asks the coordinator, and the last release informs it.
+// Two owners in one process exclude each other like two processes.
 //
-// Claims are advice. They may be lost, or granted twice, and a coordinator that can't be reached refuses nobody:
-// that costs work done twice, never more.
+// Claims are advisory. A claim may be lost or granted twice, and is granted if the coordinator cannot be reached. The cost is
+// duplicate work, and nothing else.
 
 #ifndef PERCOLATOR_COORD_ROW_CLAIMS_H_
 #define PERCOLATOR_COORD_ROW_CLAIMS_H_
@@ -21,17 +20,18 @@
 
 namespace percolator {
 
+// Thread-safe.
 class RowClaims {
  public:
-  // Both must outlive this.
+  // REQUIRES: both outlive this object.
   RowClaims(Coordinator* coordinator, const Session* session) : coordinator_(coordinator), session_(session) {}
 
-  // Claims the row for `owner`, once more if it has it. False: somebody else has it, here or elsewhere.
+  // Claims the row for `owner`, or counts one more claim if it has the row. Returns false if another owner or process has it.
   bool Claim(const void* owner, const std::string& table, const std::string& row);
-  // Takes back one claim that was granted.
+  // Releases one claim that was granted.
   void Release(const void* owner, const std::string& table, const std::string& row);
 
-  // Rows that are claimed.
+  // Returns the number of claimed rows.
   size_t size() const;
 
  private:
@@ -41,7 +41,7 @@ class RowClaims {
     int count;
   };
 
-  // Counts down; true: that was the last.
+  // Removes one claim. Returns true if it was the owner's last claim of the row.
   bool CountDown(const void* owner, const TableRow& row);
 
   Coordinator* const coordinator_;

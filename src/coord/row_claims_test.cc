@@ -23,10 +23,10 @@ class NamedSession final : public Session {
   absl::Status ReportOldestSnapshot(Timestamp /*oldest*/) override { return absl::OkStatus(); }
 };
 
-// Writes down what it is asked, and answers as it is told to.
+// Records its calls, and returns `answer` from Claim.
 class ScriptedCoordinator final : public ForwardingCoordinator {
  public:
-  ScriptedCoordinator() : ForwardingCoordinator(nullptr) {}  // nothing else is asked of it
+  ScriptedCoordinator() : ForwardingCoordinator(nullptr) {}  // no other function is called
 
   absl::StatusOr<bool> Claim(std::string_view table, std::string_view row, const Session& session) override {
     calls.push_back(StrCat("claim ", table, " ", row, " ", session.id()));
@@ -50,7 +50,7 @@ class RowClaimsTest : public ::testing::Test {
   const int other_ = 0;
 };
 
-TEST_F(RowClaimsTest, TheFirstAsksAndTheLastReleases) {
+TEST_F(RowClaimsTest, TheFirstClaimAndTheLastReleaseReachTheCoordinator) {
   EXPECT_TRUE(claims_.Claim(&one_, "t", "r"));
   EXPECT_TRUE(claims_.Claim(&one_, "t", "r"));
   EXPECT_THAT(coordinator_.calls, ElementsAre("claim t r 7"));
@@ -73,7 +73,7 @@ TEST_F(RowClaimsTest, TwoOwnersInAProcessExcludeEachOther) {
   EXPECT_TRUE(claims_.Claim(&other_, "t", "r"));
 }
 
-TEST_F(RowClaimsTest, WhatIsRefusedIsNotHeld) {
+TEST_F(RowClaimsTest, ARefusedClaimIsNotHeld) {
   coordinator_.answer = false;
   EXPECT_FALSE(claims_.Claim(&one_, "t", "r"));
   EXPECT_EQ(claims_.size(), 0U);
@@ -81,7 +81,7 @@ TEST_F(RowClaimsTest, WhatIsRefusedIsNotHeld) {
   EXPECT_TRUE(claims_.Claim(&other_, "t", "r"));
 }
 
-TEST_F(RowClaimsTest, ACoordinatorThatCannotBeReachedRefusesNobody) {
+TEST_F(RowClaimsTest, ClaimsAreGrantedWhileTheCoordinatorCannotBeReached) {
   coordinator_.answer = absl::UnavailableError("away");
   EXPECT_TRUE(claims_.Claim(&one_, "t", "r"));
   EXPECT_FALSE(claims_.Claim(&other_, "t", "r"));
@@ -90,7 +90,7 @@ TEST_F(RowClaimsTest, ACoordinatorThatCannotBeReachedRefusesNobody) {
   EXPECT_THAT(coordinator_.calls, ElementsAre("release t r 7"));
 }
 
-TEST_F(RowClaimsTest, ReleasingWhatIsNotHeldDoesNothing) {
+TEST_F(RowClaimsTest, ReleasingAnUnclaimedRowDoesNothing) {
   claims_.Release(&one_, "t", "r");
   EXPECT_THAT(coordinator_.calls, IsEmpty());
 }

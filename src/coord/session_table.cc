@@ -51,7 +51,7 @@ Timestamp SessionTable::OldestSnapshot() const {
 absl::StatusOr<SessionTable::Entry*> SessionTable::Find(SessionId session) {
   const auto found = sessions_.find(session);
   if (found != sessions_.end()) return &found->second;
-  return absl::FailedPreconditionError(StrCat("there is no session ", session));
+  return absl::FailedPreconditionError(StrCat("unknown session ", session, ": it has ended or expired"));
 }
 
 absl::StatusOr<bool> SessionTable::Campaign(std::string_view role, SessionId session) {
@@ -60,7 +60,8 @@ absl::StatusOr<bool> SessionTable::Campaign(std::string_view role, SessionId ses
   const auto leader = leaders_.find(role);
   if (leader != leaders_.end()) return leader->second == session;
   if (entry->roles == kMaxRoles) {
-    return absl::ResourceExhaustedError(StrCat("session ", session, " leads in ", kMaxRoles, " roles already"));
+    return absl::ResourceExhaustedError(StrCat("session ", session, " cannot lead the role ", Quoted(role),
+                                               ": limit of ", kMaxRoles, " roles reached"));
   }
   ++entry->roles;
   leaders_.emplace(role, session);
@@ -74,7 +75,7 @@ absl::StatusOr<bool> SessionTable::Claim(std::string_view table, std::string_vie
   const auto claim = claims_.find(name);
   if (claim != claims_.end()) return claim->second == session;
   const size_t bytes = BytesOf(name);
-  if (entry->claims == kMaxClaims || claim_bytes_ + bytes > kClaimBytes) return true;
+  if (entry->claims == kMaxClaims || claim_bytes_ + bytes > kMaxClaimBytes) return true;
   ++entry->claims;
   claim_bytes_ += bytes;
   claims_.emplace(std::move(name), session);

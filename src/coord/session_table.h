@@ -1,12 +1,11 @@
-// SessionTable: which sessions there are, what each reports, leads and has claimed. The state of a coordinator that keeps it
-// in memory, by itself: who opens sessions and who ends them is decided elsewhere.
+// SessionTable: the sessions of a coordinator that keeps them in memory, with their reported snapshots, roles and claims. Its
+// user decides when sessions open and end. Thread-safe.
 //
-// ENDING    When a session ends, its leaderships, its claims and its oldest snapshot end with it.
-// STRANGERS A session that does not exist here can't lead or claim: kFailedPrecondition. Releasing for it is no error,
-//           as nothing is held.
-// CLAIMS    Are the session's, not the thread's: claiming a row that the session already has succeeds.
-// LIMITS    What a session holds is bounded, because strangers may have opened it. A claim too many is granted and not
-//           remembered, since claims are advice; a role too many is kResourceExhausted.
+// ENDING    When a session ends, its roles, its claims and its oldest snapshot end with it.
+// UNKNOWN   For an unknown session, Campaign and Claim return FailedPrecondition, and Release does nothing.
+// CLAIMS    A claim belongs to the session, not to a thread: a session may claim a row that it already has.
+// LIMITS    The roles and claims of a session are limited, because any client may open one. Claims beyond the limit are granted
+//           but not stored, since claims are advisory. Roles beyond the limit fail with ResourceExhausted.
 
 #ifndef PERCOLATOR_COORD_SESSION_TABLE_H_
 #define PERCOLATOR_COORD_SESSION_TABLE_H_
@@ -29,16 +28,16 @@ namespace percolator {
 
 class SessionTable {
  public:
-  static constexpr size_t kMaxRoles = 100;                 // of a session
-  static constexpr size_t kMaxClaims = 10'000;             // of a session
-  static constexpr size_t kClaimBytes = size_t{64} << 20;  // of all claims: their names
+  static constexpr size_t kMaxRoles = 100;                    // per session
+  static constexpr size_t kMaxClaims = 10'000;                // per session
+  static constexpr size_t kMaxClaimBytes = size_t{64} << 20;  // the total size of the names of all claimed rows
 
-  // Begins the session, if it does not exist, and notes the oldest snapshot it reports; zero: none.
+  // Adds the session if it is unknown, and stores its oldest snapshot; zero means that it has none.
   void Report(SessionId session, Timestamp oldest);
   void End(SessionId session);
 
   bool Exists(SessionId session) const;
-  // The smallest reported; Infinity if there is none.
+  // Returns the smallest reported snapshot, or Infinity if no session reports one.
   Timestamp OldestSnapshot() const;
 
   absl::StatusOr<bool> Campaign(std::string_view role, SessionId session);
@@ -48,7 +47,7 @@ class SessionTable {
  private:
   using TableRow = std::pair<std::string, std::string>;
   struct Entry {
-    Timestamp oldest;  // the oldest snapshot it reports; zero: none
+    Timestamp oldest;  // the reported oldest snapshot, or zero
     size_t roles = 0;
     size_t claims = 0;
   };
@@ -56,9 +55,9 @@ class SessionTable {
   absl::StatusOr<Entry*> Find(SessionId session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
-  // The sessions that exist.
+  // The living sessions.
   absl::flat_hash_map<SessionId, Entry> sessions_ ABSL_GUARDED_BY(mutex_);
-  // Both name only sessions that exist.
+  // Both maps contain only sessions in `sessions_`.
   std::map<std::string, SessionId, std::less<>> leaders_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<TableRow, SessionId> claims_ ABSL_GUARDED_BY(mutex_);
   size_t claim_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -14,7 +14,7 @@
 namespace percolator {
 namespace {
 
-// Zero if it is not a number.
+// Returns zero if `text` is not a number.
 uint64_t ParseNumber(std::string_view text) {
   uint64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -41,7 +41,7 @@ class EtcdCoordinator final : public Coordinator {
 
  private:
   std::string ClaimKey(std::string_view table, std::string_view row) const;
-  // Whether the session has the key, or gets it now because nobody has it.
+  // Takes the key for the session if no session has it. Returns whether the session has it.
   absl::StatusOr<bool> Hold(const std::string& key, SessionId session);
 
   const EtcdOptions options_;
@@ -72,7 +72,7 @@ absl::StatusOr<Timestamp> EtcdCoordinator::OldestSnapshot() {
   return oldest;
 }
 
-// Two may claim the same row of two tables, or a table and a row that read alike: so the table's end must be seen.
+// Encodes the table so that its end is unambiguous: otherwise two pairs of table and row could have the same key.
 std::string EtcdCoordinator::ClaimKey(std::string_view table, std::string_view row) const {
   std::string key = StrCat(options_.prefix, "claims/");
   AppendOrderedString(&key, table);
@@ -89,7 +89,7 @@ absl::StatusOr<bool> EtcdCoordinator::Hold(const std::string& key, SessionId ses
   PERCOLATOR_ASSIGN_OR_RETURN(const EtcdClient::TxnResult result, client_->Commit(txn, options_.timeout));
   if (result.succeeded) return true;
   if (!result.otherwise[1].has_value()) {
-    return absl::FailedPreconditionError(StrCat("there is no session ", session));
+    return absl::FailedPreconditionError(StrCat("unknown session ", session, ": it has ended or expired in etcd"));
   }
   return result.otherwise[0]->value() == holder;
 }

@@ -1,19 +1,19 @@
-// A coordinator on etcd: sessions are leases, leaders and claims are keys that hang on them. Each key begins with a prefix, after
-// which comes (docs/format.md):
+// A coordinator on etcd. Sessions are leases; roles and claims are keys on these leases. Keys begin with a prefix, followed by
+// (docs/format.md):
 //
 //     sessions/ID          the oldest snapshot that the session reports; on the session's lease
 //     roles/ROLE           the session that leads; on its lease
 //     claims/TABLE ROW     the session that has the row; on its lease
 //     hints/SENDER         the hints that a process sent last; on a lease of its own
 //
-// SESSIONS  The number of a session's lease is its id, a timestamp of the oracle. etcd ends a lease that was not renewed for
-//           `session_ttl`, and all keys on it. A session that was taken for dead, because the process or etcd stood still,
-//           begins to live again when it can be renewed; what it led and claimed is gone.
-// HINTS     Are put by a thread of their own, many at once, and lost when too many wait: a process puts 64 KiB a second at most,
-//           because etcd keeps every put until it compacts, and is of no use to anybody once it is full. The oracle that
-//           leads makes it compact (src/oracle/etcd/etcd_oracle.h); an etcd without one should run with
-//           --auto-compaction-retention. A process with a listener watches the others' keys.
-// THREADS   One for each session, one that sends hints, and one that hears them from the first listener on.
+// SESSIONS  A session's id is a timestamp of the oracle, and the number of its lease. etcd ends a lease that is not renewed for
+//           `session_ttl`, and deletes all keys on it. A session whose lease expired, because the process or etcd was
+//           suspended, lives again once it is renewed, without its former roles and claims.
+// HINTS     A separate thread puts many hints at once, and drops hints if too many are waiting. A process puts at most 64 KiB
+//           per second, because etcd keeps every put until it is compacted, and refuses all writes when it is full. The leading
+//           oracle compacts etcd (src/oracle/etcd/etcd_oracle.h); an etcd without such an oracle should run with
+//           --auto-compaction-retention. A process with a listener watches the keys of the other processes.
+// THREADS   One per session, one that sends hints, and, from the first listener on, one that receives them.
 
 #ifndef PERCOLATOR_COORD_ETCD_ETCD_COORDINATOR_H_
 #define PERCOLATOR_COORD_ETCD_ETCD_COORDINATOR_H_
@@ -27,7 +27,7 @@
 
 namespace percolator {
 
-// Session ids are drawn from `oracle`, which must outlive the coordinator. etcd need not be there yet.
+// Draws session ids from `oracle`. etcd need not be reachable yet. REQUIRES: `oracle` outlives the coordinator.
 absl::StatusOr<std::unique_ptr<Coordinator>> OpenEtcdCoordinator(const EtcdOptions& options, Oracle* oracle);
 
 }  // namespace percolator

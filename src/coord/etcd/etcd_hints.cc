@@ -12,17 +12,17 @@
 namespace percolator {
 namespace {
 
-// Between two puts at least: each costs etcd a sync of its disk.
+// The minimum pause between two puts, because each costs etcd a sync of its disk.
 constexpr Duration kHintPause = std::chrono::milliseconds(5);
-// What waits at most, and so the largest value. A hint about the longest names fits.
+// The maximum size of the queue, and so of a value. A hint with the longest names fits.
 constexpr size_t kMaxBytes = 32 << 10;
-// Of one process. etcd keeps all of it for a while, and when it is full it takes no writes from anybody.
+// The limit of one process. etcd keeps every put until it is compacted, and refuses all writes when it is full.
 constexpr size_t kBytesPerSecond = 64 << 10;
 constexpr Duration kTimeout = std::chrono::seconds(1);
-// How long the last hints of a process that is gone stay in etcd. They are of no use to anybody.
+// How long the last hints of a process stay in etcd after it has ended.
 constexpr Duration kLease = std::chrono::seconds(30);
 
-// Until the next put, after one of so many bytes.
+// Returns the pause after a put of `bytes` bytes.
 Duration PauseAfter(size_t bytes) {
   const Duration worth(std::chrono::microseconds(std::chrono::seconds(1)).count() * static_cast<int64_t>(bytes) /
                        static_cast<int64_t>(kBytesPerSecond));
@@ -97,7 +97,7 @@ std::string EtcdHints::TakeAfter(Duration pause) {
   return {};
 }
 
-// The lease is not renewed but made anew, and the key put on it, now and then.
+// Instead of renewing the lease, grants it again when half of it has passed.
 void EtcdHints::Put(const std::string& hints) {
   const auto lease = static_cast<int64_t>(sender_);
   const uint64_t now = Clock::Real()->BootMicros();
@@ -107,7 +107,7 @@ void EtcdHints::Put(const std::string& hints) {
     lease_until_ = now + static_cast<uint64_t>(ttl->count()) / 2;
   }
   const absl::Status status = client_->Put(key_, hints, lease, kTimeout);
-  if (absl::IsNotFound(status)) lease_until_ = 0;  // the lease is over
+  if (absl::IsNotFound(status)) lease_until_ = 0;  // the lease has expired
 }
 
 void EtcdHints::Listen(Coordinator::HintListener listener) {
@@ -116,10 +116,10 @@ void EtcdHints::Listen(Coordinator::HintListener listener) {
   if (!listens) return;
   MutexLock lock(&watch_mutex_);
   if (watch_ != nullptr) return;
-  watch_ = std::make_unique<EtcdWatch>(client_, prefix_, [this](const etcd::KeyValue& put) { Hear(put); });
+  watch_ = std::make_unique<EtcdWatch>(client_, prefix_, [this](const etcd::KeyValue& put) { Receive(put); });
 }
 
-void EtcdHints::Hear(const etcd::KeyValue& put) {
+void EtcdHints::Receive(const etcd::KeyValue& put) {
   if (put.key() == key_) return;
   std::string_view hints = put.value();
   for (CellName cell; ConsumeCell(&hints, &cell);) listener_.Tell(cell);

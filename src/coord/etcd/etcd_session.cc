@@ -11,7 +11,7 @@
 namespace percolator {
 namespace {
 
-// The end of a session is not worth a long wait: its lease ends by itself.
+// Short, because the lease expires in any case.
 constexpr Duration kRevokeTimeout = std::chrono::seconds(1);
 
 }  // namespace
@@ -100,7 +100,7 @@ absl::Status EtcdSession::Establish(Duration timeout) {
   return absl::OkStatus();
 }
 
-// Compares the revision, so that a try that was given up can't come late and take the place of a later one.
+// Compares the revision, so that an abandoned attempt that arrives late cannot overwrite a later one.
 absl::Status EtcdSession::WriteKey(Duration timeout) {
   for (;;) {
     EtcdTxn txn;

@@ -11,23 +11,22 @@ namespace {
 
 using CoordinationStub = v1::Coordination::Stub;
 
-// Hints that wait to be sent.
-constexpr int kWaitingHints = 10'000;
-// Between a stream that broke and the next.
+constexpr int kMaxWaitingHints = 10'000;
+// The pause before a broken stream is opened again.
 constexpr Duration kListenAgain = std::chrono::milliseconds(50);
-// For the last request of a session: the process wants to end.
-constexpr Duration kFarewell = std::chrono::seconds(1);
+// Short, so that the process can end.
+constexpr Duration kEndSessionTimeout = std::chrono::seconds(1);
 
 }  // namespace
 
 class RemoteCoordinator::RemoteSession final : public Session {
  public:
-  RemoteSession(RemoteCoordinator* coordinator, SessionId id, Duration ttl, uint64_t heard)
+  RemoteSession(RemoteCoordinator* coordinator, SessionId id, Duration ttl, uint64_t renewed)
       : coordinator_(coordinator),
         id_(id),
         changed_(coordinator->runtime_->NewWaitQueue()),
         ttl_(ttl),
-        heard_(heard),
+        renewed_(renewed),
         thread_([this] { KeepAlive(); }) {}
 
   ~RemoteSession() override {
@@ -40,9 +39,9 @@ class RemoteCoordinator::RemoteSession final : public Session {
     v1::EndSessionRequest request;
     request.set_session(id_);
     v1::EndSessionResponse response;
-    // If it does not arrive, the session is over when its time has passed.
-    Call(*coordinator_->stub_, &CoordinationStub::EndSession, std::min(kFarewell, coordinator_->timeout_), request,
-         &response)
+    // Ignores errors: the session expires in any case.
+    Call(*coordinator_->stub_, &CoordinationStub::EndSession, std::min(kEndSessionTimeout, coordinator_->timeout_),
+         request, &response)
         .IgnoreError();
   }
   RemoteSession(const RemoteSession&) = delete;
@@ -52,7 +51,7 @@ class RemoteCoordinator::RemoteSession final : public Session {
 
   bool alive() const override {
     MutexLock lock(&mutex_);
-    return coordinator_->clock_->BootMicros() < heard_ + static_cast<uint64_t>(ttl_.count());
+    return coordinator_->clock_->BootMicros() < renewed_ + static_cast<uint64_t>(ttl_.count());
   }
 
   absl::Status ReportOldestSnapshot(Timestamp oldest) override {
@@ -64,8 +63,8 @@ class RemoteCoordinator::RemoteSession final : public Session {
   }
 
  private:
-  // The session lives from when the request was sent: it can't have arrived earlier. One at a time: else what was reported
-  // before could arrive after what is reported now, and garbage that a snapshot needs be collected.
+  // Counts the time to live from when the request was sent, because it arrived later. Sends one request at a time: otherwise
+  // an older report could arrive after a newer one, and versions that a snapshot needs could be collected.
   absl::Status SendOne() ABSL_LOCKS_EXCLUDED(talking_) {
     MutexLock talking(&talking_);
     const uint64_t sent = coordinator_->clock_->BootMicros();
@@ -80,7 +79,7 @@ class RemoteCoordinator::RemoteSession final : public Session {
     v1::KeepAliveResponse response;
     PERCOLATOR_RETURN_IF_ERROR(Call(*coordinator_->stub_, &CoordinationStub::KeepAlive, timeout, request, &response));
     MutexLock lock(&mutex_);
-    heard_ = std::max(heard_, sent);
+    renewed_ = std::max(renewed_, sent);
     ttl_ = std::chrono::milliseconds(response.ttl_ms());
     return absl::OkStatus();
   }
@@ -98,12 +97,13 @@ class RemoteCoordinator::RemoteSession final : public Session {
 
   RemoteCoordinator* const coordinator_;
   const SessionId id_;
-  Mutex talking_;  // held while the server is told something
+  Mutex talking_;  // held during a KeepAlive request
   mutable Mutex mutex_;
   const std::unique_ptr<WaitQueue> changed_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   Duration ttl_ ABSL_GUARDED_BY(mutex_);
-  uint64_t heard_ ABSL_GUARDED_BY(mutex_);  // by Clock::BootMicros: the server's time goes on while this machine sleeps
+  // The time of Clock::BootMicros before the last successful renewal. BootMicros goes on while this machine sleeps.
+  uint64_t renewed_ ABSL_GUARDED_BY(mutex_);
   Timestamp oldest_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
@@ -182,7 +182,7 @@ absl::Status RemoteCoordinator::Release(std::string_view table, std::string_view
 void RemoteCoordinator::SendHint(const CellName& cell) {
   listener_.Tell(cell);
   MutexLock lock(&mutex_);
-  if (waiting_.cells_size() >= kWaitingHints) return;
+  if (waiting_.cells_size() >= kMaxWaitingHints) return;
   v1::CellName* const hint = waiting_.add_cells();
   hint->set_table(cell.table);
   hint->set_row(cell.row);
@@ -190,7 +190,7 @@ void RemoteCoordinator::SendHint(const CellName& cell) {
   if (waiting_.cells_size() == 1) changed_->WakeOne();
 }
 
-// One request at a time: meanwhile hints gather.
+// Sends one request at a time, so that hints gather until the answer.
 void RemoteCoordinator::SendHints() {
   for (;;) {
     v1::SendHintsRequest request;
@@ -207,44 +207,44 @@ void RemoteCoordinator::SendHints() {
 }
 
 void RemoteCoordinator::SetHintListener(HintListener listener) {
-  const bool hears = listener != nullptr;
+  const bool receives = listener != nullptr;
   listener_.Set(std::move(listener));
-  MutexLock starting(&hearing_mutex_);
-  if (!hears) {
-    StopHearing();
-    if (hearing_thread_.joinable()) hearing_thread_.join();
+  MutexLock starting(&receiving_mutex_);
+  if (!receives) {
+    StopReceiving();
+    if (receiving_thread_.joinable()) receiving_thread_.join();
     return;
   }
-  if (hearing_thread_.joinable()) return;
+  if (receiving_thread_.joinable()) return;
   {
     MutexLock lock(&mutex_);
-    hearing_ = true;
+    receiving_ = true;
   }
-  hearing_thread_ = std::thread([this] { HearHints(); });
+  receiving_thread_ = std::thread([this] { ReceiveHints(); });
 }
 
-void RemoteCoordinator::StopHearing() {
+void RemoteCoordinator::StopReceiving() {
   MutexLock lock(&mutex_);
-  hearing_ = false;
+  receiving_ = false;
   if (stream_ != nullptr) stream_->TryCancel();
   changed_->WakeAll();
 }
 
-void RemoteCoordinator::HearHints() {
+void RemoteCoordinator::ReceiveHints() {
   for (;;) {
-    HearOneStream();
+    ReceiveOneStream();
     WaitForConnection(*channel_, kListenAgain);
     MutexLock lock(&mutex_);
-    if (hearing_) changed_->WaitFor(&mutex_, kListenAgain);
-    if (!hearing_) return;
+    if (receiving_) changed_->WaitFor(&mutex_, kListenAgain);
+    if (!receiving_) return;
   }
 }
 
-void RemoteCoordinator::HearOneStream() {
+void RemoteCoordinator::ReceiveOneStream() {
   grpc::ClientContext context;
   {
     MutexLock lock(&mutex_);
-    if (!hearing_) return;
+    if (!receiving_) return;
     stream_ = &context;
   }
   v1::ListenRequest request;

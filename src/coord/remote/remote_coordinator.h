@@ -1,10 +1,12 @@
-// The coordinator of a server: `percolator serve`.
+// A client of the coordinator in `percolator serve`.
 //
-// SESSIONS  Are kept alive by a task of their own, which also tells what they report. One that was taken for dead, because
-//           the process or the server stood still, begins to live again when it is heard; what it led and claimed is gone.
-// HINTS     Are sent by a task of their own, many at once, and lost when too many wait. Listeners of this process are told
-//           at once, by the thread that sends; those elsewhere through a stream, which is opened again when it breaks.
-// THREADS   One for each session, one that sends hints, and one that hears them while there is a listener.
+// SESSIONS  Each session has a thread that sends KeepAlive requests with its oldest snapshot. A session that expired, because
+//           the process or the server was suspended, lives again with the next such request, without its former roles and
+//           claims.
+// HINTS     A separate thread sends many hints at once; hints are dropped if too many are waiting. The sending thread calls
+//           the listener of its own process at once. Hints of other processes arrive through a stream, which is opened again
+//           when it breaks.
+// THREADS   One per session, one that sends hints, and, while there is a listener, one that receives them.
 
 #ifndef PERCOLATOR_COORD_REMOTE_REMOTE_COORDINATOR_H_
 #define PERCOLATOR_COORD_REMOTE_REMOTE_COORDINATOR_H_
@@ -28,7 +30,7 @@ namespace percolator {
 
 class RemoteCoordinator : public Coordinator {
  public:
-  // `timeout` is that of one request.
+  // `timeout` applies to each request.
   RemoteCoordinator(std::shared_ptr<grpc::Channel> channel, Duration timeout, Clock* clock = Clock::Real());
   ~RemoteCoordinator() override;
 
@@ -44,12 +46,12 @@ class RemoteCoordinator : public Coordinator {
  private:
   class RemoteSession;
 
-  // The tasks of the two threads.
+  // The functions of the two threads.
   void SendHints();
-  void HearHints();
-  // Hears until the stream breaks.
-  void HearOneStream();
-  void StopHearing();
+  void ReceiveHints();
+  // Receives hints until the stream breaks.
+  void ReceiveOneStream();
+  void StopReceiving();
 
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Coordination::Stub> stub_;
@@ -65,10 +67,10 @@ class RemoteCoordinator : public Coordinator {
   v1::SendHintsRequest waiting_ ABSL_GUARDED_BY(mutex_);
   std::thread sending_;
 
-  Mutex hearing_mutex_;  // held while the thread that hears is started or ended
-  bool hearing_ ABSL_GUARDED_BY(mutex_) = false;
-  grpc::ClientContext* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // to be cancelled
-  std::thread hearing_thread_ ABSL_GUARDED_BY(hearing_mutex_);
+  Mutex receiving_mutex_;  // held while the receiving thread is started or ended
+  bool receiving_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::ClientContext* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the open stream, for StopReceiving
+  std::thread receiving_thread_ ABSL_GUARDED_BY(receiving_mutex_);
 };
 
 }  // namespace percolator
