@@ -35,7 +35,7 @@ TEST(SessionTableTest, ExcessClaimsAreGrantedAndForgotten) {
 TEST(SessionTableTest, TheSizeOfAllNamesOfClaimsIsLimited) {
   SessionTable book;
   for (const SessionId session : {1, 2}) book.Report(session, Timestamp());
-  const std::string row(SessionTable::kClaimBytes - 1, 'r');
+  const std::string row(SessionTable::kMaxClaimBytes - 1, 'r');
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(book.Claim("t", row, 1), IsOkAndHolds(true));
     EXPECT_THAT(book.Claim("t", row, 2), IsOkAndHolds(false));
