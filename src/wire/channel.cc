@@ -15,20 +15,22 @@ namespace {
 
 constexpr int kFirstReconnectMs = 20;
 constexpr int kLastReconnectMs = 1000;
-// How long one attempt to connect may take at least. gRPC takes it from what it calls the least time between two attempts,
-// which does not make attempts rarer. Far away servers and TLS need a part of a second; a busy machine needs more.
+// The timeout of an attempt to connect. gRPC derives it from its minimum backoff, which does not make attempts rarer.
+// Distant servers and TLS need a part of a second, and a busy machine needs more.
 constexpr int kConnectMs = 5000;
 constexpr int kKeepaliveMs = 20'000;
-// Of a file of certificates or with a key.
-constexpr size_t kPemBytes = 4 << 20;
+// The maximum size of a file with certificates or a key.
+constexpr size_t kMaxPemBytes = 4 << 20;
 
 absl::Status ReadPem(const std::string& path, std::string* content) {
   if (path.empty()) return absl::OkStatus();
-  PERCOLATOR_ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path, kPemBytes));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path, kMaxPemBytes));
   *content = std::move(bytes);
-  if (content->empty()) return absl::InvalidArgumentError(StrCat("there is nothing in the file ", path));
+  if (content->empty()) {
+    return absl::InvalidArgumentError(StrCat("cannot read a certificate or key from ", path, ": the file is empty"));
+  }
   if (content->find("-----BEGIN ") == std::string::npos) {
-    return absl::InvalidArgumentError(StrCat("there is no certificate or key in the file ", path, ": it is not PEM"));
+    return absl::InvalidArgumentError(StrCat("cannot read a certificate or key from ", path, ": it is not PEM"));
   }
   return absl::OkStatus();
 }
@@ -36,7 +38,9 @@ absl::Status ReadPem(const std::string& path, std::string* content) {
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(const TlsFiles& tls) {
   if (tls.empty()) return grpc::InsecureChannelCredentials();
   if (tls.cert.empty() != tls.key.empty()) {
-    return absl::InvalidArgumentError("a client that shows a certificate needs its key too, and the other way round");
+    return absl::InvalidArgumentError(StrCat("a client needs both a certificate and its key: only ",
+                                             tls.cert.empty() ? "key=" : "cert=", tls.cert.empty() ? tls.key : tls.cert,
+                                             " is given"));
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const PemContents pem, ReadPemFiles(tls));
   return grpc::SslCredentials({pem.ca, pem.key, pem.cert});
@@ -46,7 +50,7 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(const TlsF
 
 bool IsLoopback(std::string_view host) {
   if (host == "localhost" || host == "::1") return true;
-  // An address, and not a name that begins like one.
+  // Only digits and dots, because a host name may begin with "127." too.
   return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
@@ -77,7 +81,7 @@ std::shared_ptr<grpc::Channel> OpenChannelWith(const std::string& target,
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLastReconnectMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // Connections are not shared with other channels of the process: each of its clusters is by itself.
+  // Clusters of one process do not share connections.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return grpc::CreateCustomChannel(target, credentials, arguments);
 }
@@ -95,8 +99,8 @@ absl::Status WithReason(const absl::Status& status, std::string_view request, co
   const std::string within =
       timeout.has_value() ? StrCat("within ", timeout->count() / 1000, " ms") : std::string("in time");
   return absl::DeadlineExceededError(StrCat(request.substr(request.rfind('.') + 1), ": no answer from ",
-                                            peer.empty() ? "the server, which was not reached" : peer, " ", within,
-                                            "; is it overloaded or unreachable?"));
+                                            peer.empty() ? "the server, which was not reached," : peer, " ", within,
+                                            "; check that the server runs and is not overloaded"));
 }
 
 bool WaitForConnection(grpc::Channel& channel, Duration timeout) {

@@ -21,45 +21,45 @@
 
 namespace percolator {
 
-// The contents of the files; empty for those that are not named. kInvalidArgument: one can't be read.
+// The contents of the files. A file without a name has empty contents.
 struct PemContents {
   std::string ca;
   std::string cert;
   std::string key;
 };
+// Returns InvalidArgument if a file cannot be read or is not PEM.
 absl::StatusOr<PemContents> ReadPemFiles(const TlsFiles& files);
 
-// Whether what is sent to this host, without a port or brackets, stays on this machine.
+// Returns true if requests to this host stay on this machine. `host` has no port and no brackets.
 bool IsLoopback(std::string_view host);
-// HOST:PORT, with brackets around a host that has colons itself (IPv6).
+// Returns HOST:PORT, with brackets around an IPv6 address.
 std::string HostAndPort(const std::string& host, int port);
 
-// A connection that is made when it is first used, and again, soon, whenever it breaks. Messages may have any size: what is
-// too large is the server's to say. kInvalidArgument: a file of `tls` can't be read. With an empty TlsFiles it is plain
-// text.
+// Returns a channel that connects on first use, and again soon after the connection breaks. It uses plain text if `tls` is
+// empty. It does not limit the size of messages; the server does. Returns InvalidArgument if a file of `tls` cannot be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& target, const TlsFiles& tls);
-// The same with other credentials.
+// The same with the given credentials.
 std::shared_ptr<grpc::Channel> OpenChannelWith(const std::string& target,
                                                const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
-// So long from now, by a clock that nobody can set: a deadline as gRPC wants it.
+// Returns a gRPC deadline `timeout` from now, by a clock that cannot be set.
 gpr_timespec DeadlineIn(Duration timeout);
 void SetTimeout(grpc::ClientContext* context, Duration timeout);
 
-// Waits until there is a connection, for this long at most. Whoever tries again should wait with this, not sleep: gRPC makes
-// connections only while some thread waits for it, and a call that fails at once does not.
+// Waits until the channel is connected, or until `timeout`. Callers must wait with this function before they retry, instead
+// of sleeping: gRPC connects only while a thread waits for it, and a call that fails at once does not wait.
 bool WaitForConnection(grpc::Channel& channel, Duration timeout);
 
-// Returns the status. Instead of the bare "Deadline Exceeded" of gRPC it says what was waited for (a name such as
-// percolator.v1.ReadRequest), where, and how long, if that is known.
+// Returns the status. If it is the bare "Deadline Exceeded" of gRPC, replaces its text by the type of the request (such as
+// percolator.v1.ReadRequest), the server and the timeout.
 absl::Status WithReason(const absl::Status& status, std::string_view request, const grpc::ClientContext& context,
                         std::optional<Duration> timeout = std::nullopt);
 
-// One request and its answer, which blocks. `method` is that of the generated stub:
+// Sends a request and waits for the answer. `method` is a method of the generated stub:
 //
 //     Call(*stub, &v1::Oracle::Stub::GetTimestamps, timeout, request, &response)
 //
-// A server that can't be reached is kUnavailable at once.
+// Returns Unavailable at once if the server cannot be reached.
 template <typename Stub, typename Request, typename Response>
 absl::Status Call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                   Duration timeout, const Request& request, Response* response) {

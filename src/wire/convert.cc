@@ -12,7 +12,7 @@ v1::Family ToMessage(Family family) { return static_cast<v1::Family>(family); }
 
 absl::StatusOr<Family> FromMessage(v1::Family family) {
   if (!v1::Family_IsValid(family)) {
-    return absl::InvalidArgumentError(StrCat("there is no family with number ", static_cast<int>(family)));
+    return absl::InvalidArgumentError(StrCat("invalid family number ", static_cast<int>(family)));
   }
   return static_cast<Family>(family);
 }
@@ -45,7 +45,8 @@ void ToMessage(const Condition& condition, v1::Condition* message) {
 
 absl::StatusOr<Condition> FromMessage(v1::Condition* message) {
   if (!v1::Condition::Quantifier_IsValid(message->quantifier())) {
-    return absl::InvalidArgumentError(StrCat("there is no quantifier ", static_cast<int>(message->quantifier())));
+    return absl::InvalidArgumentError(
+        StrCat("invalid quantifier ", static_cast<int>(message->quantifier()), " in a condition"));
   }
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<CellRange> cells, FromMessages<CellRange>(message->mutable_cells()));
   return Condition{static_cast<Condition::Quantifier>(message->quantifier()), std::move(cells)};
@@ -87,7 +88,7 @@ absl::StatusOr<Mutation> FromMessage(v1::Mutation* message) {
     PERCOLATOR_ASSIGN_OR_RETURN(const Family family, FromMessage(erase->family()));
     return Mutation::Erase(family, std::move(*erase->mutable_column()), FromMessage(erase->range()));
   }
-  if (!message->has_set()) return absl::InvalidArgumentError("a mutation that neither sets nor erases");
+  if (!message->has_set()) return absl::InvalidArgumentError("invalid mutation: it neither sets nor erases");
   v1::Mutation::Set* const set = message->mutable_set();
   PERCOLATOR_ASSIGN_OR_RETURN(const Family family, FromMessage(set->family()));
   const Timestamp ts = set->has_timestamp() ? Timestamp(set->timestamp()) : JointMutation::AtCommit();

@@ -1,5 +1,5 @@
-// The types of percolator/spi/store.h as messages, and back. Messages come from strangers: what is no such type is
-// kInvalidArgument. What is one, but means nothing (a limit exceeded, an unknown table), is for the store to say.
+// Converts the types of percolator/spi/store.h to messages and back. FromMessage returns InvalidArgument if a message does not
+// represent such a value. It does not check the value itself (its limits, its table): the store does.
 
 #ifndef PERCOLATOR_WIRE_CONVERT_H_
 #define PERCOLATOR_WIRE_CONVERT_H_
@@ -19,7 +19,7 @@ void ToMessage(const ScanRequest& request, v1::ScanRequest* message);
 void ToMessage(const RowMutation& mutation, v1::RowMutation* message);
 void ToMessage(Row row, v1::Row* message);
 
-// These take the content out of the message.
+// FromMessage moves the contents out of the message.
 absl::StatusOr<RowRead> FromMessage(v1::RowRead* message);
 absl::StatusOr<ScanRequest> FromMessage(v1::ScanRequest* message);
 absl::StatusOr<RowMutation> FromMessage(v1::RowMutation* message);
@@ -29,7 +29,7 @@ absl::StatusOr<Selector> FromMessage(v1::Selector* message);
 absl::StatusOr<CellRange> FromMessage(v1::CellRange* message);
 absl::StatusOr<Mutation> FromMessage(v1::Mutation* message);
 
-// Of all, in their order.
+// Converts all messages, in order.
 template <typename Type, typename Messages>
 absl::StatusOr<std::vector<Type>> FromMessages(Messages* messages) {
   std::vector<Type> all;

@@ -5,7 +5,7 @@
 namespace percolator {
 namespace {
 
-// grpcpp/impl/client_unary_call.h
+// The text in grpcpp/impl/client_unary_call.h.
 constexpr char kNoAnswer[] = "No message returned for unary request";
 
 }  // namespace

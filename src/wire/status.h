@@ -1,13 +1,13 @@
-// Errors on the wire. The codes of gRPC and of Abseil are the same; texts are kept.
+// Converts errors between gRPC and Abseil. Codes have the same numbers in both, and texts are kept.
 //
-// What a connection that breaks says (CANCELLED, UNKNOWN, INTERNAL), and ABORTED of a server that is asked to try again, is
-// kUnavailable here: with us, kAborted is a conflict and kUnknown the outcome of a commit.
+// The codes of a broken connection (CANCELLED, UNKNOWN, INTERNAL), and ABORTED, with which a server asks for a retry, become
+// Unavailable: in Percolator, Aborted means a conflict and Unknown an unknown outcome of a commit.
 //
-// For a mutation it matters which errors say that it was not applied (percolator/spi/store.h): kNotFound, kAlreadyExists,
-// kInvalidArgument, kFailedPrecondition, kOutOfRange and kUnimplemented. gRPC itself never makes one of the first five, so
-// whoever receives one knows that it is the server's word. UNIMPLEMENTED it does make: of a server that does not know the
-// method, which is as certain; and, on this side, of a call that ended well but without an answer, which something between
-// us and the server may have kept. That one is kUnavailable.
+// Some errors of a mutation guarantee that it was not applied (percolator/spi/store.h): NotFound, AlreadyExists,
+// InvalidArgument, FailedPrecondition, OutOfRange and Unimplemented. gRPC itself never generates the first five, so they come
+// from the server. gRPC generates UNIMPLEMENTED in two cases: if the server does not know the method, which is as certain;
+// and, in the client, if a call ended with OK but without an answer. A proxy may have dropped that answer, so this case
+// becomes Unavailable.
 
 #ifndef PERCOLATOR_WIRE_STATUS_H_
 #define PERCOLATOR_WIRE_STATUS_H_
@@ -18,6 +18,7 @@
 
 namespace percolator {
 
+// Thread-safe.
 absl::Status FromGrpc(const grpc::Status& status);
 grpc::Status ToGrpc(const absl::Status& status);
 
