@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenIdleWork(1000);
 constexpr std::chrono::milliseconds kBetweenLooks(50);
-constexpr std::chrono::milliseconds kBetweenComplaints(1000);
+constexpr std::chrono::milliseconds kBetweenLogs(1000);
 constexpr std::chrono::milliseconds kPauseWithoutFiles(20);
 
 void SetOption(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof(value)); }
@@ -45,7 +45,7 @@ absl::StatusOr<int> ParsePort(std::string_view text) {
   int port = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (error == std::errc() && end == text.data() + text.size() && port >= 0 && port <= UINT16_MAX) return port;
-  return absl::InvalidArgumentError(StrCat("\"", text, "\" is no port: it is a number from 0 to ", UINT16_MAX));
+  return absl::InvalidArgumentError(StrCat("invalid port \"", text, "\": expected a number from 0 to ", UINT16_MAX));
 }
 
 void SetPort(int port, sockaddr* address) {
@@ -65,7 +65,7 @@ int PortOf(int fd) {
                                              : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
-// How long nothing was heard; negative: nobody knows.
+// Returns how long the client has sent nothing, in milliseconds, or -1 if that is unknown.
 int64_t SilentMs(int fd) {
   tcp_info info{};
   socklen_t size = sizeof(info);
@@ -73,8 +73,8 @@ int64_t SilentMs(int fd) {
   return info.tcpi_last_data_recv;
 }
 
-// Ends a connection that gRPC owns, if it is still the same; gRPC sees that and closes it. By a descriptor of its own, so
-// that nothing else is hit when gRPC closes this one at the same moment and its number is used again.
+// Shuts down a connection of gRPC if the descriptor still belongs to it; gRPC then closes it. Uses a duplicate of the descriptor,
+// because gRPC may close the original at any moment, and its number may be reused.
 void EndConnection(int fd, ino_t inode) {
   const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (own < 0) return;
@@ -103,7 +103,7 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Bind(const std::string& host
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
   if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found); error != 0) {
-    return absl::InvalidArgumentError(StrCat("\"", host, "\" is no address: ", gai_strerror(error)));
+    return absl::InvalidArgumentError(StrCat("invalid host \"", host, "\": ", gai_strerror(error)));
   }
   std::unique_ptr<Acceptor> acceptor(new Acceptor(max_connections));
   acceptor->port_ = number;
@@ -118,21 +118,21 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Bind(const std::string& host
   acceptor->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   acceptor->reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (acceptor->wake_ < 0 || acceptor->reserve_ < 0) {
-    return absl::ResourceExhaustedError(StrCat("can't listen: ", std::strerror(errno)));
+    return absl::ResourceExhaustedError(StrCat("cannot open a file descriptor: ", std::strerror(errno)));
   }
   return acceptor;
 }
 
 absl::Status Acceptor::BindOne(int family, const void* address, size_t size) {
   const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return absl::UnavailableError(std::strerror(errno));
+  if (fd < 0) return absl::UnavailableError(StrCat("cannot open a socket: ", std::strerror(errno)));
   SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);  // which the connections inherit
+  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);  // inherited by the connections
   if (family == AF_INET6) SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (bind(fd, static_cast<const sockaddr*>(address), static_cast<socklen_t>(size)) != 0 ||
       listen(fd, SOMAXCONN) != 0) {
     absl::Status status =
-        absl::UnavailableError(StrCat("the address is taken or not this machine's (", std::strerror(errno), ")"));
+        absl::UnavailableError(StrCat("the address is in use or not of this machine (", std::strerror(errno), ")"));
     close(fd);
     return status;
   }
@@ -160,7 +160,7 @@ void Acceptor::Stop() {
   while (write(wake_, &one, sizeof(one)) < 0 && errno == EINTR) {
   }
   thread_.join();
-  for (const int fd : std::exchange(listening_, {})) close(fd);  // so that newcomers are refused at once
+  for (const int fd : std::exchange(listening_, {})) close(fd);  // so that new connections are refused at once
 }
 
 void Acceptor::Run() {
@@ -185,7 +185,7 @@ void Acceptor::Run() {
 }
 
 void Acceptor::AcceptFrom(int listening) {
-  constexpr int kAtOnce = 64;  // so that Stop does not wait for a flood
+  constexpr int kAtOnce = 64;  // so that Stop need not wait for a flood of connections
   for (int i = 0; i < kAtOnce; ++i) {
     const int fd = accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
@@ -202,7 +202,7 @@ void Acceptor::Take(int fd) {
   if (connections_.size() >= max_connections_) MakeRoom();
   if (connections_.size() >= max_connections_) {
     close(fd);
-    return Complain(StrCat(max_connections_, " connections are open, which is the limit"));
+    return LogError(StrCat("connection refused: limit of ", max_connections_, " connections reached"));
   }
   connections_.push_back({fd, InodeOf(fd)});
   Grpc::NewConnectionParameters parameters;
@@ -216,12 +216,12 @@ void Acceptor::MakeRoom() {
   next_look_ = now + kBetweenLooks;
   std::erase_if(connections_, [](const Connection& one) { return InodeOf(one.fd) != one.inode; });
   if (connections_.size() < max_connections_) return;
-  std::vector<std::pair<int64_t, size_t>> idle;  // for how long, which
+  std::vector<std::pair<int64_t, size_t>> idle;  // silent time in milliseconds, index
   for (size_t i = 0; i < connections_.size(); ++i) {
     const int64_t silent = SilentMs(connections_[i].fd);
     if (silent >= kIdle.count()) idle.emplace_back(silent, i);
   }
-  // Several at once: looking at all of them costs something.
+  // Closes several at once, because checking all connections is expensive.
   const size_t ended = std::min(idle.size(), std::max<size_t>(1, max_connections_ / 16));
   std::partial_sort(idle.begin(), idle.begin() + static_cast<ptrdiff_t>(ended), idle.end(), std::greater<>());
   for (size_t i = 0; i < ended; ++i) {
@@ -231,12 +231,12 @@ void Acceptor::MakeRoom() {
   }
   std::erase_if(connections_, [](const Connection& one) { return one.inode == 0; });
   if (ended > 0) {
-    Complain(StrCat(max_connections_, " connections are open, which is the limit: ", ended, " idle ones are closed"));
+    LogError(StrCat("limit of ", max_connections_, " connections reached: closed ", ended, " idle connections"));
   }
 }
 
 void Acceptor::DropOne(int listening) {
-  Complain("no more files can be opened: a connection is dropped. Raise the limit (ulimit -n)");
+  LogError("connection dropped: no file descriptor is free; raise the limit of open files (ulimit -n)");
   if (reserve_ >= 0) {
     close(reserve_);
     const int fd = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
@@ -246,11 +246,11 @@ void Acceptor::DropOne(int listening) {
   Runtime::Real()->Sleep(kPauseWithoutFiles);
 }
 
-void Acceptor::Complain(std::string_view what) {
+void Acceptor::LogError(std::string_view text) {
   const auto now = Runtime::Real()->Elapsed();
-  if (now < next_complaint_) return;
-  next_complaint_ = now + kBetweenComplaints;
-  gpr_log(GPR_ERROR, "port %d: %.*s", port_, static_cast<int>(what.size()), what.data());
+  if (now < next_log_) return;
+  next_log_ = now + kBetweenLogs;
+  gpr_log(GPR_ERROR, "port %d: %.*s", port_, static_cast<int>(text.size()), text.data());
 }
 
 }  // namespace percolator

@@ -1,11 +1,11 @@
 // Acceptor: accepts the connections of a server and hands them to gRPC.
 //
-// gRPC 1.51 stops to accept for good when the process is once out of files. This one goes on: it closes connections above
-// a limit, and when files run out all the same it drops the newcomer and tries again a moment later.
+// gRPC 1.51 stops accepting permanently once the process runs out of file descriptors. The acceptor continues: it closes
+// connections above a limit, and if descriptors run out anyway, it drops the new connection and tries again shortly after.
 //
-// LIMIT   When `max_connections` are open, those from which nothing was heard for the longest time (at least kIdle) make
-//         room: strangers that keep silent can't lock others out. If there are none, the newcomer is closed.
-// THREADS One thread of its own accepts. Stop may be called from any thread.
+// LIMIT   When `max_connections` are open, the connections that were silent for the longest time (at least kIdle) are closed,
+//         so that silent clients cannot lock out others. If there are none, the new connection is closed.
+// THREADS Its own thread accepts connections. Stop may be called from any thread.
 
 #ifndef PERCOLATOR_SERVER_ACCEPTOR_H_
 #define PERCOLATOR_SERVER_ACCEPTOR_H_
@@ -28,32 +28,32 @@
 
 namespace percolator {
 
-// Raises the limit of open files of this process as far as it is allowed. Returns the limit.
+// Raises the limit of open files of this process to the allowed maximum, and returns it.
 size_t RaiseFileLimit();
 
 class Acceptor {
  public:
   using Grpc = grpc::experimental::ExternalConnectionAcceptor;
 
-  // A connection that was silent for so long may be closed for another one.
+  // A connection that was silent for this time may be closed to admit another one.
   static constexpr std::chrono::milliseconds kIdle{1000};
 
-  // Binds every address of the host. Port 0: one that is free. kInvalidArgument: there is no such host or port.
-  // kUnavailable: the address is taken or not this machine's.
+  // Binds every address of the host. Port 0 selects a free port. Returns InvalidArgument if the host or the port is invalid, and
+  // Unavailable if the address is in use or does not belong to this machine.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Bind(const std::string& host, std::string_view port,
                                                         size_t max_connections);
-  // Stops.
+  // Calls Stop.
   ~Acceptor();
 
   int port() const { return port_; }
 
-  // Accepts from now on. `idle_work` is called about once a second.
+  // Starts to accept connections. The thread also calls `idle_work` about once a second.
   void Start(std::unique_ptr<Grpc> grpc, std::function<void()> idle_work);
-  // Accepts no more. Connections that are open stay so.
+  // Stops accepting. Open connections stay open.
   void Stop();
 
  private:
-  // One that was handed to gRPC, which closes it. The inode tells whether the descriptor is still that connection.
+  // A connection of gRPC, which closes it. The inode shows whether the descriptor still belongs to that connection.
   struct Connection {
     int fd;
     ino_t inode;
@@ -63,28 +63,29 @@ class Acceptor {
 
   absl::Status BindOne(int family, const void* address, size_t size);
   void Run();
-  // Accepts all that wait at one listening socket.
+  // Accepts the waiting connections of one listening socket.
   void AcceptFrom(int listening);
   void Take(int fd);
-  // Forgets connections that are closed, and closes some that are idle if there are still too many.
+  // Removes closed connections, and closes some idle ones if there are still too many.
   void MakeRoom();
-  // When files have run out: drops one that waits, with a descriptor that is kept for this.
+  // Drops a waiting connection with the reserved descriptor, after descriptors have run out.
   void DropOne(int listening);
-  void Complain(std::string_view what);
+  // Logs an error, at most once a second.
+  void LogError(std::string_view text);
 
   const size_t max_connections_;
   int port_ = 0;
   std::vector<int> listening_;
-  int wake_ = -1;     // an eventfd, written by Stop
-  int reserve_ = -1;  // given up to accept, and close, a connection when files have run out
+  int wake_ = -1;     // an eventfd that Stop writes
+  int reserve_ = -1;  // a descriptor that DropOne frees to accept and close a connection
   std::unique_ptr<Grpc> grpc_;
   std::function<void()> idle_work_;
   std::thread thread_;
 
-  // Of the thread.
+  // Used by the thread only.
   std::vector<Connection> connections_;
-  Duration next_look_{};       // when MakeRoom looks at all connections again
-  Duration next_complaint_{};  // when a line is logged again
+  Duration next_look_{};  // the next time at which MakeRoom checks all connections
+  Duration next_log_{};   // the next time at which LogError logs
 };
 
 }  // namespace percolator

@@ -1,4 +1,4 @@
-// Calls of gRPC whose work is done by an Executor.
+// gRPC calls whose work is done by an Executor.
 
 #ifndef PERCOLATOR_SERVER_CALLS_H_
 #define PERCOLATOR_SERVER_CALLS_H_
@@ -22,14 +22,14 @@
 
 namespace percolator {
 
-// One request, one answer, at once.
+// Answers a unary call at once, with the status and the response that gRPC holds.
 inline grpc::ServerUnaryReactor* AnswerUnary(grpc::CallbackServerContext* context, const absl::Status& status) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(status));
   return reactor;
 }
 
-// One request and its answer, with the memory of both. Ends itself.
+// A unary call that holds the memory of its request and its answer. Deletes itself.
 class UnaryCall final : public grpc::ServerUnaryReactor {
  public:
   UnaryCall(grpc::CallbackServerContext* context, Executor* executor)
@@ -37,10 +37,11 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
         request_(executor->requests()->TakeOf(context->c_call())),
         answer_(executor->unsent(), context) {}
 
-  // With the answer, if the status is OK and the client takes its answers. `work` is the processor time that was spent on it.
+  // Finishes the call: with the answer if the status is OK and the client reads its answers, otherwise with an error. `work` is
+  // the processor time spent on it.
   void Answer(const absl::Status& status, const google::protobuf::Message& response, Duration work) {
     if (!status.ok()) return FinishAfter(RefuseAfter(status, work), this);
-    // Once as it is, and once in gRPC's buffers.
+    // The answer exists twice: as a message, and in gRPC's buffers.
     Finish(ToGrpc(answer_.TryAdd(2 * response.ByteSizeLong())));
   }
 
@@ -48,7 +49,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
 
  private:
   void OnDone() override { delete this; }
-  // OnDone needs no thread of its own: it does not wait.
+  // OnDone does not wait, so it needs no thread of its own.
   bool InternalInlineable() override { return true; }
 
   grpc::CallbackServerContext* const context_;
@@ -56,9 +57,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
   UnsentAnswers::Call answer_;
 };
 
-// One request, one answer, which `work` has written when it returns. UNAVAILABLE, if too many wait for their turn, or
-// the client does not take answers. If the client is gone when its turn comes, nothing is done: those who wait are many
-// when the server is slow, and then many have given up.
+// Runs `work`, which writes the response, on the executor, and answers the call. Answers UNAVAILABLE if too many requests are
+// waiting or the client does not read its answers. If the client has cancelled the call in the meantime, `work` is not run:
+// when the server is slow, many requests wait, and many clients have given up.
 template <typename Response, typename Work>
 grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executor* executor, Response* response,
                                    Work work) {
@@ -73,10 +74,10 @@ grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executo
   return call;
 }
 
-// One request and a stream of answers, made page by page: the next page is made when the one before has been taken by the
-// transport, so a client that does not read holds one page and no thread. If clients hold too much that they do not read,
-// it waits before it makes the next (unsent.h). It ends itself, also when the client goes away. UNAVAILABLE, if too many
-// requests wait for their turn; once begun it is not refused.
+// A call with a stream of answers, made page by page. The next page is made after the transport has taken the one before, so a
+// client that does not read holds one page and no thread. While clients hold too many unread answers, the stream waits before
+// it makes the next page (unsent.h). Answers UNAVAILABLE if too many requests are waiting when it starts, and not later.
+// Deletes itself, also if the client disconnects.
 template <typename Response>
 class PagedStream final : public grpc::ServerWriteReactor<Response> {
  public:
@@ -84,7 +85,7 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
     std::vector<Response> responses;
     bool last = false;
   };
-  // Called by threads of the executor, never by two at once.
+  // Called by threads of the executor, one at a time.
   using Next = std::function<absl::StatusOr<Page>()>;
 
   static grpc::ServerWriteReactor<Response>* Start(grpc::CallbackServerContext* context, Executor* executor,
@@ -116,7 +117,8 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
     Send();
   }
 
-  // Only one thread at a time is here, and no write is under way; the mutex says so to those who can't know it.
+  // Only one thread is here at a time, and no write is in progress. The mutex is for the sanitizers and the analysis, which
+  // cannot know that.
   void MakePage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     mutex_.Unlock();
     const Duration begin = ThreadTime();
@@ -162,7 +164,7 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
     {
       MutexLock lock(&mutex_);
       if (!ok) cancelled_ = true;
-      Response taken;  // and gone, while the others of the page wait
+      Response taken;  // frees the memory of this answer before the others of the page are written
       if (sent_ > 0) taken.Swap(&page_.responses[sent_ - 1]);
       unsent_.Sent(taken.ByteSizeLong());
       page_done = !ok || (!page_.last && sent_ == page_.responses.size());
@@ -179,7 +181,7 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
     if (unsent_.StopWaiting()) executor_->Run([this] { Produce(); });
   }
   void OnDone() override {
-    { MutexLock lock(&mutex_); }  // what was done under it is done
+    { MutexLock lock(&mutex_); }  // waits for threads that hold the mutex
     delete this;
   }
 
@@ -190,9 +192,9 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
   UnsentAnswers::Call unsent_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  Duration work_ ABSL_GUARDED_BY(mutex_){0};  // processor time that the pages took
+  Duration work_ ABSL_GUARDED_BY(mutex_){0};  // the processor time spent on pages
   Page page_ ABSL_GUARDED_BY(mutex_);
-  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // of the page, counting the one under way
+  size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // the answers of the page that were written, including the one in progress
 };
 
 }  // namespace percolator

@@ -12,36 +12,36 @@
 namespace percolator {
 namespace {
 
-// Hints that wait for one listener. Their bytes are bounded too: what is in a hint comes from strangers.
-constexpr int kWaitingHints = 10'000;
-constexpr size_t kWaitingBytes = size_t{1} << 20;
-// What requests may be at most.
+// The limits of the hints that wait for one listener. Any client may send a hint, so its size is limited too.
+constexpr int kMaxHintsWaiting = 10'000;
+constexpr size_t kMaxBytesWaiting = size_t{1} << 20;
+// The limits of requests.
 constexpr size_t kNumberRequestBytes = 1 << 10;
-constexpr size_t kNameRequestBytes = 2 * CoordinationService::kNameBytes;
+constexpr size_t kNameRequestBytes = 2 * CoordinationService::kMaxNameBytes;
 constexpr size_t kHintsRequestBytes = size_t{8} << 20;
 
-absl::Status Stopping() { return absl::UnavailableError("the server stops"); }
+absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
 
 absl::Status TooMany(std::string_view what, size_t limit) {
-  return absl::UnavailableError(StrCat("there are ", limit, " ", what, " already, and no more are taken"));
+  return absl::UnavailableError(StrCat("the server is too busy: limit of ", limit, " ", what, " reached"));
 }
 
 absl::Status CheckName(size_t bytes) {
-  if (bytes <= CoordinationService::kNameBytes) return absl::OkStatus();
+  if (bytes <= CoordinationService::kMaxNameBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      StrCat("a name has ", bytes, " bytes; the limit is ", CoordinationService::kNameBytes));
+      StrCat("the name of a role or row has ", bytes, " bytes; the limit is ", CoordinationService::kMaxNameBytes));
 }
 
 }  // namespace
 
-// One who listens, for as long as its stream is open. gRPC calls it from its own threads; it keeps itself alive until gRPC
-// says that the stream is done.
+// The stream of one listener. gRPC calls it from its own threads. It keeps itself alive until gRPC reports that the stream is
+// done.
 class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::Hints>,
                                             public std::enable_shared_from_this<Listener> {
  public:
   Listener(CoordinationService* service, uint64_t sender) : service_(service), sender_(sender) {}
 
-  // The first, empty message says that it is heard from now on. Hints, and the end, may come before this is called.
+  // Writes the first, empty message, which means that the listener is registered. Tell and End may be called before this.
   void Begin() {
     MutexLock lock(&mutex_);
     self_ = shared_from_this();
@@ -94,16 +94,16 @@ class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::
   }
 
  private:
-  // Messages are made anew, not cleared: a cleared one keeps the memory of the largest hints it ever had.
+  // Replaces messages instead of clearing them, because a cleared message keeps the memory of its largest hints.
   void AddWaiting(const v1::CellName& cell) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const size_t bytes = sizeof(cell) + cell.ByteSizeLong();
-    if (bytes > kWaitingBytes) return;  // no cell has such a name
-    if (waiting_.cells_size() == kWaitingHints || waiting_bytes_ + bytes > kWaitingBytes ||
-        service_->hint_bytes_ + bytes > kHintBytes) {
+    if (bytes > kMaxBytesWaiting) return;  // no cell has such a long name
+    if (waiting_.cells_size() == kMaxHintsWaiting || waiting_bytes_ + bytes > kMaxBytesWaiting ||
+        service_->hint_bytes_ + bytes > kMaxHintBytes) {
       waiting_ = v1::Hints();
       service_->hint_bytes_ -= std::exchange(waiting_bytes_, 0);
     }
-    if (service_->hint_bytes_ + bytes > kHintBytes) return;  // others hold too much
+    if (service_->hint_bytes_ + bytes > kMaxHintBytes) return;  // the hints of other listeners use up the limit
     waiting_bytes_ += bytes;
     service_->hint_bytes_ += bytes;
     *waiting_.add_cells() = cell;
@@ -125,12 +125,12 @@ class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   v1::Hints waiting_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  v1::Hints written_ ABSL_GUARDED_BY(mutex_);  // by gRPC, while writing_
+  v1::Hints written_ ABSL_GUARDED_BY(mutex_);  // used by gRPC while `writing_`
   size_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-CoordinationService::CoordinationService(Oracle* oracle, Executor* executor, Duration session_ttl, size_t most_sessions)
-    : oracle_(oracle), executor_(executor), session_ttl_(session_ttl), most_sessions_(most_sessions) {
+CoordinationService::CoordinationService(Oracle* oracle, Executor* executor, Duration session_ttl, size_t max_sessions)
+    : oracle_(oracle), executor_(executor), session_ttl_(session_ttl), max_sessions_(max_sessions) {
   RequestMemory* const memory = executor->requests();
   LimitUnary(0, kNumberRequestBytes, memory, &CoordinationService::OpenSession);
   LimitUnary(1, kNumberRequestBytes, memory, &CoordinationService::KeepAlive);
@@ -160,10 +160,10 @@ uint32_t CoordinationService::TtlMs() const {
   return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(session_ttl_).count());
 }
 
-absl::Status CoordinationService::Hear(SessionId session, Timestamp oldest) {
+absl::Status CoordinationService::Renew(SessionId session, Timestamp oldest) {
   MutexLock lock(&mutex_);
-  if (heard_.size() >= most_sessions_ && !heard_.contains(session)) return TooMany("sessions", most_sessions_);
-  heard_[session] = runtime_->Elapsed();
+  if (renewed_.size() >= max_sessions_ && !renewed_.contains(session)) return TooMany("sessions", max_sessions_);
+  renewed_[session] = runtime_->Elapsed();
   sessions_.Report(session, oldest);
   return absl::OkStatus();
 }
@@ -171,9 +171,9 @@ absl::Status CoordinationService::Hear(SessionId session, Timestamp oldest) {
 void CoordinationService::Expire() {
   MutexLock lock(&mutex_);
   const Duration now = runtime_->Elapsed();
-  absl::erase_if(heard_, [&](const auto& heard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (now - heard.second <= session_ttl_) return false;
-    sessions_.End(heard.first);
+  absl::erase_if(renewed_, [&](const auto& renewed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (now - renewed.second <= session_ttl_) return false;
+    sessions_.End(renewed.first);
     return true;
   });
 }
@@ -181,11 +181,11 @@ void CoordinationService::Expire() {
 CoordinationService::Reactor* CoordinationService::OpenSession(Context* context,
                                                                const v1::OpenSessionRequest* /*request*/,
                                                                v1::OpenSessionResponse* response) {
-  // By the executor: an oracle may have to wait for the disk.
+  // On the executor, because an oracle may have to wait for the disk.
   return RunUnary(context, executor_, response, [=, this] {
     PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp drawn, oracle_->GetTimestamp());
-    Expire();  // so that the dead make room
-    PERCOLATOR_RETURN_IF_ERROR(Hear(drawn.value(), Timestamp()));
+    Expire();  // makes room for the new session
+    PERCOLATOR_RETURN_IF_ERROR(Renew(drawn.value(), Timestamp()));
     response->set_session(drawn.value());
     response->set_ttl_ms(TtlMs());
     return absl::OkStatus();
@@ -194,15 +194,15 @@ CoordinationService::Reactor* CoordinationService::OpenSession(Context* context,
 
 CoordinationService::Reactor* CoordinationService::KeepAlive(Context* context, const v1::KeepAliveRequest* request,
                                                              v1::KeepAliveResponse* response) {
-  Expire();  // so that who was silent for too long has lost what it held
+  Expire();  // if this session has expired, it loses its roles and claims first
   response->set_ttl_ms(TtlMs());
-  return AnswerUnary(context, Hear(request->session(), Timestamp(request->oldest_snapshot())));
+  return AnswerUnary(context, Renew(request->session(), Timestamp(request->oldest_snapshot())));
 }
 
 CoordinationService::Reactor* CoordinationService::EndSession(Context* context, const v1::EndSessionRequest* request,
                                                               v1::EndSessionResponse* /*response*/) {
   MutexLock lock(&mutex_);
-  heard_.erase(request->session());
+  renewed_.erase(request->session());
   sessions_.End(request->session());
   return AnswerUnary(context, absl::OkStatus());
 }
@@ -250,9 +250,9 @@ CoordinationService::Reactor* CoordinationService::Release(Context* context, con
 
 CoordinationService::Reactor* CoordinationService::SendHints(Context* context, const v1::SendHintsRequest* request,
                                                              v1::SendHintsResponse* /*response*/) {
-  if (request->cells_size() > kHintsAtOnce) {
-    return AnswerUnary(context, absl::InvalidArgumentError(StrCat("there are ", request->cells_size(),
-                                                                  " hints in a request; the limit is ", kHintsAtOnce)));
+  if (request->cells_size() > kMaxHints) {
+    return AnswerUnary(context, absl::InvalidArgumentError(StrCat("the request has ", request->cells_size(),
+                                                                  " hints; the limit is ", kMaxHints)));
   }
   std::vector<std::shared_ptr<Listener>> listeners;
   {
@@ -269,7 +269,7 @@ grpc::ServerWriteReactor<v1::Hints>* CoordinationService::Listen(Context* /*cont
   absl::Status refused;
   {
     MutexLock lock(&mutex_);
-    if (listeners_.size() >= most_sessions_) refused = TooMany("listeners", most_sessions_);
+    if (listeners_.size() >= max_sessions_) refused = TooMany("listeners", max_sessions_);
     if (listening_ended_) refused = Stopping();
     listeners_.insert(listener);
   }

@@ -1,12 +1,13 @@
-// Coordination on the wire: percolator.v1.Coordination, for the processes around one server.
+// The gRPC service percolator.v1.Coordination, for the clients of one server.
 //
-// Everything is in memory. A server that is started anew knows no sessions; they come back with their next KeepAlive, under
-// the same id. Until then others may take them for dead, which costs them transactions and no more (percolator/spi/coordinator.h).
+// All state is in memory. A restarted server knows no sessions; a session lives again, with the same id, after its next
+// KeepAlive. Until then other clients treat it as dead, which costs aborted transactions and nothing else
+// (percolator/spi/coordinator.h).
 //
-// HINTS  Are passed on to all who listen, except to whom they came from. A listener that does not take them fast enough
-//        loses the oldest.
-// LIMITS Sessions and listeners: `most_sessions` of each; one more is UNAVAILABLE, also one that begins to live again. What a
-//        session holds: session_table.h. Hints, in one request and waiting, and names: below.
+// HINTS  The server passes hints to all listeners except those of the sender. A listener that reads too slowly loses the oldest
+//        hints.
+// LIMITS There are at most `max_sessions` sessions, and as many listeners. A further one, also a session that would live again,
+//        fails with UNAVAILABLE. session_table.h limits roles and claims; the constants below limit hints and names.
 
 #ifndef PERCOLATOR_SERVER_COORDINATION_SERVICE_H_
 #define PERCOLATOR_SERVER_COORDINATION_SERVICE_H_
@@ -30,15 +31,16 @@ namespace percolator {
 
 class CoordinationService final : public LimitedService<v1::Coordination::CallbackService> {
  public:
-  static constexpr int kHintsAtOnce = 10'000;             // in one request, more are INVALID_ARGUMENT
-  static constexpr size_t kHintBytes = size_t{64} << 20;  // that wait for all listeners, then some are lost
-  static constexpr size_t kNameBytes = size_t{64} << 10;  // of a role, or a table and a row that are claimed
+  static constexpr int kMaxHints = 10'000;  // per request; more return INVALID_ARGUMENT
+  static constexpr size_t kMaxHintBytes = size_t{64}
+                                          << 20;  // waiting hints of all listeners; beyond that, hints are lost
+  static constexpr size_t kMaxNameBytes = size_t{64} << 10;  // per role, and per table and row of a claim
 
-  // Session ids are drawn from the oracle, by the executor. Both must outlive this.
-  CoordinationService(Oracle* oracle, Executor* executor, Duration session_ttl, size_t most_sessions);
+  // Draws session ids from `oracle` on the executor. REQUIRES: both outlive this object.
+  CoordinationService(Oracle* oracle, Executor* executor, Duration session_ttl, size_t max_sessions);
   ~CoordinationService() override;
 
-  // Ends the streams of those who listen: a server that stops would wait for them.
+  // Ends the streams of all listeners, for which a stopping server would wait.
   void StopListening();
 
   using Context = grpc::CallbackServerContext;
@@ -62,22 +64,22 @@ class CoordinationService final : public LimitedService<v1::Coordination::Callba
   class Listener;
 
   uint32_t TtlMs() const;
-  // Notes that the session was heard of. kUnavailable: it is a new one, and there are too many.
-  absl::Status Hear(SessionId session, Timestamp oldest);
-  // Ends the sessions that were silent for too long.
+  // Renews the session. Returns Unavailable if it is new and there are too many sessions.
+  absl::Status Renew(SessionId session, Timestamp oldest);
+  // Ends the sessions that were not renewed for session_ttl_.
   void Expire();
 
   Oracle* const oracle_;
   Executor* const executor_;
   const Duration session_ttl_;
-  const size_t most_sessions_;
+  const size_t max_sessions_;
   Runtime* const runtime_ = Runtime::Real();
   SessionTable sessions_;
-  std::atomic<size_t> hint_bytes_{0};  // that wait for all listeners, or are being written to them
+  std::atomic<size_t> hint_bytes_{0};  // the size of the hints that wait for listeners or are being written
 
   Mutex mutex_;
-  // When each session was heard of last, on the clock of the runtime.
-  absl::flat_hash_map<SessionId, Duration> heard_ ABSL_GUARDED_BY(mutex_);
+  // The last renewal of each session, a time of Runtime::Elapsed.
+  absl::flat_hash_map<SessionId, Duration> renewed_ ABSL_GUARDED_BY(mutex_);
   bool listening_ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<std::shared_ptr<Listener>> listeners_ ABSL_GUARDED_BY(mutex_);
 };

@@ -6,8 +6,8 @@
 
 namespace percolator {
 
-Executor::Executor(int threads, size_t most_waiting, const CallMemory& memory)
-    : most_waiting_(most_waiting),
+Executor::Executor(int threads, size_t max_waiting, const CallMemory& memory)
+    : max_waiting_(max_waiting),
       memory_(memory),
       requests_(memory.requests),
       unsent_(memory.unsent, memory.unsent_of_connection),
@@ -26,14 +26,14 @@ Executor::~Executor() {
 
 bool Executor::TryRun(Task task) {
   MutexLock lock(&mutex_);
-  if (tasks_.size() >= most_waiting_) return false;
+  if (tasks_.size() >= max_waiting_) return false;
   tasks_.push_back(std::move(task));
   changed_->WakeOne();
   return true;
 }
 
 absl::Status Executor::TooBusy() const {
-  return absl::UnavailableError(StrCat("the server is too busy: ", most_waiting_, " requests wait already"));
+  return absl::UnavailableError(StrCat("the server is too busy: limit of ", max_waiting_, " waiting requests reached"));
 }
 
 void Executor::Run(Task task) {

@@ -1,4 +1,4 @@
-// Executor: threads for work that blocks, so that the few threads which gRPC calls us on never do; and the memory for it.
+// Executor: threads for work that blocks, so that gRPC's few threads never block, and the memory limits of that work.
 
 #ifndef PERCOLATOR_SERVER_EXECUTOR_H_
 #define PERCOLATOR_SERVER_EXECUTOR_H_
@@ -18,7 +18,7 @@
 
 namespace percolator {
 
-// Limits, in bytes (percolator/server.h).
+// Memory limits in bytes (percolator/server.h).
 struct CallMemory {
   size_t request = size_t{80} << 20;
   size_t requests = size_t{256} << 20;
@@ -26,21 +26,22 @@ struct CallMemory {
   size_t unsent_of_connection = size_t{128} << 20;
 };
 
+// Thread-safe.
 class Executor {
  public:
   using Task = std::function<void()>;
 
-  // So many tasks at most wait for one of so many threads.
-  Executor(int threads, size_t most_waiting, const CallMemory& memory = {});
-  // Does what is still waiting.
+  // At most `max_waiting` tasks of TryRun wait for a thread.
+  Executor(int threads, size_t max_waiting, const CallMemory& memory = {});
+  // Runs the tasks that still wait.
   ~Executor();
 
-  // Has a task done, soon, by one of the threads. False: too many wait, and it is dropped.
+  // Queues a task for the threads. Returns false, and drops the task, if too many tasks are waiting.
   [[nodiscard]] bool TryRun(Task task);
-  // The same for one that goes on with what was begun: it is never refused, as there are no more of these than were begun.
+  // Queues a task that continues an admitted task. It is never refused, because there are at most as many as admitted tasks.
   void Run(Task task);
 
-  // The error of whoever is refused.
+  // Returns the error for a task that TryRun refused.
   absl::Status TooBusy() const;
 
   size_t request_bytes() const { return memory_.request; }
@@ -50,7 +51,7 @@ class Executor {
  private:
   void Work();
 
-  const size_t most_waiting_;
+  const size_t max_waiting_;
   const CallMemory memory_;
   RequestMemory requests_;
   UnsentAnswers unsent_;

@@ -17,13 +17,14 @@
 namespace percolator {
 namespace {
 
-// Limit of concurrent calls on one connection. Further calls wait at the client. Each takes some 9 KiB before its request is here.
+// The limit of concurrent calls per connection. Further calls wait in the client. A call takes about 9 KiB before its request
+// has arrived.
 constexpr int kStreamsPerConnection = 100;
-// A connection whose other end is gone without a word is noticed after these.
+// A connection to a client that vanished is closed after the sum of these.
 constexpr int kKeepaliveMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
-constexpr int kShortestPingMs = 5'000;
-// A connection that has not said a first word of HTTP/2, or of TLS, after this is closed.
+constexpr int kMinPingMs = 5'000;
+// A connection without a handshake of HTTP/2 or TLS is closed after this time.
 constexpr int kHandshakeMs = 10'000;
 // A connection without a call for this long is closed. Clients open another when they need it.
 constexpr int kIdleMs = 10 * 60'000;
@@ -31,7 +32,7 @@ constexpr int kIdleMs = 10 * 60'000;
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const TlsFiles& tls) {
   if (tls.empty()) return grpc::InsecureServerCredentials();
   if (tls.cert.empty() || tls.key.empty()) {
-    return absl::InvalidArgumentError("a server that speaks TLS needs a certificate and its key");
+    return absl::InvalidArgumentError("a server with TLS needs both a certificate and its key");
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const PemContents pem, ReadPemFiles(tls));
   grpc::SslServerCredentialsOptions options(tls.ca.empty()
@@ -42,7 +43,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const TlsFi
   return grpc::SslServerCredentials(options);
 }
 
-// Whether gRPC can use them: it says so only when it listens by itself.
+// Returns true if gRPC can use the credentials. gRPC reports that only for a port on which it listens itself.
 bool AreUsable(const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   grpc::ServerBuilder builder;
   int port = 0;
@@ -62,7 +63,7 @@ void SetLimits(const ListenOptions& options, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(static_cast<int>(options.max_request_bytes));
   builder->SetMaxSendMessageSize(static_cast<int>(options.max_response_bytes));
   builder->SetResourceQuota(grpc::ResourceQuota("percolator").Resize(options.max_receive_bytes));
-  // A small message can unpack to a very large one, and does so before any limit applies.
+  // gRPC decompresses messages before it applies limits, and a small message can become very large.
   for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder->SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
@@ -71,7 +72,7 @@ void SetLimits(const ListenOptions& options, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kShortestPingMs);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
 }
 
@@ -89,26 +90,27 @@ absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector
   const std::optional<HostPort> split = ParseHostPort(options.address);
   if (!split.has_value()) {
     return absl::InvalidArgumentError(
-        StrCat("can't listen on \"", options.address, "\": it is HOST:PORT, and a port is a number from 0 to 65535"));
+        StrCat("cannot listen on \"", options.address, "\": expected HOST:PORT with a port from 0 to 65535"));
   }
   listening.host = split->host;
   if (options.tls.empty() && !IsLoopback(listening.host) && !options.allow_plaintext) {
-    return absl::InvalidArgumentError(StrCat(
-        "others can reach ", options.address,
-        ", and what is sent there would be plain text: give a certificate and a key, or say that this is wanted, with "
-        "allow_plaintext or --plaintext"));
+    return absl::InvalidArgumentError(
+        StrCat("cannot listen on ", options.address,
+               " in plain text, because other machines can reach it: give a certificate and a key, or allow it with "
+               "allow_plaintext or --plaintext"));
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, Credentials(options.tls));
   if (!options.tls.empty() && !AreUsable(credentials)) {
-    return absl::UnavailableError(StrCat("can't listen on ", options.address, ": the certificate and key do not fit"));
+    return absl::UnavailableError(
+        StrCat("cannot listen on ", options.address, ": the certificate and key do not match"));
   }
-  // The other half is for the files of the store, and for what else the process does.
+  // The other half is for the files of the store and the rest of the process.
   const size_t connections = std::min(options.max_connections, RaiseFileLimit() / 2);
   absl::StatusOr<std::unique_ptr<Acceptor>> acceptor =
       Acceptor::Bind(split->host, std::to_string(split->port), std::max<size_t>(1, connections));
   if (!acceptor.ok()) {
     return absl::Status(acceptor.status().code(),
-                        StrCat("can't listen on ", options.address, ": ", acceptor.status().message()));
+                        StrCat("cannot listen on ", options.address, ": ", acceptor.status().message()));
   }
   listening.acceptor = *std::move(acceptor);
   listening.port = listening.acceptor->port();
@@ -121,7 +123,7 @@ absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector
   listening.server = builder.BuildAndStart();
   if (listening.server == nullptr) {
     return absl::InvalidArgumentError(
-        StrCat("can't listen on ", options.address, ": the certificate and key do not fit"));
+        StrCat("cannot listen on ", options.address, ": the certificate and key do not match"));
   }
   listening.acceptor->Start(std::move(grpc), [unsent = options.unsent] {
     if (unsent != nullptr) unsent->CancelStalled();

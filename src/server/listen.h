@@ -1,4 +1,4 @@
-// What servers of ours have in common: where they listen, with what certificates, and within what limits.
+// Starts a gRPC server with Percolator's address, certificates and limits.
 
 #ifndef PERCOLATOR_SERVER_LISTEN_H_
 #define PERCOLATOR_SERVER_LISTEN_H_
@@ -20,18 +20,18 @@
 namespace percolator {
 
 struct ListenOptions {
-  std::string address;  // HOST:PORT; port 0: one that is free
+  std::string address;  // HOST:PORT. Port 0 selects a free port.
   TlsFiles tls;
   bool allow_plaintext = false;
   size_t max_request_bytes = size_t{80} << 20;
   size_t max_response_bytes = size_t{256} << 20;
   size_t max_connections = 10'000;
   size_t max_receive_bytes = size_t{256} << 20;
-  UnsentAnswers* unsent = nullptr;  // whose stalled calls are cancelled; null: none. Must outlive the server
+  UnsentAnswers* unsent = nullptr;  // Stalled calls of it are cancelled. May be null; outlives the server.
 };
 
 struct Listening {
-  // Accepts no more, and ends the server: requests under way have so long, then they are cancelled.
+  // Stops accepting, and ends the server. Requests in progress are cancelled after `grace`.
   void Stop(Duration grace);
 
   std::unique_ptr<grpc::Server> server;
@@ -40,8 +40,9 @@ struct Listening {
   std::unique_ptr<Acceptor> acceptor;
 };
 
-// Starts a server of these services, which must outlive it. kInvalidArgument: an address that is none, files that can't be
-// read, or plain text where others can hear it, unless that is wanted. kUnavailable: the address is taken.
+// Starts a server of these services. Returns InvalidArgument if the address is invalid, a file cannot be read, or other machines
+// can reach the address in plain text without `allow_plaintext`. Returns Unavailable if the address is in use, or the
+// certificate and the key do not match. REQUIRES: `services` outlive the server.
 absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector<grpc::Service*>& services);
 
 }  // namespace percolator

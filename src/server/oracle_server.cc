@@ -13,12 +13,12 @@
 namespace percolator {
 namespace {
 
-// Requests and answers carry a number.
+// Requests and answers contain one number.
 constexpr size_t kMessageBytes = 64 << 10;
-// For what the oracle does not answer at once. That of etcd always does.
+// For requests that the oracle does not answer at once. An oracle on etcd always does.
 constexpr int kThreads = 1;
 constexpr size_t kWaiting = 1000;
-// For requests under way when it stops. They are answered at once, so what is left then will never be whole.
+// For requests in progress when the server stops. Complete requests are answered at once.
 constexpr Duration kGrace = std::chrono::seconds(1);
 
 EtcdOracleOptions OracleOptions(const OracleServerOptions& options) {
@@ -50,7 +50,7 @@ class OracleServer::Impl {
 
   const Listening& listening() const { return listening_; }
 
-  // It resigns first: another leads at once, whatever clients have left open here.
+  // Resigns first, so that another oracle leads at once, even if clients keep connections open.
   void Stop() {
     if (listening_.server == nullptr) return;
     oracle_->Resign();
@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<OracleServer>> OracleServer::Start(const OracleSe
   for (const std::string& endpoint : options.etcd) {
     if (IsEndpoint(endpoint)) continue;
     return absl::InvalidArgumentError(
-        StrCat("\"", endpoint, "\" is not an endpoint of etcd: it is HOST:PORT with a port from 1 to 65535"));
+        StrCat("invalid endpoint of etcd \"", endpoint, "\": expected HOST:PORT with a port from 1 to 65535"));
   }
   PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<ElectedOracle> oracle, OpenEtcdOracle(OracleOptions(options)));
   auto impl = std::make_unique<Impl>(std::move(oracle));

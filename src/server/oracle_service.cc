@@ -12,7 +12,7 @@ namespace {
 absl::Status CheckDrawn(uint32_t count) {
   if (count > 0 && count <= OracleService::kMaxAtOnce) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      StrCat("asked for ", count, " timestamps; 1 to ", OracleService::kMaxAtOnce, " is possible in one request"));
+      StrCat("cannot issue ", count, " timestamps: a request is for 1 to ", OracleService::kMaxAtOnce));
 }
 
 absl::Status SetFirst(const absl::StatusOr<Timestamp>& first, v1::GetTimestampsResponse* response) {

@@ -1,4 +1,4 @@
-// The oracle on the wire.
+// The gRPC service percolator.v1.Oracle.
 
 #ifndef PERCOLATOR_SERVER_ORACLE_SERVICE_H_
 #define PERCOLATOR_SERVER_ORACLE_SERVICE_H_
@@ -10,18 +10,17 @@
 
 namespace percolator {
 
-// Answers on gRPC's own thread, without a hop to another, which would double what a timestamp costs, if the oracle can answer
-// from memory. If it can't (LocalOracle has to raise its bound, once in three seconds or three million timestamps), the
-// executor does it: gRPC's few threads never wait for a disk.
+// If the oracle can answer from memory, answers on gRPC's own thread: another thread would double the cost of a timestamp.
+// Otherwise (LocalOracle has to raise its bound, once per three seconds or three million timestamps) the executor answers, so
+// that gRPC's few threads never wait for a disk.
 class OracleService final : public LimitedService<v1::Oracle::CallbackService> {
  public:
-  // What one request may ask for. Timestamps are microseconds: who draws many moves time ahead, and what is measured in
-  // them, such as the lease of a lock, passes early. So nobody gets more than processes ask for whose threads share
-  // requests (BatchingOracle).
+  // The maximum count of a request. Timestamps are microseconds: a client that draws many moves them ahead of the clock, and
+  // leases measured in timestamps expire early. So the limit is the largest request of a BatchingOracle.
   static constexpr uint32_t kMaxAtOnce = 16'384;
   static constexpr size_t kRequestBytes = 1 << 10;
 
-  // Both must outlive this.
+  // REQUIRES: both outlive this object.
   OracleService(Oracle* oracle, Executor* executor) : oracle_(oracle), executor_(executor) {
     LimitUnary(0, kRequestBytes, executor->requests(), &OracleService::GetTimestamps);
   }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr Duration kRefusalDelayPerMiB = std::chrono::milliseconds(20);
 constexpr Duration kMaxRefusalDelay = std::chrono::seconds(1);
-// A client that sends such requests one after the other takes at most a fifth of a processor.
+// So a client that sends such requests in sequence uses at most a fifth of a processor.
 constexpr int kRefusalDelayPerWork = 4;
 constexpr Duration kShortWork = std::chrono::milliseconds(1);
 
@@ -33,15 +33,15 @@ using google::protobuf::internal::WireFormat;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// Requests below this are not looked at: whatever they contain, they are small in memory too.
+// Smaller requests are not checked, because they are small in memory too.
 constexpr size_t kSmallRequest = 1 << 10;
-// About, with what an allocation costs.
+// Estimates, including the cost of an allocation.
 constexpr size_t kStringBytes = 48;
 constexpr size_t kMessageOverhead = 32;
 constexpr size_t kUnknownFieldBytes = 64;
 constexpr int kDepth = 100;  // protobuf's own limit
 
-// The parts of a grpc_byte_buffer, without a copy.
+// Reads a grpc_byte_buffer without copying it.
 class ByteBufferStream final : public google::protobuf::io::ZeroCopyInputStream {
  public:
   explicit ByteBufferStream(grpc_byte_buffer* bytes) : ok_(grpc_byte_buffer_reader_init(&reader_, bytes) != 0) {}
@@ -79,7 +79,7 @@ class ByteBufferStream final : public google::protobuf::io::ZeroCopyInputStream 
   grpc_byte_buffer_reader reader_{};
   const bool ok_;
   grpc_slice* slice_ = nullptr;
-  size_t back_ = 0;  // bytes at the end of the slice that come again
+  size_t back_ = 0;  // the bytes at the end of the slice that were returned by BackUp
   int64_t read_ = 0;
 };
 
@@ -89,7 +89,7 @@ class Estimator {
 
   size_t bytes() const { return bytes_; }
 
-  // Reads to the end of the message, or to what can't be understood: the parser will refuse that.
+  // Reads to the end of the message, or to the first malformed part, which the parser will refuse.
   void AddMessage(const Descriptor* type, int depth) {
     bytes_ += SizeOf(type);
     if (depth > kDepth) return;
@@ -111,7 +111,7 @@ class Estimator {
   bool AddField(const Descriptor* type, uint32_t tag, int depth) {
     const FieldDescriptor* field = type->FindFieldByNumber(WireFormatLite::GetTagFieldNumber(tag));
     const WireFormatLite::WireType wire_type = WireFormatLite::GetTagWireType(tag);
-    // The parser keeps a field of another type, too, as one that it does not know. (No request has packed numbers.)
+    // The parser keeps a field of a wrong type as an unknown field. (No request has packed numbers.)
     if (field != nullptr && WireFormat::WireTypeForFieldType(field->type()) != wire_type) field = nullptr;
     if (field == nullptr) bytes_ += kUnknownFieldBytes;
     uint64_t number = 0;
@@ -125,7 +125,7 @@ class Estimator {
         return in_->ReadLittleEndian32(&short_number);
       case WireFormatLite::WIRETYPE_LENGTH_DELIMITED:
         return in_->ReadVarint32(&short_number) && AddBytes(field, short_number, depth);
-      default:  // of groups, which nothing here has
+      default:  // groups, which no request has
         return true;
     }
   }
@@ -152,9 +152,9 @@ class Estimator {
 
 std::atomic<size_t> large_use{0};
 constexpr size_t kTrimAfter = size_t{8} << 20;
-// For as many calls of TrimMemory after the last large use: what was used becomes free a little later.
+// The number of calls of TrimMemory that trim after a large use, because the memory becomes free a little later.
 constexpr int kTrims = 3;
-// Trims at every tenth call in any case: memory that gRPC takes for incomplete calls and requests is not noted.
+// Every tenth call trims in any case, because gRPC's memory for incomplete calls and requests is not reported.
 constexpr unsigned kTrimAlways = 10;
 
 }  // namespace
@@ -208,8 +208,8 @@ absl::Status RequestMemory::Take(size_t bytes, Share* share) {
     *share = Share(this, bytes);
     return absl::OkStatus();
   }
-  return absl::UnavailableError(
-      StrCat("the server is too busy: requests take ", used >> 20, " MiB of memory, and the limit is ", limit_ >> 20));
+  return absl::UnavailableError(StrCat("the server is too busy: requests use ", used >> 20,
+                                       " MiB of memory, the limit is ", limit_ >> 20, " MiB"));
 }
 
 absl::Status RequestMemory::TakeForSelectors(size_t selectors, Share* share) {
@@ -265,14 +265,14 @@ absl::Status LimitedHandler::Check(grpc_byte_buffer* bytes, RequestMemory::Share
   const size_t limit = memory_->one_request();
   const size_t estimate = EstimateParsedBytes(bytes, *prototype_, limit + 1);
   if (estimate > limit) {
-    return absl::ResourceExhaustedError(StrCat("the request of ", size, " bytes has parts that would take more than ",
-                                               limit >> 20, " MiB of memory, which is the limit: divide it"));
+    return absl::ResourceExhaustedError(StrCat("the request of ", size, " bytes would take more than the limit of ",
+                                               limit >> 20, " MiB of memory; divide it"));
   }
   return memory_->Take(estimate, share);
 }
 
 void* LimitedHandler::Deserialize(grpc_call* call, grpc_byte_buffer* bytes, grpc::Status* status, void** handler_data) {
-  // There is none if the client was gone before it was received.
+  // `bytes` is null if the client disconnected before the request was received.
   const size_t size = bytes == nullptr ? 0 : grpc_byte_buffer_length(bytes);
   if (size < kSmallRequest) return handle_->Deserialize(call, bytes, status, handler_data);
   NoteLargeUse(size);
@@ -294,7 +294,7 @@ void* LimitedHandler::Deserialize(grpc_call* call, grpc_byte_buffer* bytes, grpc
 void LimitedHandler::RunHandler(const HandlerParameter& param) {
   grpc_call* const call = param.call->call();
   const uint64_t number = memory_->NumberOf(call);
-  // A request that can't be parsed is the other handler's matter.
+  // `refuse_` answers a request that cannot be parsed.
   if (param.status.ok() || param.request == nullptr) {
     handle_->RunHandler(param);
   } else {

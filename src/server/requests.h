@@ -1,9 +1,9 @@
-// Limits of requests that apply before a request is parsed.
+// Limits that the server checks before it parses a request.
 //
-// A message on the wire can be much smaller than what it becomes in memory: an empty message in a repeated field is two
-// bytes on the wire and about a hundred in memory. So each method has a limit of bytes, and what a request will take in
-// memory is estimated from its tags, which costs little. One that would take too much is refused with
-// kResourceExhausted, and with kUnavailable if others take too much at the moment: it may be tried again.
+// A message can take much more space in memory than on the wire: an empty message in a repeated field takes two bytes on the
+// wire and about a hundred in memory. So each method has a limit of bytes, and the server estimates the memory of a request
+// from its tags, which costs little. A request that would take too much fails with ResourceExhausted. If other requests take
+// too much memory at the moment, it fails with Unavailable and may be retried.
 
 #ifndef PERCOLATOR_SERVER_REQUESTS_H_
 #define PERCOLATOR_SERVER_REQUESTS_H_
@@ -36,22 +36,23 @@ namespace percolator {
 // The limit of requests that carry a few names and numbers.
 inline constexpr size_t kSmallRequestBytes = size_t{64} << 10;
 
-// Bytes of memory that a message of this type takes once it is parsed, about. Stops to count at `limit`.
+// Estimates the memory of a message of this type after parsing, in bytes. Stops counting at `limit`.
 size_t EstimateParsedBytes(grpc_byte_buffer* bytes, const google::protobuf::Message& prototype, size_t limit);
 
-// Memory that was used for something large: TrimMemory, called now and then, gives back to the system what became free.
+// NoteLargeUse reports a large allocation. TrimMemory, which is called about once a second, returns free memory to the system
+// after such reports. Thread-safe.
 void NoteLargeUse(size_t bytes);
 void TrimMemory();
 
-// What all requests of a server may take together.
+// The memory for all requests of a server. Thread-safe.
 class RequestMemory {
  public:
-  // One request may take half of it.
+  // One request may take at most half of `bytes`.
   explicit RequestMemory(size_t bytes) : limit_(bytes) {}
 
   size_t one_request() const { return limit_ / 2; }
 
-  // A part of it, given back at the end.
+  // A part of the memory, which the destructor returns.
   class Share {
    public:
     Share() = default;
@@ -70,17 +71,18 @@ class RequestMemory {
     RequestMemory* memory_ = nullptr;
     size_t bytes_ = 0;
   };
-  // kUnavailable: there is not as much left.
+  // Returns Unavailable if less than `bytes` is left.
   absl::Status Take(size_t bytes, Share* share);
 
-  // The same for a read of a row by so many selectors: they may all select the same, and each of a scan needs an iterator.
+  // Takes memory for a read of a row with that many selectors. They may all select the same cells, and each selector of a scan
+  // needs an iterator.
   absl::Status TakeForSelectors(size_t selectors, Share* share);
 
-  // The share of a request that a method of a service is called with: the method takes it over and keeps it as long as the
-  // request. If it does not, the share ends when the method returns.
+  // Returns the share of the request of `call`. A method of a service takes it and keeps it as long as the request; otherwise
+  // the share ends when the method returns.
   Share TakeOf(grpc_call* call);
-  // How a request is refused: the later, the larger it was. A client that goes on to send large requests that are refused would
-  // otherwise keep the server busy with receiving them.
+  // How to refuse a request. The delay grows with the size of the request: without it, a client that keeps sending large
+  // requests would keep the server busy receiving them.
   struct Refusal {
     grpc::Status status;
     Duration delay{0};
@@ -90,27 +92,28 @@ class RequestMemory {
  private:
   friend class LimitedHandler;
 
-  // A request between its check and the method that takes it over.
+  // A request between its check and the method that takes its share.
   struct Arrived {
     Share share;
     Refusal refusal;
-    uint64_t number = 0;  // of this alone: calls follow each other at the same address
+    uint64_t number = 0;  // unique, because a later call may have the same address
   };
 
   void Add(grpc_call* call, Arrived arrived);
-  // 0: there is none.
+  // Returns the number of the request of `call`, or 0 if there is none.
   uint64_t NumberOf(grpc_call* call);
   void Forget(grpc_call* call, uint64_t number);
 
   const size_t limit_;
   std::atomic<size_t> used_{0};
-  std::atomic<size_t> waiting_{0};  // the size of arrived_, so that small requests need no lock
+  std::atomic<size_t> waiting_{0};  // the size of `arrived_`, which small requests read without a lock
   Mutex mutex_;
   uint64_t numbers_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<grpc_call*, Arrived> arrived_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The same for a request that was refused after `work`, the processor time that was spent on it, if the request is at fault.
+// Returns how to refuse a request with `status` after `work`, the processor time spent on it. The delay is zero unless the
+// request is at fault (ResourceExhausted or InvalidArgument).
 RequestMemory::Refusal RefuseAfter(const absl::Status& status, Duration work);
 
 // Returns the processor time that the calling thread has used.
@@ -129,10 +132,10 @@ void FinishAfter(const RequestMemory::Refusal& refusal, Reactor* reactor) {
   });
 }
 
-// A handler of a method that looks at requests before another one parses them.
+// A handler of a method that checks requests before another handler parses them.
 class LimitedHandler final : public grpc::internal::MethodHandler {
  public:
-  // `refuse` handles the same method and answers with RefusalOf the call.
+  // `refuse` handles refused requests: it answers with RefusalOf the call.
   LimitedHandler(const google::protobuf::Message* prototype, size_t request_bytes, RequestMemory* memory,
                  std::unique_ptr<MethodHandler> handle, std::unique_ptr<MethodHandler> refuse)
       : prototype_(prototype),
@@ -154,11 +157,11 @@ class LimitedHandler final : public grpc::internal::MethodHandler {
   const std::unique_ptr<MethodHandler> refuse_;
 };
 
-// A service whose methods have limits. Base is its CallbackService.
+// A service whose methods have limits. Base is the generated CallbackService.
 template <typename Base>
 class LimitedService : public Base {
  protected:
-  // `index` counts the methods in the order of the .proto file; `method` is called as Base would call it.
+  // Limits the method with that index, in the order of the .proto file. gRPC then calls `method` for it.
   template <typename Service, typename Request, typename Response>
   void LimitUnary(int index, size_t request_bytes, RequestMemory* memory,
                   grpc::ServerUnaryReactor* (Service::*method)(grpc::CallbackServerContext*, const Request*,

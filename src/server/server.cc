@@ -34,19 +34,27 @@ CallMemory MemoryOf(const ServerOptions& options) {
 }
 
 absl::Status CheckOptions(const ServerOptions& options) {
-  if (options.threads < 1) return absl::InvalidArgumentError("a server needs at least one thread");
-  if (options.max_waiting_requests < 1) return absl::InvalidArgumentError("at least one request must be able to wait");
+  if (options.threads < 1) {
+    return absl::InvalidArgumentError(StrCat("invalid option threads = ", options.threads, ": the minimum is 1"));
+  }
+  if (options.max_waiting_requests < 1) {
+    return absl::InvalidArgumentError("invalid option max_waiting_requests = 0: the minimum is 1");
+  }
   if (options.session_ttl < std::chrono::milliseconds(10)) {
-    return absl::InvalidArgumentError("session_ttl must be at least 10 milliseconds");
+    return absl::InvalidArgumentError(
+        StrCat("invalid option session_ttl = ", options.session_ttl.count(), " us: the minimum is 10 ms"));
   }
   for (const size_t bytes : {options.max_request_bytes, options.max_response_bytes}) {
-    if (bytes >= 1 && bytes <= std::numeric_limits<int>::max()) continue;  // an int, to gRPC
-    return absl::InvalidArgumentError(
-        "max_request_bytes and max_response_bytes must be at least 1, and less than 2 GiB");
+    if (bytes >= 1 && bytes <= std::numeric_limits<int>::max()) continue;  // an int in gRPC
+    return absl::InvalidArgumentError(StrCat("invalid option max_request_bytes or max_response_bytes = ", bytes,
+                                             ": it must be at least 1 and less than 2 GiB"));
   }
-  if (options.max_connections < 1) return absl::InvalidArgumentError("a server needs at least one connection");
+  if (options.max_connections < 1) {
+    return absl::InvalidArgumentError("invalid option max_connections = 0: the minimum is 1");
+  }
   if (options.max_requests_memory / 2 < options.max_request_bytes) {
-    return absl::InvalidArgumentError("max_requests_memory must be at least twice max_request_bytes");
+    return absl::InvalidArgumentError(StrCat("invalid option max_requests_memory = ", options.max_requests_memory,
+                                             ": the minimum is twice max_request_bytes = ", options.max_request_bytes));
   }
   return absl::OkStatus();
 }
@@ -83,7 +91,7 @@ class Server::Impl {
       coordination_.StopListening();
       listening_.Stop(grace);
     }
-    executor_.reset();  // nothing waits any more: every request is answered
+    executor_.reset();  // every request has been answered
     return parts_.store->Close();
   }
 
@@ -122,7 +130,8 @@ int Server::port() const { return impl_->listening().port; }
 
 absl::Status Server::Stop(Duration grace) {
   if (impl_->forked()) {
-    return absl::FailedPreconditionError("the server was started by the process that forked this one: stop it there");
+    return absl::FailedPreconditionError(
+        "cannot stop the server: it was started by the process that forked this one; stop it there");
   }
   return impl_->Stop(grace);
 }

@@ -19,13 +19,13 @@ namespace {
 constexpr size_t kScanRequestBytes = size_t{16} << 20;
 constexpr size_t kTableRequestBytes = size_t{128} << 10;
 
-// The request is ours alone until it is answered: its content can be taken out instead of being copied.
+// Allows to move the contents out of a request. Nothing else uses it until it is answered.
 template <typename Message>
-Message* Mine(const Message* request) {
+Message* Mutable(const Message* request) {
   return const_cast<Message*>(request);
 }
 
-// G3: after the rows were read.
+// G3: called after the rows were read.
 template <typename Response>
 absl::Status AddSafePoint(Store* store, Response* response) {
   const absl::StatusOr<Timestamp> safe_point = store->SafePoint();
@@ -35,10 +35,10 @@ absl::Status AddSafePoint(Store* store, Response* response) {
 
 absl::Status CheckRows(int rows) {
   if (rows <= StoreService::kMaxRows) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("a request for ", rows, " rows; the limit is ", StoreService::kMaxRows));
+  return absl::InvalidArgumentError(StrCat("the request has ", rows, " rows; the limit is ", StoreService::kMaxRows));
 }
 
-// Returns how many bytes they are.
+// Returns the size of the rows in bytes.
 size_t AddRows(std::vector<Row> rows, v1::ReadResponse* response) {
   size_t bytes = 0;
   for (Row& row : rows) {
@@ -53,7 +53,7 @@ absl::Status Read(Store* store, RequestMemory* memory, v1::ReadRequest* request,
   PERCOLATOR_RETURN_IF_ERROR(CheckRows(request->reads_size()));
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<RowRead> reads, FromMessages<RowRead>(request->mutable_reads()));
   size_t bytes = 0;
-  std::vector<RowRead> one(1);  // one by one: nobody knows how large rows are before they are read
+  std::vector<RowRead> one(1);  // one row at a time, because its size is unknown before it is read
   for (auto next = reads.begin(); next != reads.end() && bytes < StoreService::kReadBytes; ++next) {
     one.front() = std::move(*next);
     RequestMemory::Share share;
@@ -79,8 +79,8 @@ absl::Status Mutate(Store* store, Oracle* oracle, v1::MutateRequest* request, v1
   PERCOLATOR_RETURN_IF_ERROR(CheckRows(request->mutations_size()));
   constexpr int kMaxDrawn = OracleService::kMaxAtOnce;
   if (request->draw() && request->mutations_size() > kMaxDrawn) {
-    return absl::InvalidArgumentError(StrCat(request->mutations_size(), " mutations can't be given timestamps; 1 to ",
-                                             kMaxDrawn, " is possible in one request"));
+    return absl::InvalidArgumentError(
+        StrCat("cannot draw timestamps for ", request->mutations_size(), " mutations; the limit is ", kMaxDrawn));
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<RowMutation> mutations,
                               FromMessages<RowMutation>(request->mutable_mutations()));
@@ -94,7 +94,7 @@ absl::Status Mutate(Store* store, Oracle* oracle, v1::MutateRequest* request, v1
     }
   }
   if (!request->draw() || mutations.empty()) return absl::OkStatus();
-  // T6: after all of them were applied. Who gets none asks the oracle.
+  // T6: drawn after all mutations were applied. After an error the client asks the oracle.
   const absl::StatusOr<Timestamp> first = oracle->GetTimestamps(static_cast<uint32_t>(mutations.size()));
   if (first.ok()) response->set_first_drawn(first->value());
   return absl::OkStatus();
@@ -112,12 +112,12 @@ absl::Status MutateTogether(Store* store, Oracle* oracle, v1::MutateTogetherRequ
   return absl::OkStatus();
 }
 
-// A safe point that the oracle has not passed would refuse all transactions until it has, and nothing lowers it.
+// Until the oracle passes the safe point, all transactions would fail, and a safe point cannot be lowered.
 absl::Status RaiseSafePoint(Store* store, Oracle* oracle, Timestamp ts) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp now, oracle->GetTimestamp());
   if (ts >= now) {
     return absl::InvalidArgumentError(
-        StrCat("a safe point of ", ts.ToString(), " is in the future: the oracle is at ", now.ToString()));
+        StrCat("cannot raise the safe point to ", ts.ToString(), ": the oracle is at ", now.ToString()));
   }
   return store->RaiseSafePoint(ts);
 }
@@ -143,25 +143,25 @@ StoreService::StoreService(Store* store, Oracle* oracle, Executor* executor)
 StoreService::Reactor* StoreService::Read(Context* context, const v1::ReadRequest* request,
                                           v1::ReadResponse* response) {
   return RunUnary(context, executor_, response,
-                  [=, this] { return percolator::Read(store_, executor_->requests(), Mine(request), response); });
+                  [=, this] { return percolator::Read(store_, executor_->requests(), Mutable(request), response); });
 }
 
 StoreService::Reactor* StoreService::Scan(Context* context, const v1::ScanRequest* request,
                                           v1::ScanResponse* response) {
   return RunUnary(context, executor_, response,
-                  [=, this] { return percolator::Scan(store_, executor_->requests(), Mine(request), response); });
+                  [=, this] { return percolator::Scan(store_, executor_->requests(), Mutable(request), response); });
 }
 
 StoreService::Reactor* StoreService::Mutate(Context* context, const v1::MutateRequest* request,
                                             v1::MutateResponse* response) {
   return RunUnary(context, executor_, response,
-                  [=, this] { return percolator::Mutate(store_, oracle_, Mine(request), response); });
+                  [=, this] { return percolator::Mutate(store_, oracle_, Mutable(request), response); });
 }
 
 StoreService::Reactor* StoreService::MutateTogether(Context* context, const v1::MutateTogetherRequest* request,
                                                     v1::MutateTogetherResponse* response) {
   return RunUnary(context, executor_, response,
-                  [=, this] { return percolator::MutateTogether(store_, oracle_, Mine(request), response); });
+                  [=, this] { return percolator::MutateTogether(store_, oracle_, Mutable(request), response); });
 }
 
 StoreService::Reactor* StoreService::RaiseSafePoint(Context* context, const v1::RaiseSafePointRequest* request,

@@ -1,4 +1,4 @@
-// The store on the wire: percolator.v1.Store.
+// The gRPC service percolator.v1.Store.
 
 #ifndef PERCOLATOR_SERVER_STORE_SERVICE_H_
 #define PERCOLATOR_SERVER_STORE_SERVICE_H_
@@ -13,18 +13,18 @@
 
 namespace percolator {
 
-// Each request is one call of the store, made by the executor. Mutate, if it is asked to, and MutateTogether draw from
-// `oracle`, which is why only the server's own may be used beside it. A safe point must be below a timestamp of it.
+// Each request is one call of the store on the executor. MutateTogether, and Mutate with `draw`, draw timestamps from `oracle`,
+// so clients must use the same oracle. A safe point must be below a timestamp of that oracle.
 class StoreService final : public LimitedService<v1::Store::CallbackService> {
  public:
-  // Rows that one request may read or change. Without a limit a message that is not large could name very many, of nothing
-  // each.
+  // The maximum number of rows that a request reads or changes. Without this limit a small message could name very many empty
+  // rows.
   static constexpr int kMaxRows = 100'000;
-  // An answer to Read ends with the row that reaches this, though more were asked for: it may be asked for the rest. Nobody
-  // can make the server gather more than this and the last row.
+  // An answer to Read ends with the row that reaches this size; the client requests the rest. So the server holds at most this
+  // size and one row.
   static constexpr size_t kReadBytes = size_t{4} << 20;
 
-  // All must outlive this.
+  // REQUIRES: all outlive this object.
   StoreService(Store* store, Oracle* oracle, Executor* executor);
 
   using Context = grpc::CallbackServerContext;

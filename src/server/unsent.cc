@@ -9,15 +9,15 @@
 namespace percolator {
 
 struct UnsentAnswers::Call::Entry {
-  // Held while `context` is used, also by the end of the call, which may come within TryCancel on the same thread.
+  // Held while `context` is used. Recursive, because the call may end within TryCancel on the same thread.
   std::recursive_mutex alive;
-  grpc::CallbackServerContext* context = nullptr;  // null: the call is over
+  grpc::CallbackServerContext* context = nullptr;  // null after the call has ended
 
   std::map<std::string, Connection>::iterator connection;
   Entries::iterator place;
   size_t bytes = 0;
-  Duration progress{};         // when something was taken last
-  std::function<void()> task;  // it waits
+  Duration progress{};         // the time of the last progress
+  std::function<void()> task;  // set while the call waits for room
   Entries::iterator waits;
 };
 
@@ -39,15 +39,16 @@ absl::Status UnsentAnswers::Call::TryAdd(size_t bytes) {
   const MutexLock lock(&unsent_->mutex_);
   const size_t limit = unsent_->limit_ + (bytes <= kSmall ? unsent_->limit_ / 4 : 0);
   const size_t of_connection = entry_->connection->second.bytes;
-  // One answer that is larger than the limit is possible, alone.
+  // A single answer may exceed the limit if no other is unread.
   if (of_connection > 0 && of_connection + bytes > unsent_->connection_limit_) {
-    return absl::UnavailableError(StrCat("the server is too busy: this connection has not taken ", of_connection >> 20,
-                                         " MiB of answers; the limit is ", unsent_->connection_limit_ >> 20));
+    return absl::UnavailableError(StrCat("the server is too busy: this connection has ", of_connection >> 20,
+                                         " MiB of unread answers, the limit is ", unsent_->connection_limit_ >> 20,
+                                         " MiB; read them first"));
   }
   if (unsent_->bytes_ > 0 && unsent_->bytes_ + bytes > limit) {
     unsent_->full_ = true;
-    return absl::UnavailableError(StrCat("the server is too busy: clients have not taken ", unsent_->bytes_ >> 20,
-                                         " MiB of answers; the limit is ", limit >> 20));
+    return absl::UnavailableError(StrCat("the server is too busy: all connections have ", unsent_->bytes_ >> 20,
+                                         " MiB of unread answers, the limit is ", limit >> 20, " MiB"));
   }
   unsent_->AddLocked(entry_.get(), bytes);
   return absl::OkStatus();

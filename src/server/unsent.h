@@ -1,9 +1,9 @@
-// UnsentAnswers: the answers of a server that clients have not taken yet.
+// UnsentAnswers: limits the answers of a server that clients have not read yet.
 //
-// A client that asks and does not read keeps its answers in the memory of the server. So there is a limit for one
-// connection and one for all. Beyond it a single answer is refused with kUnavailable, and a stream waits before it makes
-// its next page, without a thread. When the limit for all is reached, calls of which a client has taken nothing for
-// kStall are cancelled: clients that read get on.
+// The unread answers of a client take memory of the server, so there is a limit per connection and one for all connections.
+// Beyond a limit, a unary call fails with Unavailable, and a stream waits, without a thread, before it makes its next page.
+// While the limit for all connections is reached, calls without progress for kStall are cancelled, so that clients that read
+// make progress.
 
 #ifndef PERCOLATOR_SERVER_UNSENT_H_
 #define PERCOLATOR_SERVER_UNSENT_H_
@@ -31,34 +31,34 @@ namespace percolator {
 class UnsentAnswers {
  public:
   static constexpr std::chrono::milliseconds kStall{2000};
-  // Answers up to this are not counted: what gRPC itself needs for a call is more.
+  // Answers up to this size are not counted. gRPC itself needs more for a call.
   static constexpr size_t kNotCounted = 1 << 10;
-  // Of answers up to kSmall there may be a quarter more than the limit for all: who asks for little is served while others
-  // hold as much as they may.
+  // Answers up to this size may exceed the limit for all connections by a quarter, so that small requests are served while
+  // large answers use up the limit.
   static constexpr size_t kSmall = 64 << 10;
 
   UnsentAnswers(size_t limit, size_t limit_per_connection) : limit_(limit), connection_limit_(limit_per_connection) {}
 
-  // The answers of one call. Not thread-safe, and neither are the methods below for one call.
+  // The unread answers of one call. Used by one thread at a time, except StopWaiting.
   class Call {
    public:
-    // `context` must live until End, or the end of this.
+    // REQUIRES: `context` lives until End, or until this object is destroyed.
     Call(UnsentAnswers* unsent, grpc::CallbackServerContext* context) : unsent_(unsent), context_(context) {}
     ~Call() { End(); }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    // Counts so many bytes more. kUnavailable: they would be too many, and are not counted.
+    // Adds `bytes` unread bytes. Returns Unavailable, and adds none, if they would exceed a limit.
     absl::Status TryAdd(size_t bytes);
-    // The same, whatever the limit.
+    // Adds `bytes` without checking the limits.
     void Add(size_t bytes);
-    // So many of them were taken by the client.
+    // Removes `bytes`, which the client has read.
     void Sent(size_t bytes);
     void End();
 
-    // False: there is room, or the call is over. True: calls `task`, once, when there may be room.
+    // Returns false if there is room. Otherwise returns true, and calls `task` once when there may be room.
     bool WaitForRoom(std::function<void()> task);
-    // The task will not be called. False: it was, or is being called. May be called by any thread.
+    // Returns true if the task is dropped, and false if it was called or is being called. Called by any thread.
     bool StopWaiting();
 
    private:
@@ -69,10 +69,10 @@ class UnsentAnswers {
 
     UnsentAnswers* const unsent_;
     grpc::CallbackServerContext* const context_;
-    std::shared_ptr<Entry> entry_;  // null: nothing was counted
+    std::shared_ptr<Entry> entry_;  // null until something is counted
   };
 
-  // Cancels what stands still, if others wait for it. To be called about once a second.
+  // Cancels stalled calls if other calls wait for room. The acceptor calls it about once a second.
   void CancelStalled();
 
  private:
@@ -85,16 +85,16 @@ class UnsentAnswers {
   void AddLocked(Call::Entry* entry, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SubtractLocked(Call::Entry* entry, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasRoom(const Call::Entry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes the task of one that waits and now has room; empty: there is none.
+  // Takes the task of a waiting call that has room now. Returns an empty function if there is none.
   std::function<void()> NextTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t limit_;
   const size_t connection_limit_;
   Mutex mutex_;
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool full_ ABSL_GUARDED_BY(mutex_) = false;  // somebody was refused or waits since the last CancelStalled
+  bool full_ ABSL_GUARDED_BY(mutex_) = false;  // a call was refused or had to wait since the last CancelStalled
   std::map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);
-  Entries entries_ ABSL_GUARDED_BY(mutex_);  // the ones that stand still for the longest time first
+  Entries entries_ ABSL_GUARDED_BY(mutex_);  // sorted by their last progress, the oldest first
   std::list<std::shared_ptr<Call::Entry>> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -91,7 +91,7 @@ int RunOracle(const std::string& port, const std::string& etcd, const std::strin
   options.lease = kLease;
   options.clock = new FileClock(clock);
   const std::unique_ptr<Oracle> oracle = OpenEtcdOracle(options).value();
-  Executor executor(/*threads=*/1, /*most_waiting=*/1000);
+  Executor executor(/*threads=*/1, /*max_waiting=*/1000);
   OracleService service(oracle.get(), &executor);
   const absl::StatusOr<Listening> listening = Listen({"127.0.0.1:" + port, TlsFiles()}, {&service});
   if (!listening.ok()) {

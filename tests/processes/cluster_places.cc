@@ -66,7 +66,7 @@ class BigtablePlace final : public ClusterPlace {
   std::unique_ptr<Emulator> emulator_;
   std::unique_ptr<EtcdProcess> etcd_;
   std::unique_ptr<LocalOracle> oracle_;
-  Executor executor_{/*threads=*/4, /*most_waiting=*/1000};
+  Executor executor_{/*threads=*/4, /*max_waiting=*/1000};
   std::unique_ptr<OracleService> service_;
   Listening listening_;
 };

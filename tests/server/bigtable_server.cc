@@ -12,7 +12,7 @@
 namespace percolator {
 
 BigtableServer::BigtableServer(Store* store)
-    : executor_(/*threads=*/8, /*most_waiting=*/10'000), services_(NewBigtableServices(store, &executor_)) {
+    : executor_(/*threads=*/8, /*max_waiting=*/10'000), services_(NewBigtableServices(store, &executor_)) {
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);

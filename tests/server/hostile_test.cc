@@ -605,7 +605,7 @@ TEST_F(HostileTest, NamesAndHintsAreLimited) {
   const auto stub = v1::Coordination::NewStub(channel_);
   v1::OpenSessionResponse session;
   ASSERT_THAT(Call(*stub, &v1::Coordination::Stub::OpenSession, kTimeout, v1::OpenSessionRequest(), &session), IsOk());
-  const std::string long_name(CoordinationService::kNameBytes + 1, 'n');
+  const std::string long_name(CoordinationService::kMaxNameBytes + 1, 'n');
   v1::CampaignRequest campaign;
   campaign.set_session(session.session());
   campaign.set_role(long_name);
@@ -619,7 +619,7 @@ TEST_F(HostileTest, NamesAndHintsAreLimited) {
   EXPECT_THAT(Call(*stub, &v1::Coordination::Stub::Claim, kTimeout, claim, &granted),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("limit")));
   v1::SendHintsRequest hints;
-  for (int i = 0; i <= CoordinationService::kHintsAtOnce; ++i) hints.add_cells();
+  for (int i = 0; i <= CoordinationService::kMaxHints; ++i) hints.add_cells();
   v1::SendHintsResponse sent;
   EXPECT_THAT(Call(*stub, &v1::Coordination::Stub::SendHints, kTimeout, hints, &sent),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("limit")));
@@ -632,7 +632,7 @@ TEST_F(HostileTest, UnreadHintsOfManyListenersAreLimited) {
   constexpr int kStreams = 75;  // per connection, which may have 100
   // The limit itself, the same again on its way through gRPC, and as much to spare. Without a limit it would be three
   // times a MiB for each listener.
-  constexpr size_t kBound = 3 * CoordinationService::kHintBytes;
+  constexpr size_t kBound = 3 * CoordinationService::kMaxHintBytes;
   Start();
   // The client's end is in this process too, so it must not accept more than 64 KiB of each stream.
   grpc::ChannelArguments arguments;

@@ -398,7 +398,7 @@ TEST(ExecutorTest, ExcessRequestsAreRefusedAndAcceptedOnesFinish) {
 TEST(StoreServiceTest, RequestsOfAClientThatIsGoneAreNotServed) {
   HookedStore store(NewMemoryStore());
   TestOracle oracle;
-  Executor executor(/*threads=*/1, /*most_waiting=*/100);
+  Executor executor(/*threads=*/1, /*max_waiting=*/100);
   StoreService service(&store, &oracle, &executor);
   const absl::StatusOr<Listening> listening = Listen({.address = "127.0.0.1:0"}, {&service});
   ASSERT_THAT(listening, IsOk());

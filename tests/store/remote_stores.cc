@@ -38,7 +38,7 @@ class BroughtOracle final : public Oracle {
 struct Served {
   explicit Served(std::unique_ptr<Store> behind)
       : store(std::move(behind)),
-        executor(/*threads=*/8, /*most_waiting=*/10'000),
+        executor(/*threads=*/8, /*max_waiting=*/10'000),
         service(store.get(), &oracle, &executor) {}
 
   std::unique_ptr<Store> store;
