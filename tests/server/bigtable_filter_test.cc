@@ -224,12 +224,13 @@ bt::RowFilter Deep(int depth) {
 }
 
 TEST(BigtableFilterTest, TooDeepOrTooLargeIsRefused) {
-  EXPECT_THAT(BigtableFilter::Compile(Deep(BigtableFilter::kDepth)), IsOk());
-  EXPECT_THAT(BigtableFilter::Compile(Deep(BigtableFilter::kDepth + 1)), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(BigtableFilter::Compile(Deep(BigtableFilter::kMaxDepth)), IsOk());
+  EXPECT_THAT(BigtableFilter::Compile(Deep(BigtableFilter::kMaxDepth + 1)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   bt::RowFilter large;
-  large.set_value_regex_filter(std::string(BigtableFilter::kBytes - 4, 'a'));
+  large.set_value_regex_filter(std::string(BigtableFilter::kMaxBytes - 4, 'a'));
   EXPECT_THAT(BigtableFilter::Compile(large), IsOk());
-  large.set_value_regex_filter(std::string(BigtableFilter::kBytes, 'a'));
+  large.set_value_regex_filter(std::string(BigtableFilter::kMaxBytes, 'a'));
   EXPECT_THAT(BigtableFilter::Compile(large), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 

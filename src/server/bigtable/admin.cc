@@ -38,11 +38,13 @@ absl::Status BigtableAdmin::CreateTable(const admin::CreateTableRequest& request
 
 absl::Status BigtableAdmin::ListTables(const admin::ListTablesRequest& request, admin::ListTablesResponse* response) {
   PERCOLATOR_RETURN_IF_ERROR(CheckInstanceName(request.parent()));
-  if (request.page_size() < 0) return absl::InvalidArgumentError("Error in field 'page_size': it is negative");
+  if (request.page_size() < 0) {
+    return absl::InvalidArgumentError("Error in field 'page_size': it must not be negative");
+  }
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<const BigtableTable>> tables, tables_->List());
   const bool schema = request.view() == admin::Table::SCHEMA_VIEW || request.view() == admin::Table::FULL;
   for (const std::shared_ptr<const BigtableTable>& table : tables) {
-    if (table->id() <= request.page_token()) continue;  // the token is the last table of the page before
+    if (table->id() <= request.page_token()) continue;  // the token is the last table of the previous page
     if (request.page_size() > 0 && response->tables_size() == request.page_size()) {
       const std::string& last = response->tables(response->tables_size() - 1).name();
       response->set_next_page_token(last.substr(last.find_last_of('/') + 1));
@@ -83,7 +85,8 @@ absl::Status BigtableAdmin::DropRowRange(const admin::DropRowRangeRequest& reque
   RowRange rows;
   if (!request.delete_all_data_from_table()) {
     if (request.target_case() != admin::DropRowRangeRequest::kRowKeyPrefix) {
-      return absl::InvalidArgumentError("neither row_key_prefix nor delete_all_data_from_table is given");
+      return absl::InvalidArgumentError(StrCat("cannot drop rows of ", request.name(),
+                                               ": neither row_key_prefix nor delete_all_data_from_table is given"));
     }
     PERCOLATOR_RETURN_IF_ERROR(CheckRowKey(request.row_key_prefix()));
     rows = RowRange::Prefix(request.row_key_prefix());
@@ -100,7 +103,7 @@ absl::Status BigtableAdmin::GenerateConsistencyToken(const admin::GenerateConsis
 absl::Status BigtableAdmin::CheckConsistency(const admin::CheckConsistencyRequest& request,
                                              admin::CheckConsistencyResponse* response) {
   PERCOLATOR_RETURN_IF_ERROR(tables_->Find(request.name()).status());
-  if (request.consistency_token() != kToken) return absl::InvalidArgumentError("the consistency token is not valid");
+  if (request.consistency_token() != kToken) return absl::InvalidArgumentError("invalid consistency token");
   response->set_consistent(true);
   return absl::OkStatus();
 }

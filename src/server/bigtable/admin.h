@@ -1,8 +1,7 @@
-// Bigtable's administration of tables and, as far as clients ask for it, of the instance, on a Store.
+// Bigtable's administration of tables on a Store, and the requests with which clients identify the instance.
 //
-// CreateTable's initial splits are taken and ignored: a store divides its tables as it likes. Dropping a family or a range of
-// rows removes its cells one row after the other, and returns when they are gone. There are no replicas, so everything is
-// always consistent.
+// CreateTable ignores initial splits, because the store divides its tables itself. Dropping a family or a range of rows deletes
+// the cells row by row, and returns when all are deleted. There are no replicas, so tables are always consistent.
 
 #ifndef PERCOLATOR_SERVER_BIGTABLE_ADMIN_H_
 #define PERCOLATOR_SERVER_BIGTABLE_ADMIN_H_
@@ -13,9 +12,10 @@
 
 namespace percolator {
 
+// Thread-safe.
 class BigtableAdmin {
  public:
-  // It must outlive this.
+  // REQUIRES: `tables` outlives this object.
   explicit BigtableAdmin(BigtableTables* tables) : tables_(tables) {}
 
   absl::Status CreateTable(const google::bigtable::admin::v2::CreateTableRequest& request,

@@ -20,8 +20,9 @@ using Step = BigtableFilter::Step;
 using RowState = BigtableFilter::RowState;
 
 constexpr int64_t kMicrosPerMilli = 1000;
-constexpr size_t kMaxCells = 1'000'000;         // unless the row has more
-constexpr size_t kMaxBytes = size_t{16} << 20;  // the same
+// The limits of the result of a row. A larger row may have a result of its own size.
+constexpr size_t kMaxRowCells = 1'000'000;
+constexpr size_t kMaxRowBytes = size_t{16} << 20;
 
 size_t CellBytes(const BigtableCells& cells) {
   size_t bytes = 0;
@@ -33,7 +34,7 @@ absl::Status Invalid(std::string_view field, std::string_view what) {
   return absl::InvalidArgumentError(StrCat("Error in field '", field, "': ", what));
 }
 
-// Where a filter stands in the whole, for the rules that depend on it.
+// The position of a filter in the whole filter, on which some rules depend.
 struct Place {
   int depth = 1;
   bool in_condition = false;
@@ -163,7 +164,7 @@ absl::StatusOr<Step> Sample(double probability) {
   });
 }
 
-// --- Filters that change cells, or what becomes of them
+// --- Filters that change or redirect cells
 
 Step StripValue() {
   return [](RowState& /*row*/, BigtableCells& cells) {
@@ -173,9 +174,9 @@ Step StripValue() {
 
 absl::StatusOr<Step> Label(const std::string& label) {
   const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
-  constexpr size_t kLongest = 15;
-  if (label.empty() || label.size() > kLongest || !std::all_of(label.begin(), label.end(), allowed)) {
-    return Invalid("apply_label_transformer", "a label is of 1 to 15 letters a-z, digits and '-'");
+  constexpr size_t kMaxLabelBytes = 15;
+  if (label.empty() || label.size() > kMaxLabelBytes || !std::all_of(label.begin(), label.end(), allowed)) {
+    return Invalid("apply_label_transformer", "a label has 1 to 15 of the characters a-z, 0-9 and '-'");
   }
   return Step([&label](RowState& /*row*/, BigtableCells& cells) {
     for (BigtableCell& cell : cells) cell.label = label;
@@ -191,17 +192,17 @@ Step BlockAll() {
 }
 
 absl::StatusOr<Step> Sink(Place place) {
-  if (place.in_condition) return Invalid("sink", "it can't stand inside a condition");
+  if (place.in_condition) return Invalid("sink", "a sink is not allowed inside a condition");
   return Step([](RowState& row, BigtableCells& cells) {
-    row.too_many = row.too_many || row.sunk.size() + cells.size() > kMaxCells;
+    row.too_many = row.too_many || row.sunk.size() + cells.size() > kMaxRowCells;
     if (!row.too_many) row.sunk.insert(row.sunk.end(), cells.begin(), cells.end());
     cells.clear();
   });
 }
 
-// A filter that is a flag says something only when it is set.
+// Compiles a filter that is a flag, which must be true.
 absl::StatusOr<Step> IfSet(bool set, std::string_view field, absl::StatusOr<Step> step) {
-  return set ? std::move(step) : Invalid(field, "it must be true, or not be given");
+  return set ? std::move(step) : Invalid(field, "it must be true or absent");
 }
 
 // --- Filters of filters
@@ -231,7 +232,7 @@ absl::StatusOr<std::vector<Step>> CompileAll(const Filters& filters, Place place
   return steps;
 }
 
-Step OneAfterTheOther(std::vector<Step> steps) {
+Step Sequence(std::vector<Step> steps) {
   return [steps = std::move(steps)](RowState& row, BigtableCells& cells) {
     for (const Step& step : steps) {
       if (cells.empty()) return;
@@ -245,7 +246,7 @@ absl::StatusOr<Step> Chain(const bt::RowFilter::Chain& chain, Place place) {
   if (std::count_if(chain.filters().begin(), chain.filters().end(), HasLabel) > 1) {
     return Invalid("chain", "only one of its filters may apply labels");
   }
-  return OneAfterTheOther(std::move(steps));
+  return Sequence(std::move(steps));
 }
 
 void PutInOrder(BigtableCells& cells) {
@@ -260,7 +261,7 @@ absl::StatusOr<Step> Interleave(const bt::RowFilter::Interleave& interleave, Pla
     for (const Step& step : steps) {
       BigtableCells branch = cells;
       step(row, branch);
-      row.too_many = row.too_many || all.size() + branch.size() > std::max(kMaxCells, cells.size());
+      row.too_many = row.too_many || all.size() + branch.size() > std::max(kMaxRowCells, cells.size());
       if (row.too_many) return cells.clear();
       all.insert(all.end(), branch.begin(), branch.end());
     }
@@ -288,15 +289,15 @@ absl::StatusOr<Step> Conditional(const bt::RowFilter::Condition& condition, Plac
   });
 }
 
-// None of the kinds that are known here: nothing at all, or something that a newer client says.
+// Compiles a filter without a known kind: it is empty, or from a newer client.
 absl::StatusOr<Step> Unset(const bt::RowFilter& filter) {
   if (filter.ByteSizeLong() == 0) return PassAll();
-  return absl::InvalidArgumentError("Error in a filter: it is of a kind that this server does not know");
+  return absl::InvalidArgumentError("unknown kind of filter");
 }
 
 absl::StatusOr<Step> CompileAt(const bt::RowFilter& filter, Place place) {
-  if (place.depth > BigtableFilter::kDepth) {
-    return absl::InvalidArgumentError(StrCat("the filter is more than ", BigtableFilter::kDepth, " deep"));
+  if (place.depth > BigtableFilter::kMaxDepth) {
+    return absl::InvalidArgumentError(StrCat("the filter is too deep; the limit is ", BigtableFilter::kMaxDepth));
   }
   switch (filter.filter_case()) {
     case bt::RowFilter::kChain:
@@ -360,16 +361,16 @@ absl::Status CheckTimestampRange(const bt::TimestampRange& range, std::string_vi
 absl::StatusOr<BigtableFilter> BigtableFilter::Compile(const bt::RowFilter& filter) {
   const size_t bytes = filter.ByteSizeLong();
   if (bytes == 0) return BigtableFilter();
-  if (bytes > kBytes) {
+  if (bytes > kMaxBytes) {
     return absl::InvalidArgumentError(
-        StrCat("the filter has ", bytes, " bytes when it is serialized; the limit is ", kBytes));
+        StrCat("the filter has ", bytes, " bytes when serialized; the limit is ", kMaxBytes));
   }
   PERCOLATOR_ASSIGN_OR_RETURN(Step step, CompileAt(filter, Place()));
   return BigtableFilter(std::move(step));
 }
 
 absl::StatusOr<BigtableFilter> BigtableFilter::CompileRest(const bt::RowFilter& filter, int done) {
-  absl::StatusOr<BigtableFilter> whole = Compile(filter);  // which also checks what is done
+  absl::StatusOr<BigtableFilter> whole = Compile(filter);  // checks the whole filter
   if (!whole.ok() || done == 0) return whole;
   std::vector<Step> steps;
   for (int i = done; i < filter.chain().filters_size(); ++i) {
@@ -377,7 +378,7 @@ absl::StatusOr<BigtableFilter> BigtableFilter::CompileRest(const bt::RowFilter& 
     steps.push_back(std::move(step));
   }
   if (steps.empty()) return BigtableFilter();
-  return BigtableFilter(OneAfterTheOther(std::move(steps)));
+  return BigtableFilter(Sequence(std::move(steps)));
 }
 
 absl::StatusOr<BigtableCells> BigtableFilter::Apply(std::string_view row_key, BigtableCells cells) const {
@@ -387,16 +388,16 @@ absl::StatusOr<BigtableCells> BigtableFilter::Apply(std::string_view row_key, Bi
   const size_t bytes_before = CellBytes(cells);
   step_(row, cells);
   if (row.too_many) {
-    return absl::InvalidArgumentError(
-        StrCat("the filter makes more than ", kMaxCells, " cells of the ", before, " of a row"));
+    return absl::InvalidArgumentError(StrCat("the filter returns more than the limit of ", kMaxRowCells,
+                                             " cells for the row ", Quoted(row_key), ", which has ", before));
   }
   if (!row.sunk.empty()) {
     cells.insert(cells.end(), row.sunk.begin(), row.sunk.end());
     PutInOrder(cells);
   }
-  if (const size_t bytes = CellBytes(cells); bytes > std::max(kMaxBytes, bytes_before)) {
-    return absl::InvalidArgumentError(
-        StrCat("the filter makes ", bytes, " bytes of the ", bytes_before, " of a row; the limit is ", kMaxBytes));
+  if (const size_t bytes = CellBytes(cells); bytes > std::max(kMaxRowBytes, bytes_before)) {
+    return absl::InvalidArgumentError(StrCat("the filter returns ", bytes, " bytes for the row ", Quoted(row_key),
+                                             ", which has ", bytes_before, "; the limit is ", kMaxRowBytes));
   }
   return cells;
 }

@@ -1,20 +1,22 @@
-// Bigtable's RowFilter: what of a row a reader gets.
+// Bigtable's RowFilter, which selects the cells of a row that a reader gets.
 //
-// A filter takes the cells of one row in their order and gives some of them, perhaps changed. It is checked and compiled
-// once, for any number of rows.
+// A filter takes the cells of one row, in order, and returns some of them, possibly changed. It is checked and compiled once,
+// for any number of rows.
 //
-// ORDER       By family, qualifier, newest first. Interleave puts the cells of its branches back into this order; one that
-//             two branches give comes twice.
-// REGEX       RE2's syntax on bytes (Latin-1): it has to match the whole, "." is any byte but a newline, "\C" any byte.
-// CHAIN       Each filter gets what the one before has left. Chains and interleaves have at least two filters.
-// CONDITION   Everything or nothing of the predicate's result decides; a branch that is not given gives nothing.
-// SINK        What reaches it goes to the reader, past all filters that follow. Not inside a condition.
-// LABEL       [a-z0-9-]{1,15}; of the filters of one chain only one may label, because a cell has one label at most.
-// LIMITS      20480 bytes, and 20 deep.
-// COPIES      Interleaves within chains multiply cells. A row of which more than a million cells come together is
-//             kInvalidArgument, so that a small request does not need all memory. The same holds for more than 16 MiB, unless
-//             the row itself is larger.
-// EMPTY       A filter without any field passes everything. A kind that is not known here is kInvalidArgument.
+// ORDER       Cells are sorted by family, by qualifier, and newest first. Interleave restores this order; a cell that two
+//             branches return appears twice.
+// REGEX       RE2's syntax on bytes (Latin-1). The expression must match the whole name or value; "." matches any byte except a
+//             newline, "\C" any byte.
+// CHAIN       Each filter gets the result of the previous one. Chains and interleaves have at least two filters.
+// CONDITION   The true branch applies if the predicate returns any cell, otherwise the false branch. An absent branch returns no
+//             cells.
+// SINK        Sends its cells to the reader, past all later filters. It is not allowed inside a condition.
+// LABEL       [a-z0-9-]{1,15}. Only one filter of a chain may label, because a cell has at most one label.
+// LIMITS      A filter has at most 20480 bytes and a depth of 20.
+// COPIES      Interleaves within chains multiply cells. Apply returns InvalidArgument if a row grows to more than a million
+//             cells, so that a small request cannot use all memory. The same applies to more than 16 MiB, unless the row itself
+//             is larger.
+// EMPTY       A filter without any field passes all cells. An unknown kind of filter is InvalidArgument.
 
 #ifndef PERCOLATOR_SERVER_BIGTABLE_FILTER_H_
 #define PERCOLATOR_SERVER_BIGTABLE_FILTER_H_
@@ -32,50 +34,51 @@
 
 namespace percolator {
 
-// One version of a cell, as seen by Bigtable's clients. It points into a row that somebody else keeps.
+// One version of a cell, as Bigtable clients see it. It points into a row, which must outlive it.
 struct BigtableCell {
   std::string_view family;
   std::string_view qualifier;
   int64_t timestamp_micros = 0;
   std::string_view value;
-  std::string_view label;  // empty: none. Points into the filter
-  size_t position = 0;     // in the row as it was read: the order
+  std::string_view label;  // Empty if the cell has no label. Points into the filter.
+  size_t position = 0;     // The index in the row as it was read, which defines the order.
 };
 using BigtableCells = std::vector<BigtableCell>;
 
 class BigtableFilter {
  public:
-  static constexpr size_t kBytes = 20480;
-  static constexpr int kDepth = 20;
+  static constexpr size_t kMaxBytes = 20480;
+  static constexpr int kMaxDepth = 20;
 
-  // The filter must outlive what is made of it. kInvalidArgument: the text says what is wrong.
+  // Returns InvalidArgument if the filter is invalid. REQUIRES: `filter` outlives the result.
   static absl::StatusOr<BigtableFilter> Compile(const google::bigtable::v2::RowFilter& filter);
-  // Of a chain without its first `done` filters; of any other filter, if one is done, what passes everything.
+  // Compiles a chain without its first `done` filters. For any other filter, a `done` of 1 returns a filter that passes all
+  // cells.
   static absl::StatusOr<BigtableFilter> CompileRest(const google::bigtable::v2::RowFilter& filter, int done);
 
-  // Passes everything.
+  // Passes all cells.
   BigtableFilter() = default;
 
-  // What the reader gets of a row with these cells, which are in order.
+  // Returns the cells that the reader gets. `cells` are those of the row, in order. Thread-safe.
   absl::StatusOr<BigtableCells> Apply(std::string_view row_key, BigtableCells cells) const;
 
   bool passes_all() const { return !step_; }
 
-  // What is known of the row a filter works on, and where a sink puts cells.
+  // The state of a filter during one row.
   struct RowState {
     std::string_view key;
-    BigtableCells sunk;
-    bool too_many = false;  // cells came together: what is left is not the answer
+    BigtableCells sunk;     // the cells of sinks
+    bool too_many = false;  // The limit of cells was exceeded, and the result is invalid.
   };
   using Step = std::function<void(RowState& row, BigtableCells& cells)>;
 
  private:
   explicit BigtableFilter(Step step) : step_(std::move(step)) {}
 
-  Step step_;  // none: everything passes
+  Step step_;  // empty if all cells pass
 };
 
-// Both ends are zero or more and multiples of 1000. kInvalidArgument: `field` says where it stood.
+// Returns InvalidArgument, with the name of the field, unless both ends are multiples of 1000 and not negative.
 absl::Status CheckTimestampRange(const google::bigtable::v2::TimestampRange& range, std::string_view field);
 
 }  // namespace percolator

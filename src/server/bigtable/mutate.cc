@@ -24,7 +24,7 @@ namespace bt = google::bigtable::v2;
 
 constexpr size_t kQualifierBytes = 16 << 10;
 
-// Whole milliseconds since 1970, as a timestamp of the store.
+// Returns the milliseconds since 1970 as a timestamp of the store.
 Timestamp ServerTime() {
   const auto epoch = Timestamp::Epoch().time_since_epoch().count();
   return Timestamp((static_cast<uint64_t>(epoch) + Clock::Real()->WallMicros()) / kMicrosPerTick);
@@ -45,8 +45,9 @@ absl::Status CheckColumn(const BigtableTable& table, std::string_view family, st
 absl::Status CheckTimestamp(const BigtableTable& table, int64_t micros) {
   if (micros == -1) {
     if (!table.native()) return absl::OkStatus();
-    return absl::InvalidArgumentError(StrCat(
-        "table ", table.id(), " is Percolator's: its timestamps are its oracle's, and not the server's time (-1)"));
+    return absl::InvalidArgumentError(
+        StrCat("table ", table.id(),
+               " needs explicit timestamps: it is a table of Percolator, so -1 (the server's time) is invalid"));
   }
   if (micros < 0) return absl::InvalidArgumentError(StrCat("timestamp ", micros, " is negative"));
   if (micros % kMicrosPerTick == 0) return absl::OkStatus();
@@ -62,10 +63,10 @@ absl::Status CheckTimeRange(const bt::TimestampRange& range) {
                                            " is not before the end ", end));
 }
 
-absl::Status OnlyForeign(const BigtableTable& table, std::string_view what) {
+absl::Status OnlyForeign(const BigtableTable& table, std::string_view request) {
   if (!table.native()) return absl::OkStatus();
   return absl::UnimplementedError(
-      StrCat("table ", table.id(), " is Percolator's, and ", what, " is possible in other tables only"));
+      StrCat("table ", table.id(), " does not support ", request, ": it is a table of Percolator"));
 }
 
 absl::Status CheckMutation(const BigtableTable& table, const bt::Mutation& mutation) {
@@ -88,14 +89,14 @@ absl::Status CheckMutation(const BigtableTable& table, const bt::Mutation& mutat
     case bt::Mutation::MUTATION_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError("a mutation is empty, or of a kind that this server does not know");
+  return absl::InvalidArgumentError("a mutation is empty or of an unknown kind");
 }
 
 template <typename Mutations>
 absl::Status CheckMutations(const BigtableTable& table, const Mutations& mutations) {
-  if (mutations.size() > BigtableMutator::kMutations) {
+  if (mutations.size() > BigtableMutator::kMaxMutations) {
     return absl::InvalidArgumentError(
-        StrCat("there are ", mutations.size(), " mutations; the limit is ", BigtableMutator::kMutations));
+        StrCat("the request has ", mutations.size(), " mutations; the limit is ", BigtableMutator::kMaxMutations));
   }
   for (const bt::Mutation& mutation : mutations) {
     PERCOLATOR_RETURN_IF_ERROR(CheckMutation(table, mutation));
@@ -117,10 +118,10 @@ bool NeedsRow(const Mutations& mutations) {
   });
 }
 
-// Turns mutations, already checked, into those of the store, one after the other.
+// Translates checked mutations to those of the store.
 class Translation {
  public:
-  // `columns`: those of the row before, of a foreign table, if a mutation needs them.
+  // `columns` are those of the row in a foreign table, if a mutation needs them.
   Translation(const BigtableTable& table, std::set<std::string> columns)
       : table_(table), columns_(std::move(columns)) {}
 
@@ -166,12 +167,12 @@ class Translation {
   }
 
   const BigtableTable& table_;
-  std::set<std::string> columns_;  // that the row has now
+  std::set<std::string> columns_;  // the columns after the mutations so far
   const Timestamp now_ = ServerTime();
   std::vector<Mutation> out_;
 };
 
-// Native tables need none: the store does all that is done with them.
+// Returns no latches for a native table: the store applies its changes atomically.
 std::vector<size_t> LatchesOf(const BigtableTable& table, const std::vector<const std::string*>& keys) {
   std::vector<size_t> latches;
   if (table.native()) return latches;
@@ -190,9 +191,9 @@ std::set<std::string> ColumnsOf(const Row& row) {
 
 // --- Predicates that the store decides
 
-constexpr size_t kMaxConditionCells = 20'000;  // of one condition: patterns and interleaves multiply
+constexpr size_t kMaxConditionCells = 20'000;  // per condition, because patterns and interleaves multiply cells
 
-// The filters of an interleave; any other filter is an interleave of itself.
+// Returns the filters of an interleave. Any other filter counts as an interleave of one.
 std::vector<const bt::RowFilter*> Branches(const bt::RowFilter& filter) {
   if (!filter.has_interleave()) return {&filter};
   std::vector<const bt::RowFilter*> branches;
@@ -200,15 +201,15 @@ std::vector<const bt::RowFilter*> Branches(const bt::RowFilter& filter) {
   return branches;
 }
 
-// Whether the byte, behind a backslash or not, stands for itself in a pattern and for nothing else.
+// Returns true if the byte, with or without a backslash before it, matches only itself.
 bool IsLiteral(char c, bool escaped) {
   if (!absl::ascii_isascii(static_cast<unsigned char>(c))) return false;
   const bool is_plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '\0';
   return is_plain != escaped;
 }
 
-// The names that a pattern matches if it is nothing but names, with "|" between them: how the store in Bigtable asks for many
-// columns at once (src/store/bigtable/filters.cc). Absent: it is another pattern.
+// Returns the names in a pattern that consists of names with "|" between them, or nullopt if it is another pattern. The store in
+// Bigtable uses such patterns for many columns (src/store/bigtable/filters.cc).
 std::optional<std::set<std::string>> NamesIn(std::string_view pattern) {
   std::set<std::string> names;
   std::string name;
@@ -226,7 +227,7 @@ std::optional<std::set<std::string>> NamesIn(std::string_view pattern) {
   return names;
 }
 
-// A family or a column, with its limit if that is needed.
+// Returns the selector of a family or a column. With `needs_limit` the filter must have a limit of 1.
 std::optional<Selector> ToSelector(const BigtableTable& table, const bt::RowFilter& filter, bool needs_limit) {
   std::vector<Selector> selectors;
   if (!ToSelectors(table, filter, &selectors) || selectors.size() != 1) return std::nullopt;
@@ -241,7 +242,7 @@ bool AddCell(const BigtableTable& table, const bt::RowFilter& filter, bool needs
   return true;
 }
 
-// chain{names, families}: every one of the columns in every one of the families.
+// Adds chain{names, families}: all these columns in all these families.
 bool AddPattern(const BigtableTable& table, const bt::RowFilter& filter, bool needs_limit,
                 std::vector<CellRange>* cells) {
   if (filter.chain().filters_size() != 2 || !filter.chain().filters(0).has_column_qualifier_regex_filter())
@@ -260,7 +261,7 @@ bool AddPattern(const BigtableTable& table, const bt::RowFilter& filter, bool ne
   return true;
 }
 
-// Cells and patterns, one or an interleave of some.
+// Converts a cell, a pattern, or an interleave of them. Returns nullopt if the filter is something else.
 std::optional<std::vector<CellRange>> ToCellRanges(const BigtableTable& table, const bt::RowFilter& filter,
                                                    bool needs_limit) {
   std::vector<CellRange> cells;
@@ -272,7 +273,7 @@ std::optional<std::vector<CellRange>> ToCellRanges(const BigtableTable& table, c
   return cells;
 }
 
-// The condition under which the predicate matches: kAny or kAll. Absent: the store can't decide it.
+// Returns the condition, kAny or kAll, under which the predicate matches, or nullopt if the store cannot decide it.
 std::optional<Condition> ToCondition(const BigtableTable& table, const bt::RowFilter& filter) {
   if (std::optional<std::vector<CellRange>> cells = ToCellRanges(table, filter, false); cells.has_value()) {
     return Condition{Condition::Quantifier::kAny, *std::move(cells)};
@@ -287,7 +288,7 @@ std::optional<Condition> ToCondition(const BigtableTable& table, const bt::RowFi
 
 // --- Read-modify-write
 
-// The newest version of a cell, or what becomes of it.
+// The newest version of a cell, before or after the rules.
 struct Newest {
   bool exists = false;
   Timestamp ts;
@@ -303,7 +304,7 @@ absl::Status Modify(const bt::ReadModifyWriteRule& rule, Newest* cell) {
   if (cell->exists && cell->value.size() != kNumberBytes) {
     return absl::FailedPreconditionError(StrCat("Error in field 'increment_amount': the cell in family \"",
                                                 rule.family_name(), "\" has ", cell->value.size(),
-                                                " bytes, and not the 8 of a number"));
+                                                " bytes; a number has 8"));
   }
   const uint64_t before = cell->exists ? DecodeFixed64(cell->value.data()) : 0;
   cell->value.clear();
@@ -315,20 +316,20 @@ absl::Status CheckRules(const BigtableTable& table, const bt::ReadModifyWriteRow
   PERCOLATOR_RETURN_IF_ERROR(OnlyForeign(table, "ReadModifyWriteRow"));
   PERCOLATOR_RETURN_IF_ERROR(CheckRowKey(request.row_key()));
   if (request.rules().empty()) return absl::InvalidArgumentError("No rules provided");
-  if (request.rules_size() > BigtableMutator::kMutations) {
+  if (request.rules_size() > BigtableMutator::kMaxMutations) {
     return absl::InvalidArgumentError(
-        StrCat("there are ", request.rules_size(), " rules; the limit is ", BigtableMutator::kMutations));
+        StrCat("the request has ", request.rules_size(), " rules; the limit is ", BigtableMutator::kMaxMutations));
   }
   for (const bt::ReadModifyWriteRule& rule : request.rules()) {
     PERCOLATOR_RETURN_IF_ERROR(CheckColumn(table, rule.family_name(), rule.column_qualifier()));
     if (rule.rule_case() == bt::ReadModifyWriteRule::RULE_NOT_SET) {
-      return absl::InvalidArgumentError("a rule is empty, or of a kind that this server does not know");
+      return absl::InvalidArgumentError("a rule is empty or of an unknown kind");
     }
   }
   return absl::OkStatus();
 }
 
-// REQUIRES: the cells are in order.
+// REQUIRES: `cells` are in order.
 void ToRow(const std::string& key, const BigtableCells& cells, bt::Row* row) {
   PERCOLATOR_DCHECK(std::is_sorted(cells.begin(), cells.end(), [](const BigtableCell& a, const BigtableCell& b) {
     return a.position < b.position;
@@ -383,9 +384,9 @@ absl::StatusOr<bt::MutateRowsResponse> BigtableMutator::MutateRows(const bt::Mut
   PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table,
                               tables_->FindToWrite(request.table_name()));
   if (request.entries().empty()) return absl::InvalidArgumentError("No mutations provided");
-  if (request.entries_size() > kMutations) {
+  if (request.entries_size() > kMaxMutations) {
     return absl::InvalidArgumentError(
-        StrCat("there are ", request.entries_size(), " entries; the limit is ", kMutations));
+        StrCat("the request has ", request.entries_size(), " entries; the limit is ", kMaxMutations));
   }
   int64_t count = 0;
   std::vector<const std::string*> keys;
@@ -393,13 +394,13 @@ absl::StatusOr<bt::MutateRowsResponse> BigtableMutator::MutateRows(const bt::Mut
     count += entry.mutations_size();
     keys.push_back(&entry.row_key());
   }
-  if (count > kMutations) {
-    return absl::InvalidArgumentError(StrCat("there are ", count, " mutations; the limit is ", kMutations));
+  if (count > kMaxMutations) {
+    return absl::InvalidArgumentError(StrCat("the request has ", count, " mutations; the limit is ", kMaxMutations));
   }
   const RowLatches::Hold hold(&latches_, LatchesOf(*table, keys));
   std::vector<absl::Status> statuses(static_cast<size_t>(request.entries_size()));
   std::vector<RowMutation> mutations;
-  std::vector<size_t> entry_of;  // of each of the mutations
+  std::vector<size_t> entry_of;  // the index of the entry of each mutation
   const auto apply = [&] {
     const std::vector<absl::StatusOr<MutateResult>> results = store_->Mutate(mutations);
     for (size_t i = 0; i < results.size(); ++i) statuses[entry_of[i]] = results[i].status();
@@ -410,7 +411,7 @@ absl::StatusOr<bt::MutateRowsResponse> BigtableMutator::MutateRows(const bt::Mut
     const bt::MutateRowsRequest::Entry& entry = request.entries(static_cast<int>(i));
     statuses[i] = CheckRow(*table, entry.row_key(), entry.mutations());
     if (!statuses[i].ok()) continue;
-    if (NeedsRow(entry.mutations())) apply();  // an entry before it may be for the same row
+    if (NeedsRow(entry.mutations())) apply();  // an earlier entry may change the same row
     absl::StatusOr<RowMutation> mutation = ToRowMutation(*table, entry.row_key(), entry.mutations());
     statuses[i] = mutation.status();
     if (!mutation.ok()) continue;
@@ -457,8 +458,8 @@ absl::Status BigtableMutator::CheckAndMutateNative(const BigtableTable& table,
   if (!possible) {
     return OnlyForeign(
         table,
-        "CheckAndMutateRow with a predicate other than the presence of single columns, or with mutations "
-        "for both outcomes,");
+        "CheckAndMutateRow with mutations for both outcomes, or with a predicate other than the presence of "
+        "single columns");
   }
   if (!if_true) condition->quantifier = Condition::Quantifier::kNone;
   PERCOLATOR_ASSIGN_OR_RETURN(

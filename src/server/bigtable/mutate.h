@@ -1,14 +1,15 @@
-// Bigtable's changes of rows on a Store: MutateRow, MutateRows, CheckAndMutateRow, ReadModifyWriteRow.
+// Bigtable's requests that change rows of a Store: MutateRow, MutateRows, CheckAndMutateRow, ReadModifyWriteRow.
 //
-// All mutations of a row in one request are applied in their order, in one step, or not at all: they are checked before
-// anything is done, and become one RowMutation.
+// All mutations of a row in one request are applied in order and atomically, or not at all: they are checked first, and become
+// one RowMutation.
 //
-// FOREIGN TABLES (tables.h) are changed only here. What needs to know the row (a predicate, the removal of a family
-// or of the whole row, read-modify-write) reads it first, under the row's latch, which every change takes.
+// FOREIGN TABLES (tables.h) are changed only by this class. A change that depends on the row (a predicate, the deletion of a
+// family or of the whole row, read-modify-write) reads the row first, under the row's latch, which every change takes.
 //
-// NATIVE TABLES are changed by Percolator too, at the store itself, so only what the store can decide by itself is possible:
+// NATIVE TABLES are also changed by Percolator, directly in the store. So this class supports only changes that the store can
+// decide itself:
 //
-//   - setting cells (with a timestamp of their own) and removing them from columns
+//   - setting cells, with explicit timestamps, and deleting cells from columns
 //   - CheckAndMutateRow with mutations for one outcome only, and one of these predicates, in which a CELL is a column_range
 //     of one qualifier, perhaps in a chain with a timestamp_range and a cells_per_column_limit of 1, in this order:
 //       CELL, or interleave{CELL ...}                               any of the cells exists
@@ -18,14 +19,14 @@
 //     a column_range of a whole family, and the pattern has names and "|" only: letters, digits, "_" and zero bytes as they
 //     are, the rest of ASCII behind backslashes.
 //
-// The rest is kUnimplemented.
+// Other changes of native tables return Unimplemented.
 //
-// TIMESTAMPS of -1 are the server's time, in a foreign table. Others are multiples of 1000, zero or more.
+// TIMESTAMPS  A timestamp of -1 means the server's time, in a foreign table. Others must be multiples of 1000 and not negative.
 //
-// ERRORS      kInvalidArgument   a malformed request, or a limit exceeded
-//             kNotFound          no such table, or no such family in it
-//             kFailedPrecondition  an increment of a cell that has not 8 bytes
-//             and those of the store
+// ERRORS      InvalidArgument     The request is malformed or exceeds a limit.
+//             NotFound            The table or the family does not exist.
+//             FailedPrecondition  The cell to increment does not have 8 bytes.
+//             Other errors are those of the store.
 
 #ifndef PERCOLATOR_SERVER_BIGTABLE_MUTATE_H_
 #define PERCOLATOR_SERVER_BIGTABLE_MUTATE_H_
@@ -43,15 +44,16 @@
 
 namespace percolator {
 
+// Thread-safe.
 class BigtableMutator {
  public:
-  static constexpr int kMutations = 100'000;  // in one request
+  static constexpr int kMaxMutations = 100'000;  // per request
 
-  // Both must outlive this.
+  // REQUIRES: both outlive this object.
   BigtableMutator(Store* store, BigtableTables* tables) : store_(store), tables_(tables) {}
 
   absl::Status MutateRow(const google::bigtable::v2::MutateRowRequest& request);
-  // The answer has a status for each entry.
+  // The answer contains a status for each entry.
   absl::StatusOr<google::bigtable::v2::MutateRowsResponse> MutateRows(
       const google::bigtable::v2::MutateRowsRequest& request);
   absl::Status CheckAndMutateRow(const google::bigtable::v2::CheckAndMutateRowRequest& request,
@@ -63,7 +65,7 @@ class BigtableMutator {
   using Mutations = google::protobuf::RepeatedPtrField<google::bigtable::v2::Mutation>;
 
   absl::StatusOr<Row> ReadRow(const BigtableTable& table, const std::string& key, std::vector<Selector> selectors);
-  // REQUIRES: of a foreign table, the row's latch is held.
+  // REQUIRES: the row's latch is held if the table is foreign.
   absl::StatusOr<RowMutation> ToRowMutation(const BigtableTable& table, const std::string& key,
                                             const Mutations& mutations);
   absl::Status CheckAndMutateNative(const BigtableTable& table,

@@ -14,9 +14,9 @@ namespace {
 namespace bt = google::bigtable::v2;
 
 constexpr size_t kRowKeyBytes = 4 << 10;
-constexpr int64_t kMaxRanges = 100'000;  // in one request, with single keys
+constexpr int64_t kMaxRanges = 100'000;  // row keys and ranges per request
 constexpr size_t kKeysAtOnce = 64;
-// A page of keys ends with the row that reaches this, as one of a scan does.
+// A page of single keys ends with the row that reaches this size, like a page of a scan.
 constexpr size_t kKeysBytes = StoreLimits().max_scan_bytes;
 constexpr size_t kPageRows = 1000;
 constexpr size_t kFewRows = 64;
@@ -26,13 +26,13 @@ std::string Successor(std::string key) {
   return key;
 }
 
-// The key itself, or, if no row key may be that long, the first one behind it that may be. Empty: there is none.
+// Returns `key`, or, if it is too long for a row key, the next key that is not. Returns an empty string if there is none.
 std::string AtOrAbove(const std::string& key) {
   if (key.size() <= kRowKeyBytes) return key;
   return RowRange::Prefix(std::string_view(key).substr(0, kRowKeyBytes)).limit.value_or("");
 }
 
-// A key below this one, and not far. Empty: there is none.
+// Returns a key close below `key`, or an empty string if there is none.
 std::string Below(std::string key) {
   if (key.empty()) return key;
   const auto last = static_cast<unsigned char>(key.back());
@@ -43,7 +43,7 @@ std::string Below(std::string key) {
   return key;
 }
 
-// No row has an empty key.
+// An empty start is not a single key, because row keys are not empty.
 bool IsSingle(const RowRange& range) {
   return !range.start.empty() && range.limit.has_value() && range.limit->size() == range.start.size() + 1 &&
          range.limit->back() == '\0' && range.limit->starts_with(range.start);
@@ -52,10 +52,10 @@ bool IsSingle(const RowRange& range) {
 absl::Status CheckBorder(std::string_view key) {
   if (key.size() <= kRowKeyBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      StrCat("the border of a row range has ", key.size(), " bytes; the limit is ", kRowKeyBytes));
+      StrCat("an end of a row range has ", key.size(), " bytes; the limit is ", kRowKeyBytes));
 }
 
-// Empty borders are none, as with Bigtable: from the beginning, to the end.
+// An empty start means the first row and an empty end the last, as in Bigtable.
 absl::StatusOr<RowRange> ToRange(const bt::RowRange& range) {
   RowRange out;
   const std::string& start = range.has_start_key_open() ? range.start_key_open() : range.start_key_closed();
@@ -63,20 +63,23 @@ absl::StatusOr<RowRange> ToRange(const bt::RowRange& range) {
   for (const std::string* border : {&start, &end}) {
     PERCOLATOR_RETURN_IF_ERROR(CheckBorder(*border));
   }
-  if (!end.empty() && start > end) return absl::InvalidArgumentError("the start of a row range is behind its end");
+  if (!end.empty() && start > end) {
+    return absl::InvalidArgumentError(
+        StrCat("the start of a row range ", Quoted(start), " is after its end ", Quoted(end)));
+  }
   out.start = range.has_start_key_open() ? Successor(start) : start;
   if (!end.empty()) out.limit = range.has_end_key_closed() ? Successor(end) : end;
   return out;
 }
 
-// REQUIRES: sorted by their starts.
+// REQUIRES: `ranges` are sorted by start.
 std::vector<RowRange> Merge(std::vector<RowRange> ranges) {
   PERCOLATOR_DCHECK(std::is_sorted(ranges.begin(), ranges.end(),
                                    [](const RowRange& a, const RowRange& b) { return a.start < b.start; }));
   std::vector<RowRange> merged;
   for (RowRange& range : ranges) {
     if (range.limit.has_value() && *range.limit <= range.start) continue;
-    // Neighbours that only touch stay apart: single keys are read otherwise than ranges.
+    // Adjacent ranges are not merged, because single keys are read differently.
     if (merged.empty() || (merged.back().limit.has_value() && *merged.back().limit <= range.start)) {
       merged.push_back(std::move(range));
       continue;
@@ -108,7 +111,7 @@ std::vector<Selector> AllFamilies(const BigtableTable& table) {
   return selectors;
 }
 
-// A filter that says which columns. Absent: it is none, or can't be expressed.
+// Returns the selectors of a filter that selects columns, or nullopt if it does not, or selectors cannot express it.
 std::optional<std::vector<Selector>> ColumnsOf(const BigtableTable& table, const bt::RowFilter& filter) {
   const bool by_name = filter.has_family_name_regex_filter();
   if (!by_name && !filter.has_column_range_filter()) return std::nullopt;
@@ -118,7 +121,7 @@ std::optional<std::vector<Selector>> ColumnsOf(const BigtableTable& table, const
     return by_name ? std::nullopt : std::optional<std::vector<Selector>>(std::in_place);
   }
   if (by_name || IsWhole(range)) {
-    // The names of the four families have no character that means something in a pattern.
+    // The names of the four families contain no special characters of regular expressions.
     if (!table.native()) return std::nullopt;
     return std::vector<Selector>{{.family = table.PlaceOf(family, "").family}};
   }
@@ -128,7 +131,7 @@ std::optional<std::vector<Selector>> ColumnsOf(const BigtableTable& table, const
   return std::vector<Selector>{{.family = place.family, .column = std::move(place.column)}};
 }
 
-// The selectors for a chain of filters, as far as it goes, and how many of the filters they do.
+// The selectors for the first `done` filters of a chain.
 struct Selected {
   std::vector<Selector> selectors;
   int done = 0;
@@ -163,7 +166,7 @@ Selected SelectFrom(const BigtableTable& table, const std::vector<const bt::RowF
   return out;
 }
 
-// The filters of a chain; any other filter is a chain of itself.
+// Returns the filters of a chain. Any other filter counts as a chain of one.
 std::vector<const bt::RowFilter*> Links(const bt::RowFilter& filter) {
   if (!filter.has_chain()) return {&filter};
   std::vector<const bt::RowFilter*> links;
@@ -171,7 +174,7 @@ std::vector<const bt::RowFilter*> Links(const bt::RowFilter& filter) {
   return links;
 }
 
-// Absent: a branch is more than selectors can say.
+// Returns nullopt if selectors cannot express a branch.
 std::optional<std::vector<Selector>> InterleavedSelectors(const BigtableTable& table, const bt::RowFilter& filter) {
   std::vector<Selector> all;
   for (const bt::RowFilter& branch : filter.interleave().filters()) {
@@ -234,7 +237,7 @@ absl::StatusOr<ReadPlan> PlanRead(const BigtableTable& table, const bt::RowFilte
 
 void RowChunker::Add(std::string_view key, const BigtableCells& cells) {
   PERCOLATOR_DCHECK(!cells.empty());
-  constexpr size_t kOverhead = 32;  // of a cell, about
+  constexpr size_t kOverhead = 32;  // an estimate per cell
   size_t bytes = key.size();
   for (const BigtableCell& cell : cells) bytes += cell.qualifier.size() + cell.value.size() + kOverhead;
   if (messages_.empty() || bytes_ + bytes > kMessageBytes) {
@@ -284,27 +287,28 @@ RowReader::RowReader(Store* store, std::shared_ptr<const BigtableTable> table, R
       ranges_(std::move(ranges)),
       left_(limit == 0 ? -1 : limit) {
   if (reverse_) std::reverse(ranges_.begin(), ranges_.end());
-  if (plan_.selectors.empty()) next_ = ranges_.size();  // there is nothing to see
+  if (plan_.selectors.empty()) next_ = ranges_.size();  // no cell is selected
 }
 
 absl::StatusOr<std::unique_ptr<RowReader>> RowReader::Open(Store* store, BigtableTables* tables,
                                                            const bt::ReadRowsRequest& request) {
   PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const BigtableTable> table, tables->Find(request.table_name()));
-  if (request.rows_limit() < 0) return absl::InvalidArgumentError("Error in field 'rows_limit': it is negative");
+  if (request.rows_limit() < 0)
+    return absl::InvalidArgumentError("Error in field 'rows_limit': it must not be negative");
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<RowRange> ranges, RangesOf(request.rows()));
   PERCOLATOR_ASSIGN_OR_RETURN(ReadPlan plan, PlanRead(*table, request.filter()));
   return std::unique_ptr<RowReader>(new RowReader(store, std::move(table), std::move(plan), std::move(ranges),
                                                   request.rows_limit(), request.reversed()));
 }
 
-// As many rows as may be needed; a few more if the filter may drop some.
+// Returns the number of rows to read: those that may be needed, and a few more if the filter may drop some.
 size_t RowReader::PageRows() const {
   if (left_ < 0) return kPageRows;
   const size_t wanted = std::min(static_cast<size_t>(left_), kPageRows);
   return plan_.rest.passes_all() && table_->native() ? wanted : std::max(wanted, kFewRows);
 }
 
-// The single keys that come next. One by one: nobody knows how large rows are before they are read.
+// Reads the next single keys. One key at a time, because the size of a row is unknown before it is read.
 absl::StatusOr<std::vector<Row>> RowReader::ReadKeys() {
   std::vector<Row> rows;
   size_t bytes = 0;
@@ -342,7 +346,7 @@ absl::StatusOr<std::vector<bt::ReadRowsResponse>> RowReader::Next() {
     PERCOLATOR_ASSIGN_OR_RETURN(const BigtableCells cells, plan_.rest.Apply(row.key, table_->CellsOf(row)));
     if (cells.empty()) continue;
     chunker.Add(row.key, cells);
-    told_ = row.key;
+    reported_ = row.key;
     if (left_ > 0 && --left_ == 0) {
       next_ = ranges_.size();
       next_row_ = rows_.size();
@@ -353,19 +357,19 @@ absl::StatusOr<std::vector<bt::ReadRowsResponse>> RowReader::Next() {
     next_row_ = 0;
   }
   std::vector<bt::ReadRowsResponse> messages = chunker.Take();
-  if (messages.empty() && !AtEnd()) TellProgress(&messages);
+  if (messages.empty() && !AtEnd()) AddPosition(&messages);
   return messages;
 }
 
-// The rows that were asked for and are not in what is left are done: those below its start or, in reverse, from its
-// limit on.
-void RowReader::TellProgress(std::vector<bt::ReadRowsResponse>* messages) {
+// Adds a message with the position: all requested rows below the start of the remaining range or, in reverse, from its limit on
+// are done.
+void RowReader::AddPosition(std::vector<bt::ReadRowsResponse>* messages) {
   const RowRange& range = ranges_[next_];
   std::string scanned = reverse_ ? AtOrAbove(range.limit.value_or("")) : Below(range.start);
   if (scanned.empty()) return;
-  if (!told_.empty() && (reverse_ ? scanned >= told_ : scanned <= told_)) return;
-  told_ = std::move(scanned);
-  messages->emplace_back().set_last_scanned_row_key(told_);
+  if (!reported_.empty() && (reverse_ ? scanned >= reported_ : scanned <= reported_)) return;
+  reported_ = std::move(scanned);
+  messages->emplace_back().set_last_scanned_row_key(reported_);
 }
 
 }  // namespace percolator

@@ -1,22 +1,23 @@
 // Bigtable's ReadRows on a Store.
 //
-// A request is turned into ranges of rows and into selectors of the store, as far as the filter can be expressed by them;
-// what remains of the filter is applied to each row after it was read. So each row is one consistent view of the store,
-// whatever the filter. Rows come in pages; a page is a few MiB at most, unless a single row is more.
+// A request becomes ranges of rows and selectors of the store, as far as they can express the filter. The rest of the filter is
+// applied to each row after it was read, so each row is one consistent view of the store with every filter. Rows are read in
+// pages of at most a few MiB, unless a single row is larger.
 //
-// What the store does by itself, of a filter that is a chain or an interleave of chains: a column_range of one qualifier (in
-// a native table also a whole family, by column_range or by name), then a timestamp_range, then a cells_per_column_limit.
+// Selectors express these parts of a filter that is a chain or an interleave of chains: a column_range of one qualifier (in a
+// native table also a whole family, by column_range or by name), then a timestamp_range, then a cells_per_column_limit.
 //
-// On the wire a row is a sequence of chunks. Its key is in the first, its family and qualifier where they change, and the
-// last says that the row is complete. A value of more than kPieceBytes is cut into pieces. A message has whole rows, as many
-// as fit into kMessageBytes, or one that is larger: Google's client for Go takes a message that ends within a row for a
-// broken stream. So a client that is to read large rows must accept large messages, as Google's clients do in production.
+// On the wire a row is a sequence of chunks. The first has the key, a chunk has the family and the qualifier if they differ from
+// those of the previous one, and the last marks the row as complete. A value of more than kPieceBytes is split. A message has
+// complete rows, as many as fit into kMessageBytes, or a single larger row: Google's Go client treats a message that ends
+// within a row as a broken stream. So clients that read large rows must accept large messages, as Google's clients do in
+// production.
 //
-// A page in which nothing matched is a message too, which says how far the server has come: so a client whose time is over can go
-// on from there, however few rows match.
+// A page without a matching row becomes a message with the server's position. So a client whose deadline has passed can continue
+// from there, even if few rows match.
 //
-// A request that has `reversed` set gets the same rows in descending order of their keys; rows_limit keeps the last ones.
-// The cells of a row come in the same order either way.
+// A request with `reversed` gets the same rows in descending order of their keys, and rows_limit keeps the last ones. The order
+// of cells within a row does not change.
 
 #ifndef PERCOLATOR_SERVER_BIGTABLE_READ_H_
 #define PERCOLATOR_SERVER_BIGTABLE_READ_H_
@@ -37,53 +38,53 @@
 
 namespace percolator {
 
-// As Bigtable refuses them: a row key is of 1 to 4096 bytes. kInvalidArgument.
+// Returns InvalidArgument unless the row key has 1 to 4096 bytes, which are Bigtable's limits.
 absl::Status CheckRowKey(std::string_view key);
 
-// The rows that are asked for, as ranges that are not empty, ascending, and apart from each other; nothing asked for is all
-// of them. kInvalidArgument: a key that can't be, or a range whose start is behind its end.
+// Returns the requested rows as non-empty, ascending, disjoint ranges. An empty RowSet means all rows. Returns InvalidArgument
+// if a key is invalid, or the start of a range is after its end.
 absl::StatusOr<std::vector<RowRange>> RangesOf(const google::bigtable::v2::RowSet& rows);
 
-// How to read of one table: first the selectors, then the filter.
+// A plan for reading rows of one table: the store applies the selectors, and then this server the rest of the filter.
 struct ReadPlan {
   std::vector<Selector> selectors;
   BigtableFilter rest;
 };
-// `filter` must outlive the plan. kInvalidArgument: it is wrong.
+// Returns InvalidArgument if the filter is invalid. REQUIRES: `filter` outlives the plan.
 absl::StatusOr<ReadPlan> PlanRead(const BigtableTable& table, const google::bigtable::v2::RowFilter& filter);
 
-// The selectors of one column_range, with the time and the count that follow it in a chain: the part of the above that
-// predicates of native tables need too. True: `filter` is nothing else.
+// Adds the selectors of a column_range, with the timestamp_range and the cells_per_column_limit that follow it in a chain. Also
+// used for predicates of native tables. Returns true if `filter` consists of nothing else.
 bool ToSelectors(const BigtableTable& table, const google::bigtable::v2::RowFilter& filter,
                  std::vector<Selector>* selectors);
 
-// Makes messages of rows.
+// Converts rows to messages.
 class RowChunker {
  public:
   static constexpr size_t kPieceBytes = 1 << 20;
   static constexpr size_t kMessageBytes = 1 << 20;
 
-  // REQUIRES: there are cells.
+  // REQUIRES: `cells` is not empty.
   void Add(std::string_view key, const BigtableCells& cells);
-  // All that was added, about.
+  // Returns the approximate size of all added rows.
   size_t bytes() const { return all_bytes_; }
-  // The messages for all that was added.
+  // Returns the messages of all added rows.
   std::vector<google::bigtable::v2::ReadRowsResponse> Take();
 
  private:
   std::vector<google::bigtable::v2::ReadRowsResponse> messages_;
-  size_t bytes_ = 0;      // of the last, about
-  size_t all_bytes_ = 0;  // of all
+  size_t bytes_ = 0;      // the approximate size of the last message
+  size_t all_bytes_ = 0;  // the approximate size of all messages
 };
 
-// The rows of one request, page by page.
+// Reads the rows of one request, page by page. Used by one thread at a time.
 class RowReader {
  public:
-  // The request must outlive this.
+  // REQUIRES: `request` outlives this object.
   static absl::StatusOr<std::unique_ptr<RowReader>> Open(Store* store, BigtableTables* tables,
                                                          const google::bigtable::v2::ReadRowsRequest& request);
 
-  // The next messages; possibly none.
+  // Returns the next messages, possibly none.
   absl::StatusOr<std::vector<google::bigtable::v2::ReadRowsResponse>> Next();
   bool AtEnd() const { return next_ == ranges_.size() && next_row_ == rows_.size(); }
 
@@ -96,18 +97,18 @@ class RowReader {
   size_t PageRows() const;
   absl::StatusOr<std::vector<Row>> ReadKeys();
   absl::StatusOr<std::vector<Row>> ScanRange();
-  void TellProgress(std::vector<google::bigtable::v2::ReadRowsResponse>* messages);
+  void AddPosition(std::vector<google::bigtable::v2::ReadRowsResponse>* messages);
 
   Store* const store_;
   const std::shared_ptr<const BigtableTable> table_;
   const ReadPlan plan_;
   const bool reverse_;
   std::vector<RowRange> ranges_;  // in the order in which they are read
-  size_t next_ = 0;               // of the ranges, the first that is not done
-  std::vector<Row> rows_;         // that were read
-  size_t next_row_ = 0;           // of these, the first that is not done: a filter may make much of each
-  int64_t left_;                  // rows that may still come; negative: any number
-  std::string told_;              // the last key in an answer: of a row, or how far the server has come
+  size_t next_ = 0;               // the index of the first unfinished range
+  std::vector<Row> rows_;         // the rows of the page
+  size_t next_row_ = 0;           // the index of the first row that was not filtered yet; a filter may enlarge rows
+  int64_t left_;                  // the remaining rows of rows_limit; negative without a limit
+  std::string reported_;          // the last key or position in an answer
 };
 
 }  // namespace percolator

@@ -1,7 +1,7 @@
-// RowLatches: one at a time for each row, as long as it takes to read it, to decide and to write it.
+// RowLatches: admits one thread at a time to a row, to read it, decide and write it.
 //
-// They are a fixed number, shared by all rows: two rows may have the same. They are held across calls of a store, so this is
-// for threads that may block, and not for the simulator.
+// The number of latches is fixed, so two rows may share one. Threads hold them during calls of a store, so they must be allowed
+// to block, and the simulator cannot use this class.
 
 #ifndef PERCOLATOR_SERVER_BIGTABLE_ROW_LATCHES_H_
 #define PERCOLATOR_SERVER_BIGTABLE_ROW_LATCHES_H_
@@ -20,11 +20,10 @@ namespace percolator {
 
 class RowLatches {
  public:
-  // Which of them is a row's.
+  // Returns the index of the latch of a row.
   static size_t Of(std::string_view table, std::string_view row) { return absl::HashOf(table, row) % kCount; }
 
-  // Holds some of them while it lives. They are taken in their order, so that two who want the same do not wait for each
-  // other forever.
+  // Holds latches while it lives. Takes them in ascending order, so that threads do not deadlock.
   class Hold {
    public:
     Hold(RowLatches* latches, std::vector<size_t> which) ABSL_NO_THREAD_SAFETY_ANALYSIS : latches_(latches),

@@ -22,10 +22,10 @@ namespace bt = google::bigtable::v2;
 
 using Context = grpc::CallbackServerContext;
 
-// Of a schema, or the keys at which a new table is split.
+// The limit of requests with a schema or the initial splits of a table.
 constexpr size_t kSchemaRequestBytes = size_t{1} << 20;
 
-// What the three services share.
+// Shared by the three services.
 struct Parts {
   Parts(Store* on, Executor* by, bool write_transactional)
       : store(on), executor(by), tables(on, write_transactional), mutator(on, &tables), administrator(&tables) {}
@@ -114,8 +114,8 @@ class DataService final : public LimitedService<bt::Bigtable::CallbackService> {
   }
 
  private:
-  // The last key is empty, which is the end of the table. Some clients drop that one, and take a table without others for
-  // one that can't be read: so the first row stands in when the store names none.
+  // The last key is empty, which means the end of the table. Some clients drop it, and treat a table without other keys as
+  // unreadable. So the key of the first row is added if the store returns no keys.
   absl::StatusOr<PagedStream<bt::SampleRowKeysResponse>::Page> Sample(const bt::SampleRowKeysRequest& request) {
     PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table,
                                 parts_->tables.Find(request.table_name()));

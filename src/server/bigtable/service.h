@@ -1,16 +1,17 @@
-// Bigtable's API, version 2, on a Store: what Google's clients speak.
+// Bigtable's API, version 2, on a Store, for Google's clients.
 //
 //   Bigtable               ReadRows, SampleRowKeys, MutateRow, MutateRows, CheckAndMutateRow, ReadModifyWriteRow, PingAndWarm
 //   BigtableTableAdmin     CreateTable, ListTables, GetTable, DeleteTable, ModifyColumnFamilies, DropRowRange,
 //                          GenerateConsistencyToken, CheckConsistency
 //   BigtableInstanceAdmin  GetInstance, ListClusters
 //
-// The manual is in the headers beside this one: tables.h (names, the two kinds of tables, how they are kept),
-// read.h and filter.h, mutate.h, admin.h. Everything else of the API is kUnimplemented.
+// The details are in tables.h (names, the two kinds of tables, storage), read.h, filter.h, mutate.h and admin.h. Other methods
+// return Unimplemented.
 //
-// LIMITS     As Bigtable's: row key 4 KiB, qualifier 16 KiB (in a foreign table less the family's name), 100000 mutations or
-//            entries in a request, or row keys and ranges, filter 20480 bytes and 20 deep. Values and the bytes of one change are limited by the store.
-// APP PROFILES are ignored, and so is whose request it is: who may connect is the server's matter.
+// LIMITS     As in Bigtable: 4 KiB for a row key; 16 KiB for a qualifier (in a foreign table less the name of the family); 100000
+//            mutations, entries, or row keys and ranges in a request; 20480 bytes and a depth of 20 for a filter. The store
+//            limits values and the bytes of a change.
+// IDENTITY   App profiles and credentials in requests are ignored. The server decides which clients may connect.
 
 #ifndef PERCOLATOR_SERVER_BIGTABLE_SERVICE_H_
 #define PERCOLATOR_SERVER_BIGTABLE_SERVICE_H_
@@ -25,8 +26,8 @@
 
 namespace percolator {
 
-// The services Bigtable, BigtableTableAdmin and BigtableInstanceAdmin. Both must outlive them. A store may have them once at
-// a time.
+// Returns the services Bigtable, BigtableTableAdmin and BigtableInstanceAdmin. Clients may write tables of transactions only with
+// `write_transactional`. REQUIRES: both outlive the services; `store` has one set of services at a time.
 std::vector<std::unique_ptr<grpc::Service>> NewBigtableServices(Store* store, Executor* executor,
                                                                 bool write_transactional = true);
 

@@ -22,12 +22,11 @@ constexpr size_t kFamilyNameBytes = 64;
 constexpr std::string_view kSchemaMark =
     "\xff"
     "bigtable:";
-// Foreign tables that are kept in memory.
-constexpr size_t kKnownTables = 100;
-// What families and their rules may take in memory: rules of rules without content are small on the wire.
+constexpr size_t kMaxCachedTables = 100;
+// The limit of a schema in memory, because nested empty rules are small on the wire.
 constexpr size_t kSchemaMemory = size_t{256} << 10;
 
-// Where the schema of a foreign table is, once it was changed.
+// The cell with the schema of a foreign table after its first change.
 std::string SchemaRow() { return {'\0'}; }
 std::string SchemaColumn() { return std::string("\0schema", 7); }
 
@@ -40,22 +39,23 @@ absl::Status CheckFamilyName(std::string_view name) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      StrCat("\"", name, "\" is no name of a column family: it has 1 to 64 of the characters -_.a-zA-Z0-9"));
+      StrCat("invalid name of a column family \"", name, "\": expected 1 to 64 of the characters -_.a-zA-Z0-9"));
 }
 
 absl::Status CheckSchema(const v1::BigtableSchema& schema) {
   constexpr size_t kLimit = StoreLimits().max_schema_bytes - kSchemaMark.size();
   if (const size_t bytes = schema.ByteSizeLong(); bytes > kLimit) {
-    return absl::InvalidArgumentError(StrCat("the families of a table have ", bytes, " bytes; the limit is ", kLimit));
+    return absl::InvalidArgumentError(
+        StrCat("the column families have ", bytes, " bytes when serialized; the limit is ", kLimit));
   }
   if (const size_t bytes = schema.SpaceUsedLong(); bytes > kSchemaMemory) {
     return absl::InvalidArgumentError(
-        StrCat("the families of a table take ", bytes, " bytes of memory; the limit is ", kSchemaMemory));
+        StrCat("the column families take ", bytes, " bytes of memory; the limit is ", kSchemaMemory));
   }
   return absl::OkStatus();
 }
 
-// Takes "NAME/SOMETHING" off the front, with the slash after it, if there is one.
+// Removes "NAME/VALUE" from the front, and the slash after it if there is one.
 bool ConsumePart(std::string_view* in, std::string_view name) {
   if (!ConsumePrefix(in, name) || !ConsumePrefix(in, "/")) return false;
   const size_t end = std::min(in->find('/'), in->size());
@@ -109,7 +109,7 @@ absl::Status ApplyModification(const std::string& table, const Modification& cha
     case Modification::kCreate:
       PERCOLATOR_RETURN_IF_ERROR(CheckFamilyName(change.id()));
       if (there)
-        return absl::AlreadyExistsError(StrCat("table ", table, " has a family \"", change.id(), "\" already"));
+        return absl::AlreadyExistsError(StrCat("table ", table, " already has a family \"", change.id(), "\""));
       families[change.id()] = change.create();
       return absl::OkStatus();
     case Modification::kUpdate:
@@ -118,17 +118,18 @@ absl::Status ApplyModification(const std::string& table, const Modification& cha
       return absl::OkStatus();
     case Modification::kDrop:
       if (!there) return UnknownFamily(table, change.id());
-      if (!change.drop()) return absl::InvalidArgumentError("Error in field 'drop': it must be true, or not be given");
+      if (!change.drop()) return absl::InvalidArgumentError("Error in field 'drop': it must be true or absent");
       families.erase(change.id());
       schema->add_dropped(change.id());
       return absl::OkStatus();
     case Modification::MOD_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError(StrCat("nothing is to be done with family \"", change.id(), "\""));
+  return absl::InvalidArgumentError(
+      StrCat("the modification of family \"", change.id(), "\" is neither create, update nor drop"));
 }
 
-// The columns of a row, each once, as removals of all their versions.
+// Returns one mutation for each column with a matching cell, which deletes all its versions.
 std::vector<Mutation> EraseAll(const Row& row, const std::function<bool(const Cell& cell)>& which) {
   std::vector<Mutation> erases;
   for (const Cell& cell : row.cells) {
@@ -145,7 +146,7 @@ absl::StatusOr<std::string> TableIdOf(std::string_view table_name) {
   std::string_view rest = table_name;
   if (!ConsumePart(&rest, "projects") || !ConsumePart(&rest, "instances") || !ConsumePrefix(&rest, "tables/")) {
     return absl::InvalidArgumentError(
-        StrCat("\"", table_name, "\" is no name of a table: projects/PROJECT/instances/INSTANCE/tables/TABLE"));
+        StrCat("invalid table name \"", table_name, "\": expected projects/PROJECT/instances/INSTANCE/tables/TABLE"));
   }
   std::string id(rest);
   PERCOLATOR_RETURN_IF_ERROR(ValidateTableName(id));
@@ -156,7 +157,7 @@ absl::Status CheckInstanceName(std::string_view instance_name) {
   std::string_view rest = instance_name;
   if (ConsumePart(&rest, "projects") && ConsumePart(&rest, "instances") && rest.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      StrCat("\"", instance_name, "\" is no name of an instance: projects/PROJECT/instances/INSTANCE"));
+      StrCat("invalid instance name \"", instance_name, "\": expected projects/PROJECT/instances/INSTANCE"));
 }
 
 // --- BigtableTable
@@ -180,7 +181,7 @@ BigtableTable::Place BigtableTable::PlaceOf(std::string_view family, std::string
 
 const std::vector<Family>& BigtableTable::families() const {
   static const auto* const kForeign = new std::vector<Family>{Family::kData};
-  // By their names.
+  // Sorted by name.
   static const auto* const kNative =
       new std::vector<Family>{Family::kData, Family::kLock, Family::kNotify, Family::kWrite};
   return native_ ? *kNative : *kForeign;
@@ -189,7 +190,7 @@ const std::vector<Family>& BigtableTable::families() const {
 BigtableCells BigtableTable::CellsOf(const Row& row) const {
   BigtableCells cells;
   cells.reserve(row.cells.size());
-  std::string_view last;  // the families of neighbours are mostly the same
+  std::string_view last;  // adjacent cells usually have the same family
   bool last_exists = false;
   for (const Cell& cell : row.cells) {
     BigtableCell out{FamilyName(cell.family), cell.column, ToMicros(cell.timestamp), cell.value, {}, 0};
@@ -213,13 +214,13 @@ BigtableCells BigtableTable::CellsOf(const Row& row) const {
 absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Load(const TableInfo& info) {
   if (!info.schema.starts_with(kSchemaMark)) {
     static const auto* const kNative = new v1::BigtableSchema(NativeSchema());
-    // A table that a client of Bigtable made, with the families of Percolator, has an empty schema.
+    // A table with Percolator's families that a Bigtable client created has an empty schema.
     return std::make_shared<const BigtableTable>(info.name, true, *kNative, !info.schema.empty());
   }
   uint64_t changes = 0;
   {
     MutexLock lock(&mutex_);
-    if (const auto it = known_.find(info.name); it != known_.end()) return it->second;
+    if (const auto it = cached_.find(info.name); it != cached_.end()) return it->second;
     changes = changes_;
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<Row> rows,
@@ -227,23 +228,23 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Load(const 
   const std::vector<Cell>& cells = rows.front().cells;
   v1::BigtableSchema schema;
   if (!schema.ParseFromString(cells.empty() ? info.schema.substr(kSchemaMark.size()) : cells.front().value)) {
-    return absl::DataLossError(StrCat("the families of table ", info.name, " can't be understood"));
+    return absl::DataLossError(StrCat("cannot parse the column families of table ", info.name));
   }
   auto table = std::make_shared<const BigtableTable>(info.name, false, std::move(schema));
   MutexLock lock(&mutex_);
-  if (known_.size() >= kKnownTables) known_.clear();
-  // What was read before a change may be what was changed: the next who asks reads again.
-  if (changes == changes_) known_[info.name] = table;
+  if (cached_.size() >= kMaxCachedTables) cached_.clear();
+  // After a change the schema that was read may be old, so the next caller reads it again.
+  if (changes == changes_) cached_[info.name] = table;
   return table;
 }
 
-void BigtableTables::Know(const std::string& id, std::shared_ptr<const BigtableTable> table) {
+void BigtableTables::Cache(const std::string& id, std::shared_ptr<const BigtableTable> table) {
   MutexLock lock(&mutex_);
   ++changes_;
   if (table == nullptr) {
-    known_.erase(id);
+    cached_.erase(id);
   } else {
-    known_[id] = std::move(table);
+    cached_[id] = std::move(table);
   }
 }
 
@@ -258,9 +259,10 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Find(std::s
 absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::FindToWrite(std::string_view table_name) {
   absl::StatusOr<std::shared_ptr<const BigtableTable>> table = Find(table_name);
   if (!table.ok() || !(*table)->transactional() || write_transactional_) return table;
-  return absl::PermissionDeniedError(StrCat(
-      "table \"", (*table)->id(), "\" belongs to Percolator's transactions, and a write that does not follow their ",
-      "protocol would damage it: use a Percolator client, or start the server with --bigtable-writes-all"));
+  return absl::PermissionDeniedError(
+      StrCat("cannot write table \"", (*table)->id(),
+             "\": it belongs to Percolator's transactions, and a write outside of their ",
+             "protocol would damage it; use a Percolator client, or start the server with --bigtable-writes-all"));
 }
 
 absl::StatusOr<std::vector<std::shared_ptr<const BigtableTable>>> BigtableTables::List() {
@@ -268,7 +270,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const BigtableTable>>> BigtableTables
   std::vector<std::shared_ptr<const BigtableTable>> tables;
   for (const TableInfo& info : infos) {
     absl::StatusOr<std::shared_ptr<const BigtableTable>> table = Load(info);
-    if (absl::IsNotFound(table.status())) continue;  // it was dropped meanwhile
+    if (absl::IsNotFound(table.status())) continue;  // the table was dropped after the list was read
     if (!table.ok()) return table.status();
     tables.push_back(*std::move(table));
   }
@@ -285,7 +287,7 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Create(cons
   const MutexLock administration(&administration_);
   const bool native = IsNative(schema);
   TableInfo info{id, native ? "" : StrCat(kSchemaMark, schema.SerializeAsString())};
-  Know(id, nullptr);
+  Cache(id, nullptr);
   PERCOLATOR_RETURN_IF_ERROR(store_->CreateTable(info));
   return Load(info);
 }
@@ -293,15 +295,15 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Create(cons
 absl::Status BigtableTables::Drop(std::string_view table_name) {
   const MutexLock administration(&administration_);
   PERCOLATOR_ASSIGN_OR_RETURN(const std::shared_ptr<const BigtableTable> table, FindToWrite(table_name));
-  // Nobody writes by what is known of it, so that nobody takes another table of this name for it.
+  // Excludes writers, which could otherwise write to a new table of this name.
   const MutexLock gate(&gate_);
   const WriterLock changing(&changing_);
   absl::Status status = store_->DropTable(table->id());
-  Know(table->id(), nullptr);
+  Cache(table->id(), nullptr);
   return status;
 }
 
-absl::Status BigtableTables::Keep(const BigtableTable& table) {
+absl::Status BigtableTables::WriteSchema(const BigtableTable& table) {
   RowMutation mutation{table.id(), SchemaRow(), {}, {}};
   mutation.mutations.push_back(
       Mutation::Set(Family::kData, SchemaColumn(), Timestamp(), table.schema().SerializeAsString()));
@@ -315,9 +317,9 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Modify(std:
   std::shared_ptr<const BigtableTable> table = std::move(found);
   if (table->native()) {
     return absl::FailedPreconditionError(
-        StrCat("table ", table->id(), " is Percolator's: its families are data, lock, write and notify forever"));
+        StrCat("cannot change the families of table ", table->id(), ": it is a table of Percolator"));
   }
-  // What an earlier drop has left must be gone before a family of that name is made.
+  // Finishes earlier drops first, before a family of the same name is created.
   PERCOLATOR_RETURN_IF_ERROR(EraseDropped(&table));
   v1::BigtableSchema schema = table->schema();
   for (const Modification& modification : modifications) {
@@ -325,7 +327,7 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Modify(std:
   }
   for (const std::string& dropped : schema.dropped()) {
     if (schema.families().contains(dropped)) {
-      return absl::InvalidArgumentError(StrCat("family \"", dropped, "\" can't be dropped and created in one request"));
+      return absl::InvalidArgumentError(StrCat("cannot drop and create family \"", dropped, "\" in one request"));
     }
   }
   PERCOLATOR_RETURN_IF_ERROR(CheckSchema(schema));
@@ -333,16 +335,16 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Modify(std:
   {
     const MutexLock gate(&gate_);
     const WriterLock changing(&changing_);
-    PERCOLATOR_RETURN_IF_ERROR(Keep(*changed));
-    Know(table->id(), changed);
+    PERCOLATOR_RETURN_IF_ERROR(WriteSchema(*changed));
+    Cache(table->id(), changed);
   }
   table = std::move(changed);
   PERCOLATOR_RETURN_IF_ERROR(EraseDropped(&table));
   return table;
 }
 
-// Removes the cells of dropped families, and then says that they are gone. Whoever comes after a crash in between does it
-// again.
+// Deletes the cells of dropped families, and then their names in the schema. After a crash in between, the next change of
+// families repeats this.
 absl::Status BigtableTables::EraseDropped(std::shared_ptr<const BigtableTable>* table) {
   const auto& names = (*table)->schema().dropped();
   if (names.empty()) return absl::OkStatus();
@@ -353,8 +355,8 @@ absl::Status BigtableTables::EraseDropped(std::shared_ptr<const BigtableTable>* 
   v1::BigtableSchema schema = (*table)->schema();
   schema.clear_dropped();
   auto changed = std::make_shared<const BigtableTable>((*table)->id(), false, std::move(schema));
-  PERCOLATOR_RETURN_IF_ERROR(Keep(*changed));
-  Know(changed->id(), changed);
+  PERCOLATOR_RETURN_IF_ERROR(WriteSchema(*changed));
+  Cache(changed->id(), changed);
   *table = std::move(changed);
   return absl::OkStatus();
 }
@@ -362,7 +364,7 @@ absl::Status BigtableTables::EraseDropped(std::shared_ptr<const BigtableTable>* 
 absl::Status BigtableTables::EraseRows(const BigtableTable& table, RowRange rows,
                                        const std::function<bool(const Cell& cell)>& which) {
   constexpr size_t kPageRows = 100;
-  constexpr ptrdiff_t kMaxErases = 10'000;  // in one mutation
+  constexpr ptrdiff_t kMaxErases = 10'000;  // per mutation
   ScanRequest request{table.id(), std::move(rows), {}, kPageRows};
   for (const Family family : table.families()) request.selectors.push_back({.family = family});
   const auto of_clients = [&](const Cell& cell) {

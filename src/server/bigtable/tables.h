@@ -1,26 +1,26 @@
-// The tables of a store as Bigtable's clients see them: their names, families and columns.
+// The tables of a store as Bigtable clients see them: names, families and columns.
 //
-// NAMES     projects/P/instances/I/tables/T. A server is one instance, so P and I may be anything and always name the same
-//           tables. T is the store's own name for it: [A-Za-z0-9_-]{1,64}. (Bigtable would also allow '.'.)
+// NAMES     projects/P/instances/I/tables/T. A server is one instance, so P and I may be anything and do not select tables. T is
+//           the name of the table in the store: [A-Za-z0-9_-]{1,64}. (Bigtable also allows '.'.)
 //
-// NATIVE    A table of Percolator: its families are data, lock, write and notify, those of the store, and its timestamps are
-//           the store's, times 1000. Such a table is made by Percolator itself, or by CreateTable with exactly these four
-//           families. Its families can't be changed.
+// NATIVE    A table of Percolator. Its families are those of the store: data, lock, write and notify. Its timestamps are those of
+//           the store, multiplied by 1000. Percolator creates native tables, and CreateTable does if the request has exactly
+//           these four families. The families cannot be changed.
 //
 // FOREIGN   Any other table. All its cells are in the store's family data:
 //
-//               column    := family 00 qualifier      so columns of one family stand together, ordered by qualifier
-//               timestamp := Bigtable's / 1000        which counts microseconds, of which only whole milliseconds are allowed
-//               schema    := FF "bigtable:" BigtableSchema      (bigtable_schema.proto), as it was created
+//               column    := family 00 qualifier      so that columns are sorted by family and qualifier
+//               timestamp := Bigtable's / 1000        in milliseconds; Bigtable's is in microseconds, a multiple of 1000
+//               schema    := FF "bigtable:" BigtableSchema      as created (bigtable_schema.proto)
 //
-//           and, once families were changed, row 00, column 00 "schema", timestamp 0 has the BigtableSchema that counts. No
-//           family has an empty name, so no column of a client begins with 00. A qualifier and its family's name together
-//           have a byte less than the store allows for a column.
+//           After a change of families, the current BigtableSchema is in row 00, column 00 "schema", timestamp 0. The name of a
+//           family is not empty, so no column of a client begins with 00. The names of a qualifier and its family together are
+//           at least a byte shorter than the store's limit for a column.
 //
-// Rules for garbage collection are kept and given back. Nothing is collected by them.
+// The server stores and returns rules of garbage collection, and does not apply them.
 //
-// THREADS   All may be called from any number of threads. Whoever writes cells holds a Writing from before it asks for the
-//           table until it has written: so no cell is written into a family or a table that is no more.
+// THREADS   Thread-safe. A thread that writes cells holds a Writing from before it looks up the table until it has written.
+//           So no cell is written to a dropped family or table.
 
 #ifndef PERCOLATOR_SERVER_BIGTABLE_TABLES_H_
 #define PERCOLATOR_SERVER_BIGTABLE_TABLES_H_
@@ -43,9 +43,9 @@
 
 namespace percolator {
 
-inline constexpr int64_t kMicrosPerTick = 1000;  // of a timestamp of the store
+inline constexpr int64_t kMicrosPerTick = 1000;  // Bigtable's timestamp for a timestamp of 1 in the store
 
-// The parts of a name. kInvalidArgument: it is none.
+// Returns the table of a full name, or InvalidArgument if the name is malformed.
 absl::StatusOr<std::string> TableIdOf(std::string_view table_name);
 absl::Status CheckInstanceName(std::string_view instance_name);
 
@@ -56,26 +56,25 @@ class BigtableTable {
 
   const std::string& id() const { return id_; }
   bool native() const { return native_; }
-  // Percolator made it (Cluster::CreateTable), and its cells obey the protocol of transactions.
+  // Returns true if Cluster::CreateTable created the table: its cells follow the transaction protocol.
   bool transactional() const { return transactional_; }
   const v1::BigtableSchema& schema() const { return schema_; }
 
   bool HasFamily(std::string_view family) const;
-  // kNotFound, as Bigtable says it.
+  // Returns NotFound, with Bigtable's text, if the table does not have the family.
   absl::Status CheckFamily(std::string_view family) const;
 
-  // Where a column of a client is kept. REQUIRES: HasFamily(family).
+  // The store's family and column of a client's column. REQUIRES: HasFamily(family).
   struct Place {
     Family family;
     std::string column;
   };
   Place PlaceOf(std::string_view family, std::string_view qualifier) const;
 
-  // The families of the store that have cells of clients, in the order in which clients get them.
+  // Returns the families of the store that contain cells of clients, in the order in which clients see them.
   const std::vector<Family>& families() const;
 
-  // The cells of a row that was read, as clients see them: in order, without those of dropped families. They point into
-  // the row.
+  // Returns the cells of a row as clients see them: in order, without those of dropped families. They point into the row.
   BigtableCells CellsOf(const Row& row) const;
 
  private:
@@ -87,33 +86,33 @@ class BigtableTable {
 
 class BigtableTables {
  public:
-  // `write_transactional`: clients of Bigtable may write tables of transactions.
+  // Bigtable clients may write tables of transactions only with `write_transactional`.
   explicit BigtableTables(Store* store, bool write_transactional = true)
       : store_(store), write_transactional_(write_transactional) {}
 
-  // kNotFound, kInvalidArgument.
+  // Returns NotFound if the table does not exist, and InvalidArgument if the name is malformed.
   absl::StatusOr<std::shared_ptr<const BigtableTable>> Find(std::string_view table_name);
-  // The same for a request that changes or drops cells. kPermissionDenied: the table is one of transactions, and clients of
-  // Bigtable may not write these.
+  // The same for a request that changes or deletes cells. Returns PermissionDenied if clients may not write the table, because
+  // it is a table of transactions.
   absl::StatusOr<std::shared_ptr<const BigtableTable>> FindToWrite(std::string_view table_name);
   absl::StatusOr<std::vector<std::shared_ptr<const BigtableTable>>> List();
 
   absl::StatusOr<std::shared_ptr<const BigtableTable>> Create(const std::string& id, const v1::BigtableSchema& schema);
   absl::Status Drop(std::string_view table_name);
 
-  // Makes, changes and drops families, all or none of it. kFailedPrecondition: the table is native.
+  // Creates, changes and drops families, all or none. Returns FailedPrecondition if the table is native.
   using Modifications =
       google::protobuf::RepeatedPtrField<google::bigtable::admin::v2::ModifyColumnFamiliesRequest::Modification>;
   absl::StatusOr<std::shared_ptr<const BigtableTable>> Modify(std::string_view table_name,
                                                               const Modifications& modifications);
 
-  // Removes every cell of the rows in the range for which `which` says so. Row by row: others see it under way.
+  // Deletes the cells in the range for which `which` returns true. It works row by row, so readers may see intermediate states.
   absl::Status EraseRows(const BigtableTable& table, RowRange rows, const std::function<bool(const Cell& cell)>& which);
 
-  // The key of the first row; empty: there is none.
+  // Returns the key of the first row, or an empty string if the table is empty.
   absl::StatusOr<std::string> FirstRow(const BigtableTable& table);
 
-  // Many may hold one; a change of families waits until nobody does, and those who come later wait for the change.
+  // A shared lock of writers. A change of families waits for all of them to be released, and later ones wait for the change.
   class ABSL_SCOPED_LOCKABLE Writing {
    public:
     explicit Writing(BigtableTables* tables) ABSL_SHARED_LOCK_FUNCTION(tables->changing_) : tables_(tables) {
@@ -130,20 +129,20 @@ class BigtableTables {
 
  private:
   absl::StatusOr<std::shared_ptr<const BigtableTable>> Load(const TableInfo& info);
-  // From now on this is known of a table; null: nothing.
-  void Know(const std::string& id, std::shared_ptr<const BigtableTable> table);
-  absl::Status Keep(const BigtableTable& table);
+  // Caches a table. Null removes it from the cache.
+  void Cache(const std::string& id, std::shared_ptr<const BigtableTable> table);
+  absl::Status WriteSchema(const BigtableTable& table);
   absl::Status EraseDropped(std::shared_ptr<const BigtableTable>* table);
 
   Store* const store_;
   const bool write_transactional_;
-  Mutex administration_;  // one change of tables at a time
-  Mutex gate_;            // passed by all who want changing_: a shared mutex alone may let readers pass forever
+  Mutex administration_;  // held during a change of tables
+  Mutex gate_;            // taken before `changing_`, because readers could otherwise starve a writer of a shared mutex
   SharedMutex changing_ ABSL_ACQUIRED_AFTER(gate_);
   Mutex mutex_;
-  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // counts calls of Know
-  // The foreign tables that were asked for. Only this makes and changes them.
-  std::map<std::string, std::shared_ptr<const BigtableTable>, std::less<>> known_ ABSL_GUARDED_BY(mutex_);
+  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // the number of calls of Cache
+  // The cache of foreign tables. Only this object creates and changes them.
+  std::map<std::string, std::shared_ptr<const BigtableTable>, std::less<>> cached_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace percolator
