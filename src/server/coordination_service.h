@@ -31,9 +31,8 @@ namespace percolator {
 
 class CoordinationService final : public LimitedService<v1::Coordination::CallbackService> {
  public:
-  static constexpr int kMaxHints = 10'000;  // per request; more return INVALID_ARGUMENT
-  static constexpr size_t kMaxHintBytes = size_t{64}
-                                          << 20;  // waiting hints of all listeners; beyond that, hints are lost
+  static constexpr int kMaxHints = 10'000;                   // per request; more return INVALID_ARGUMENT
+  static constexpr size_t kMaxHintBytes = size_t{64} << 20;  // waiting for all listeners; beyond that, hints are lost
   static constexpr size_t kMaxNameBytes = size_t{64} << 10;  // per role, and per table and row of a claim
 
   // Draws session ids from `oracle` on the executor. REQUIRES: both outlive this object.
