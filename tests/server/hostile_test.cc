@@ -331,7 +331,7 @@ TEST_F(HostileTest, ASafePointInTheFutureIsRefused) {
   RemoteStore store(channel_, kTimeout);
   for (const Timestamp ts : {Timestamp::Infinity(), Timestamp(Timestamp::Infinity().value() - 1),
                              Timestamp(now.value() + uint64_t{3'600'000'000})}) {
-    EXPECT_THAT(store.RaiseSafePoint(ts), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("future")));
+    EXPECT_THAT(store.RaiseSafePoint(ts), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("the oracle is at")));
   }
   EXPECT_THAT(store.SafePoint(), IsOkAndHolds(Timestamp()));
   EXPECT_THAT(cluster->GetSnapshot()->Get({"good", "row", "column"}),

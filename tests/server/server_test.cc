@@ -524,7 +524,7 @@ TEST_F(ServerTest, AnErrorSaysWhyAServerCannotStart) {
   Start();
   ServerOptions options = Options(StrCat("127.0.0.1:", server_->port()));
   options.data = dir_.path() + "/other";
-  EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("taken")));
+  EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("address is in use")));
   options.listen = "127.0.0.1:0";
   options.data = dir_.path() + "/data";
   EXPECT_THAT(Server::Start(options), StatusIs(absl::StatusCode::kFailedPrecondition)) << "its data is in use";
