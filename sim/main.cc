@@ -74,6 +74,17 @@ uint64_t FreshSeed() {
   return kLeast + Runtime::Real()->Random() % kChoices;
 }
 
+constexpr char kFooter[] = R"(Examples:
+  percsim --seeds 10000 --jobs 4             seeds 1 to 10,000
+  percsim --minutes 5 --fresh --jobs 4       seeds that were not run before
+  percsim --seed 17                          one seed again
+  percsim --seed 17 --shrink                 a smaller run that fails in the same way
+  percsim_mutants --mutant all               checks that the simulator finds each deliberate bug
+
+A seed gives the same run every time. A failure ends with the command that reproduces it (docs/testing.md).
+Exit codes: 0 no seed failed; with --mutant: every bug was found. 1 a seed failed, or a bug was not found.
+Others: bad usage.)";
+
 RunnerOptions OptionsOf(const Arguments& arguments, const std::string& program) {
   return {
       .first = arguments.first,
@@ -87,22 +98,26 @@ RunnerOptions OptionsOf(const Arguments& arguments, const std::string& program) 
       .about = [&arguments, program](uint64_t seed) { return AboutScenario(ScenarioOf(arguments, seed), program); }};
 }
 
-// An error about names on the command line; empty if they are all known.
-std::string Misnamed(const Arguments& arguments) {
+// The first wrong name on the command line, as an error message. Empty if there is none.
+std::string WrongName(const Arguments& arguments) {
   if (!arguments.workload.empty() && NewWorkload(arguments.workload) == nullptr) {
-    return StrCat("unknown workload ", arguments.workload, "; see --list");
+    return StrCat("there is no workload ", arguments.workload, "; --list lists the workloads");
   }
   for (const std::string& rate : arguments.off) {
     Plan plan;
-    if (!SwitchOff(rate, &plan)) return StrCat("unknown fault ", rate);
+    if (!SwitchOff(rate, &plan)) return StrCat("there is no kind of fault ", rate);
   }
   for (const std::string& text : arguments.suppress) {
     FaultId fault;
-    if (!ParseFaultId(text, &fault)) return StrCat("cannot parse the fault ", text);
+    if (!ParseFaultId(text, &fault)) {
+      return StrCat("invalid fault ", text, ": write ACTOR/SITE/NUMBER as a failure prints it, such as 4/Crash/17");
+    }
   }
   if (arguments.mutant.empty()) return "";
-  if (AllMutants().empty()) return "this program has no mutants; use percsim_mutants";
-  return arguments.mutant == "all" || SwitchOn(arguments.mutant) ? "" : StrCat("unknown mutant ", arguments.mutant);
+  if (AllMutants().empty()) return "this program has no mutants: use percsim_mutants";
+  return arguments.mutant == "all" || SwitchOn(arguments.mutant)
+             ? ""
+             : StrCat("there is no mutant ", arguments.mutant, "; --list lists the mutants");
 }
 
 void List() {
@@ -160,40 +175,45 @@ int RunOne(const Arguments& arguments, const std::string& program) {
 
 int Main(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Runs the transaction code of Percolator in simulated worlds, one for each seed.");
-  app.add_option("--seed", arguments.seed, "run only this seed, and print what happens");
-  app.add_option("--first", arguments.first, "the first seed")->capture_default_str();
-  app.add_option("--seeds", arguments.seeds, "the number of seeds")->capture_default_str();
-  app.add_option("--minutes", arguments.minutes, "run as many seeds as fit into this number of minutes");
-  app.add_flag("--fresh", arguments.fresh, "draw the first seed at random, and print it")
+  CLI::App app("Runs the transaction code of Percolator in simulated worlds, one for each seed.", "percsim");
+  app.footer(kFooter);
+  app.add_option("--seed", arguments.seed, "Run only this seed, and print its end");
+  app.add_option("--first", arguments.first, "First seed")->capture_default_str();
+  app.add_option("--seeds", arguments.seeds, "Number of seeds")->capture_default_str();
+  app.add_option("--minutes", arguments.minutes, "Run as many seeds as fit into this many minutes, instead of --seeds");
+  app.add_flag("--fresh", arguments.fresh, "Choose the first seed at random, and print it")
       ->excludes(app.get_option("--first"));
-  app.add_option("--record", arguments.record, "add a line to this file for each seed that fails");
-  app.add_option("--jobs", arguments.jobs, "processes")->capture_default_str();
-  app.add_option("--workload", arguments.workload, "use this workload instead of the one that the seed chooses");
-  app.add_option("--weights", arguments.weights,
-                 "how faults are weighted: 1 by kinds of calls, to repeat old seeds; 2 so that "
-                 "every fault meets every step of the protocol")
+  app.add_option("--record", arguments.record, "Append a line to this file for each seed that fails");
+  app.add_option("--jobs", arguments.jobs, "Number of processes to run seeds in")->capture_default_str();
+  app.add_option("--workload", arguments.workload, "Run this workload, instead of the one that the seed chooses");
+  app.add_option(
+         "--weights", arguments.weights,
+         "How faults are distributed: 2 makes every fault meet every step of the protocol; 1 weighs kinds of calls, to "
+         "reproduce old seeds")
       ->check(CLI::Range(1, 2))
       ->capture_default_str();
-  app.add_flag("--check-determinism", arguments.check_determinism, "run each seed twice and compare");
-  app.add_flag("--trace", arguments.trace, "with --seed: print all events, not only the last ones");
-  app.add_flag("--shrink", arguments.shrink, "with --seed: find a smaller run with the same failure");
-  app.add_flag("--only-history", arguments.only_history, "judge only by what clients saw");
+  app.add_flag("--check-determinism", arguments.check_determinism, "Run each seed twice and compare the runs");
+  app.add_flag("--trace", arguments.trace, "With --seed: print the whole trace, not only its end");
+  app.add_flag("--shrink", arguments.shrink, "With --seed: search for a smaller run that fails in the same way");
+  app.add_flag("--only-history", arguments.only_history,
+               "Check only the histories of clients, not the state of the store");
   app.add_flag("--coverage", arguments.coverage,
-               "print the number of seeds that had each pair of a fault and a step of the protocol");
-  app.add_flag("--list", arguments.list, "list the workloads, and the mutants of this program");
-  app.add_option("--mutant", arguments.mutant,
-                 "switch this bug on, and run until it is caught; all: each mutant in turn");
-  app.add_option("--off", arguments.off, "kinds of faults that do not happen")->delimiter(',');
-  app.add_option("--suppress", arguments.suppress, "single faults that do not happen: 4/Crash/17")->delimiter(',');
-  app.add_option("--processes", arguments.processes, "use this number instead of the one that the seed chooses");
-  app.add_option("--tasks", arguments.tasks, "");
-  app.add_option("--steps", arguments.steps, "");
-  app.add_option("--keys", arguments.keys, "");
-  app.add_option("--cells", arguments.cells, "");
+               "Print how many seeds had each pair of a fault and a step of the protocol");
+  app.add_flag("--list", arguments.list, "List the workloads, and the mutants of this program");
+  app.add_option(
+      "--mutant", arguments.mutant,
+      "Switch this deliberate bug on, and run until a seed fails; all: each bug in turn (percsim_mutants only)");
+  app.add_option("--off", arguments.off, "Kinds of faults to switch off")->delimiter(',');
+  app.add_option("--suppress", arguments.suppress, "Single faults to switch off, such as 4/Crash/17")->delimiter(',');
+  app.add_option("--processes", arguments.processes,
+                 "Number of processes; like the options below, instead of what the seed chooses");
+  app.add_option("--tasks", arguments.tasks, "Number of concurrent tasks of a process");
+  app.add_option("--steps", arguments.steps, "Number of steps of a task");
+  app.add_option("--keys", arguments.keys, "Number of keys");
+  app.add_option("--cells", arguments.cells, "Maximum number of cells of a transaction");
   CLI11_PARSE(app, argc, argv);
 
-  if (const std::string wrong = Misnamed(arguments); !wrong.empty()) {
+  if (const std::string wrong = WrongName(arguments); !wrong.empty()) {
     std::fprintf(stderr, "percsim: %s\n", wrong.c_str());
     return 2;
   }
