@@ -21,8 +21,9 @@ absl::Status NoAddress() {
 absl::Status CannotOpen(const std::string& address, const absl::Status& why) {
   std::string text = "cannot open " + Escaped(address) + ": " + std::string(why.message());
   if (absl::IsInvalidArgument(why)) return absl::InvalidArgumentError(text);
-  if (absl::IsNotFound(why))
+  if (absl::IsNotFound(why)) {
     text += "; check the address, or create the cluster with its first table: percolator tables create NAME";
+  }
   return absl::IsDataLoss(why) ? absl::DataLossError(text) : absl::UnavailableError(text);
 }
 

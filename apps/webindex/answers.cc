@@ -46,19 +46,23 @@ absl::StatusCode CodeOf(int status) {
 
 class FromServer : public Answers {
  public:
-  explicit FromServer(int port) : client_(kHost, port) { client_.set_read_timeout(60); }
+  explicit FromServer(int port) : port_(port), client_(kHost, port) { client_.set_read_timeout(60); }
 
   absl::StatusOr<json> Ask(const std::string& function, const std::map<std::string, std::string>& parameters) override {
     const httplib::Params encoded(parameters.begin(), parameters.end());
     const httplib::Result result = client_.Get("/api/" + function, encoded, httplib::Headers());
-    if (!result) return absl::UnavailableError("the server does not answer: " + httplib::to_string(result.error()));
+    if (!result) {
+      return absl::UnavailableError("the server on port " + std::to_string(port_) +
+                                    " does not answer: " + httplib::to_string(result.error()));
+    }
     json answer = ParsedOrNull(result->body);
-    if (!answer.is_object()) return absl::UnavailableError("the server's answer is not JSON");
+    if (!answer.is_object()) return absl::UnavailableError("the answer of the server is not JSON");
     if (result->status != 200) return absl::Status(CodeOf(result->status), answer.value("error", "unknown error"));
     return answer;
   }
 
  private:
+  const int port_;
   httplib::Client client_;
 };
 
@@ -101,7 +105,7 @@ absl::StatusOr<std::unique_ptr<Announcement>> Announcement::Make(const std::stri
   out << json{{"port", presence.port}, {"instance", presence.instance}}.dump() << "\n";
   out.close();
   std::filesystem::rename(made, file, error);
-  if (!out || error) return absl::UnavailableError("can't write " + file);
+  if (!out || error) return absl::UnavailableError("cannot write " + file);
   return std::unique_ptr<Announcement>(new Announcement(file));
 }
 
@@ -130,7 +134,7 @@ absl::StatusOr<std::unique_ptr<Answers>> Answers::Open(const std::string& data, 
   }
   std::error_code error;
   if (address.empty() && !std::filesystem::exists(data + "/cluster", error)) {
-    return absl::NotFoundError("there is no index in " + data + ": make one with webindex run --docs FOLDER --data " +
+    return absl::NotFoundError("there is no index in " + data + ": create it with webindex run --docs FOLDER --data " +
                                data);
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const Cluster cluster, Cluster::Open(address.empty() ? ClusterIn(data) : address));

@@ -20,7 +20,7 @@ using percolator::Worker;
 
 namespace {
 
-// Counting again is worth a tenth of the time at most.
+// Counting takes at most a tenth of the time.
 constexpr int kRestAfterCounting = 9;
 constexpr auto kCountedFor = std::chrono::seconds(1);
 
@@ -62,7 +62,7 @@ uint64_t BytesOfFolder(const std::string& folder) {
   std::error_code error;
   for (auto at = std::filesystem::recursive_directory_iterator(folder, error);
        !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error)) {
-    std::error_code of_file;  // gone meanwhile: compactions delete files
+    std::error_code of_file;  // set if a compaction has deleted the file
     const uint64_t size = at->is_regular_file(of_file) ? at->file_size(of_file) : 0;
     if (!of_file) bytes += size;
   }
@@ -86,7 +86,7 @@ std::string_view PhaseName(IndexingProgress::Phase phase) {
 Api::Api(const Cluster& cluster, Worker* worker, const Serving* serving, ApiOptions options)
     : cluster_(cluster), worker_(worker), serving_(serving), options_(std::move(options)) {}
 
-// If ranks cannot be read, hits are in the order of their texts: better than none.
+// If ranks cannot be read, the hits are ordered by their text alone.
 std::vector<double> Api::RanksOf(const std::vector<std::string>& urls) const {
   const absl::StatusOr<Snapshot> now = cluster_.GetSnapshot();
   if (!now.ok()) return {};
@@ -100,12 +100,12 @@ std::vector<double> Api::RanksOf(const std::vector<std::string>& urls) const {
 }
 
 absl::StatusOr<json> Api::Search(std::string_view query, size_t offset, size_t limit) const {
-  if (query.size() > kLongestQuery) {
-    return absl::InvalidArgumentError("the query is longer than " + std::to_string(kLongestQuery) + " bytes");
+  if (query.size() > kMaxQueryBytes) {
+    return absl::InvalidArgumentError("the query is longer than " + std::to_string(kMaxQueryBytes) + " bytes");
   }
-  if (limit > kMaxHits || offset > kLargestOffset) {
-    return absl::InvalidArgumentError("limit goes up to " + std::to_string(kMaxHits) + ", offset up to " +
-                                      std::to_string(kLargestOffset));
+  if (limit > kMaxHits || offset > kMaxOffset) {
+    return absl::InvalidArgumentError("the maximum of limit is " + std::to_string(kMaxHits) + ", that of offset " +
+                                      std::to_string(kMaxOffset));
   }
   const Clock::time_point began = Clock::now();
   const SearchResults results =

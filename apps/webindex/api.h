@@ -1,12 +1,12 @@
-// What people and programs ask of the web index, answered as JSON: by the server under /api/, and by the command line.
+// The questions that the server (under /api/) and the command line answer, as JSON:
 //
 //     Search    the hits of a query
-//     Page      everything that is known of a page, now or at an earlier moment
-//     Pipeline  the observers at work: the graph, rates, what waits, how long a change takes until it is searchable
-//     Stats     how much there is
-//     Status    in a few bytes: is it ready, how far is it
+//     Page      everything that the index knows about a page, now or at an earlier time
+//     Pipeline  the observers at work: graph, rates, backlog, and how long a change takes until it is searchable
+//     Stats     counts of pages, links and terms
+//     Status    in a few bytes: the phase and progress of indexing
 //
-// Times are in microseconds; moments since 1970, durations as such. Strings are UTF-8.
+// Times are in microseconds: points in time since 1970, and durations. Strings are UTF-8.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_API_H_
 #define PERCOLATOR_APPS_WEBINDEX_API_H_
@@ -32,25 +32,25 @@
 
 namespace webindex {
 
-inline constexpr size_t kLongestQuery = 1000;  // bytes
-inline constexpr size_t kMaxHits = 100;        // at once
-inline constexpr size_t kLargestOffset = 1'000'000;
-inline constexpr size_t kShownLinks = 100;
-inline constexpr size_t kShownText = 64 << 10;  // bytes
+inline constexpr size_t kMaxQueryBytes = 1000;
+inline constexpr size_t kMaxHits = 100;  // of one answer
+inline constexpr size_t kMaxOffset = 1'000'000;
+inline constexpr size_t kMaxLinksShown = 100;
+inline constexpr size_t kMaxTextBytesShown = 64 << 10;
 
 struct ApiOptions {
-  std::string folder;    // that is indexed
+  std::string folder;    // the indexed folder
   std::string base;      // see url.h
-  std::string data;      // the folder of the cluster; empty: not in one
+  std::string data;      // the folder of the cluster; empty if it has none
   std::string instance;  // names this process in Status
 };
 
-// The first indexing, as the page shows it.
+// The progress of the first indexing.
 struct IndexingProgress {
   enum class Phase : uint8_t { kLoading, kIndexing, kReady };
   Phase phase = Phase::kReady;
   uint64_t done = 0;      // files loaded
-  uint64_t expected = 0;  // of so many; zero: not known yet
+  uint64_t expected = 0;  // files to load; zero if unknown
   double per_second = 0;
 };
 
@@ -63,19 +63,19 @@ class Api {
   // Returns InvalidArgument if the query is too long or the limits are out of bounds.
   absl::StatusOr<nlohmann::json> Search(std::string_view query, size_t offset, size_t limit) const;
 
-  // Returns NotFound if there is no such page, and never was one that is remembered. With `at`, a timestamp of its
-  // history, also returns the text as it was then, or OutOfRange if that is no longer kept.
+  // Returns NotFound if there is no such page, no link to it and no history of it. With `at`, a timestamp of its history, also
+  // returns the text at that time, or OutOfRange if that version is no longer kept.
   absl::StatusOr<nlohmann::json> Page(const std::string& url, std::optional<uint64_t> at = std::nullopt) const;
 
-  // Returns FailedPrecondition if no worker runs here.
+  // Returns FailedPrecondition if no worker runs in this process.
   absl::StatusOr<nlohmann::json> Pipeline() const;
 
-  // Counts; the answer may be a few seconds old, longer if counting takes long.
+  // The answer may be a few seconds old, or older if counting takes long.
   absl::StatusOr<nlohmann::json> Stats() const;
 
   nlohmann::json Status() const;
 
-  // To be called about once a second: what rates and curves are made of.
+  // Takes a sample for rates and charts. Call it about once a second.
   void Sample();
 
   void SetProgress(const IndexingProgress& progress);
@@ -83,7 +83,6 @@ class Api {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Of one moment.
   struct Sampled {
     Clock::time_point when;
     int64_t at_micros = 0;
@@ -107,7 +106,7 @@ class Api {
   std::vector<percolator::Quarantined> quarantine_;
   IndexingProgress progress_;
 
-  mutable std::mutex count_mutex_;  // held while counting: others wait for the result
+  mutable std::mutex count_mutex_;  // held while counting; other callers wait for the result
   // State below is protected by count_mutex_.
   mutable std::string counted_;  // JSON
   mutable Clock::time_point counted_until_;

@@ -1,4 +1,4 @@
-// Everything that is known of a page.
+// Api::Page: everything that the index knows about a page.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -31,17 +31,17 @@ json LinksJson(const Links& links) {
   json shown = json::array();
   size_t count = 0;
   for (const Link& link : links.links()) {
-    if (count++ < kShownLinks) shown.push_back({{"url", link.target()}, {"anchor", link.anchor()}});
+    if (count++ < kMaxLinksShown) shown.push_back({{"url", link.target()}, {"anchor", link.anchor()}});
   }
-  return {{"links", std::move(shown)}, {"count", count}, {"more", count > kShownLinks}};
+  return {{"links", std::move(shown)}, {"count", count}, {"more", count > kMaxLinksShown}};
 }
 
 absl::StatusOr<json> LinksToJson(const ReadView& view, const std::string& url) {
   json shown = json::array();
   bool more = false;
-  for (const auto& link : view.Scan(kAnchors, {.rows = PairsOf(url), .limit = kShownLinks + 1})) {
+  for (const auto& link : view.Scan(kAnchors, {.rows = PairsOf(url), .limit = kMaxLinksShown + 1})) {
     PERCOLATOR_RETURN_IF_ERROR(link.status());
-    more = shown.size() == kShownLinks;
+    more = shown.size() == kMaxLinksShown;
     if (!more) shown.push_back({{"url", SecondOf(link->row)}, {"anchor", link->value}});
   }
   return json{{"links", std::move(shown)}, {"more", more}};
@@ -58,7 +58,7 @@ json HistoryJson(const History& history) {
   return versions;
 }
 
-// The cells of a page; empty if it has none.
+// The cells of a page. A missing cell is empty.
 struct PageCells {
   bool exists = false;
   Text text;
@@ -98,7 +98,7 @@ json PageJson(const std::string& url, const PageCells& cells) {
   return {{"url", url},
           {"exists", cells.exists},
           {"title", cells.text.title()},
-          {"text", CutAtCharacter(cells.text.body(), kShownText)},
+          {"text", CutAtCharacter(cells.text.body(), kMaxTextBytesShown)},
           {"text_bytes", cells.text.body().size()},
           {"description", cells.text.description()},
           {"notes", StringsJson(cells.text.notes())},
@@ -119,12 +119,11 @@ json PageJson(const std::string& url, const PageCells& cells) {
 
 }  // namespace
 
-// A version is made by parsing the contents as they were: at the moment of a timestamp in the history the text that was made
-// of them was not there yet.
+// Parses the contents of that time, because the text cell was written after the timestamp of the history.
 absl::Status Api::AddVersion(const std::string& url, uint64_t at, json& answer) const {
   const absl::StatusOr<Snapshot> then = cluster_.GetSnapshotAt(Timestamp(at));
   if (absl::IsOutOfRange(then.status())) {
-    return absl::OutOfRangeError("this version of the page is not kept any more");
+    return absl::OutOfRangeError("this version of page " + url + " is no longer kept");
   }
   if (!then.ok()) return then.status();
   PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> contents, then->Get(kContents, url));
@@ -132,7 +131,7 @@ absl::Status Api::AddVersion(const std::string& url, uint64_t at, json& answer) 
   if (contents.has_value()) {
     const ParsedPage parsed = ParsePage(options_.base, url, *contents);
     version["title"] = parsed.text.title();
-    version["text"] = CutAtCharacter(parsed.text.body(), kShownText);
+    version["text"] = CutAtCharacter(parsed.text.body(), kMaxTextBytesShown);
   }
   answer["version"] = std::move(version);
   return absl::OkStatus();

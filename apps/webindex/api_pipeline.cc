@@ -1,4 +1,4 @@
-// The observers at work.
+// Api::Pipeline and Api::Sample: the observers at work.
 
 #include <algorithm>
 #include <iterator>
@@ -20,14 +20,13 @@ using percolator::Quarantined;
 
 namespace {
 
-constexpr size_t kKeptSamples = 180;  // about three minutes
-constexpr auto kRateOver = std::chrono::seconds(3);
-constexpr size_t kMaxCounted = 20'000;  // cells that wait
-constexpr size_t kShownLatencies = 500;
-constexpr size_t kShownQuarantined = 50;
+constexpr size_t kMaxSamples = 180;  // about three minutes
+constexpr auto kRatePeriod = std::chrono::seconds(3);
+constexpr size_t kMaxCounted = 20'000;  // cells of the backlog
+constexpr size_t kMaxLatencies = 500;
+constexpr size_t kMaxQuarantined = 50;
 
-// The observers as pipeline.h lists them, and where they stand in a drawing: `stage` counts from left to right,
-// `lane` from the top.
+// The observers, as pipeline.h lists them, and their places in the drawing: `stage` counts from the left, `lane` from the top.
 struct Described {
   const char* name;
   int stage;
@@ -36,28 +35,28 @@ struct Described {
   const char* does;
 };
 constexpr Described kObservers[] = {
-    {"parse", 1, 1, "pages.contents", "the file becomes text, identity, links, resources and history"},
-    {"changed", 1, 6, "files.state", "tells the pages that are rendered with the file"},
-    {"cluster", 2, 0, "pages.identity", "finds the page's cluster of duplicates and moves it there"},
-    {"invert", 2, 2, "pages.links", "links in, and the words of their anchors, by difference"},
-    {"rank", 2, 3, "pages.links", "notes that the shares of its rank go elsewhere now"},
+    {"parse", 1, 1, "pages.contents", "extracts text, identity, links, resources and history from the file"},
+    {"changed", 1, 6, "files.state", "notifies the pages that are rendered with the file"},
+    {"cluster", 2, 0, "pages.identity", "finds the cluster of duplicates of the page and moves the page there"},
+    {"invert", 2, 2, "pages.links", "updates the incoming links of other pages, and the words of their anchors"},
+    {"rank", 2, 3, "pages.links", "records that the page now gives its rank to other pages"},
     {"subscribe", 2, 4, "pages.resources", "subscribes the page to the files it is rendered with"},
-    {"moved", 2, 5, "pages.identity", "tells pages whose walk to their cluster leads through this one"},
-    {"fold-anchor_words", 3, 2, "anchor_words", "adds up the words of anchors"},
-    {"publish", 3, 5, "subscribers.publish", "tells subscribers, some at a time"},
-    {"choose", 4, 0, "clusters.choose", "the member with the highest rank becomes canonical"},
-    {"anchored", 4, 2, "anchor_words.value",
-     "the words of links to a page have changed: indexes its canonical page again"},
-    {"spread", 4, 3, "rank_changes.spread", "ranks of many pages, and what they give to the pages they link to"},
-    {"summarize", 4, 4, "pages.summarize", "the summary, from the page and its files"},
-    {"recluster", 4, 5, "pages.recluster", "finds the cluster again, because a page on the walk there has changed"},
-    {"reindex", 5, 1, "pages.reindex", "postings, if the page is canonical, by difference; exports the document"},
-    {"reconsider", 5, 3, "pages.rank", "a cluster of more than one page chooses again"},
-    {"number-exports", 6, 1, "exports", "gives numbers to what is exported"},
-    {"deliver-exports", 7, 1, "exports", "brings it to the serving side"},
+    {"moved", 2, 5, "pages.identity", "notifies the pages whose cluster depends on where this page has moved"},
+    {"fold-anchor_words", 3, 2, "anchor_words", "sums the words of anchors (combine queue)"},
+    {"publish", 3, 5, "subscribers.publish", "notifies subscribers in batches"},
+    {"choose", 4, 0, "clusters.choose", "makes the member with the highest rank canonical"},
+    {"anchored", 4, 2, "anchor_words.value", "indexes the canonical page again when words of links to it have changed"},
+    {"spread", 4, 3, "rank_changes.spread",
+     "updates the ranks of many pages, and what they give to the pages they link to"},
+    {"summarize", 4, 4, "pages.summarize", "makes the summary from the page and its files"},
+    {"recluster", 4, 5, "pages.recluster", "finds the cluster again when a page that the page has moved to changes"},
+    {"reindex", 5, 1, "pages.reindex", "updates the postings of a canonical page, and exports the document"},
+    {"reconsider", 5, 3, "pages.rank", "lets a cluster of several pages choose again"},
+    {"number-exports", 6, 1, "exports", "numbers the exported documents (export queue)"},
+    {"deliver-exports", 7, 1, "exports", "delivers exported documents to the serving side (export queue)"},
 };
 
-// Who makes whom run, as the observers are written; "load" are the transactions that load files.
+// Which observer triggers which, as the observers are written. "load" stands for the transactions that load files.
 constexpr const char* kEdges[][2] = {
     {"load", "parse"},
     {"load", "changed"},
@@ -92,7 +91,7 @@ constexpr const char* kEdges[][2] = {
 
 using Edge = std::pair<std::string, std::string>;
 
-// The edges that the worker has seen, from what it says for people to read:
+// Returns the edges that the worker has seen, from its description:
 //
 //     parse observes pages:contents
 //       changes pages:links, observed by invert rank
@@ -152,9 +151,9 @@ json ClusterStatsJson(const ClusterMetrics& stats) {
           {"conflicts", stats.conflicts},
           {"unknown_outcomes", stats.unknown_outcomes},
           {"store_reads", stats.store_reads},
-          {"prefetched", stats.cells_prefetched},
-          {"prefetches_used", stats.prefetched_cells_used},
-          {"locks_met", stats.foreign_locks_found},
+          {"cells_prefetched", stats.cells_prefetched},
+          {"prefetched_cells_used", stats.prefetched_cells_used},
+          {"foreign_locks_found", stats.foreign_locks_found},
           {"rolled_forward", stats.rolled_forward},
           {"rolled_back", stats.rolled_back},
           {"versions_collected", stats.versions_collected}};
@@ -163,7 +162,7 @@ json ClusterStatsJson(const ClusterMetrics& stats) {
 json QuarantineJson(const std::vector<Quarantined>& quarantine) {
   json entries = json::array();
   for (const Quarantined& entry : quarantine) {
-    if (entries.size() == kShownQuarantined) break;
+    if (entries.size() == kMaxQuarantined) break;
     entries.push_back({{"observer", entry.observer},
                        {"table", entry.cell.table},
                        {"row", entry.cell.row},
@@ -177,7 +176,7 @@ json QuarantineJson(const std::vector<Quarantined>& quarantine) {
 
 json LatenciesJson(const std::vector<Serving::Latency>& latencies) {
   json shown = json::array();
-  const size_t first = latencies.size() > kShownLatencies ? latencies.size() - kShownLatencies : 0;
+  const size_t first = latencies.size() > kMaxLatencies ? latencies.size() - kMaxLatencies : 0;
   for (size_t i = first; i < latencies.size(); ++i) {
     shown.push_back({latencies[i].at_micros, latencies[i].micros});
   }
@@ -201,7 +200,7 @@ void Api::Sample() {
   }
   if (const auto backlog = cluster_.CountNotifications(kMaxCounted); backlog.ok()) sample.backlog = *backlog;
   sample.cluster = cluster_.metrics();
-  // Entries of an earlier process are there at the first sample, those of this one are counted.
+  // The first sample lists the entries of earlier processes. Later ones list again only if there may be entries.
   std::optional<std::vector<Quarantined>> entries;
   {
     const std::scoped_lock lock(mutex_);
@@ -214,11 +213,11 @@ void Api::Sample() {
   const std::scoped_lock lock(mutex_);
   if (entries.has_value()) quarantine_ = *std::move(entries);
   samples_.push_back(std::move(sample));
-  if (samples_.size() > kKeptSamples) samples_.pop_front();
+  if (samples_.size() > kMaxSamples) samples_.pop_front();
 }
 
 absl::StatusOr<json> Api::Pipeline() const {
-  if (worker_ == nullptr) return absl::FailedPreconditionError("no observers run in this process");
+  if (worker_ == nullptr) return absl::FailedPreconditionError("no worker runs in this process");
   std::deque<Sampled> samples;
   json answer;
   {
@@ -228,7 +227,7 @@ absl::StatusOr<json> Api::Pipeline() const {
   }
   const Clock::time_point now = Clock::now();
   const auto before = std::find_if(samples.rbegin(), samples.rend(),
-                                   [&](const Sampled& sample) { return now - sample.when >= kRateOver; });
+                                   [&](const Sampled& sample) { return now - sample.when >= kRatePeriod; });
   const Sampled* const base = before != samples.rend() ? &*before : samples.empty() ? nullptr : &samples.front();
   json observers = json::array();
   for (const ObserverMetrics& metrics : worker_->metrics()) {
@@ -258,7 +257,7 @@ absl::StatusOr<json> Api::Pipeline() const {
   answer["latencies"] = LatenciesJson(serving_->Latencies());
   answer["cluster"] = ClusterStatsJson(cluster_.metrics());
   answer["backlog"] = {{"cells", samples.empty() ? 0 : samples.back().backlog.cells},
-                       {"most", kMaxCounted},
+                       {"max_cells", kMaxCounted},
                        {"oldest_micros", samples.empty() ? 0 : samples.back().backlog.oldest.count()}};
   answer["now_micros"] = samples.empty() ? 0 : samples.back().at_micros;
   return answer;

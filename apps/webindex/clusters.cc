@@ -1,8 +1,9 @@
-// Clusters of duplicates, and which of their pages stands for all.
+// Clusters of duplicates, and their canonical pages.
 //
-// A page belongs to the cluster of its content, unless it says that it has moved: then to that of the page it has moved to,
-// which may have moved in turn. The walk ends at a page that has not moved ("content:HASH"), at one that does not exist, in
-// a circle, or after kMaxHops pages ("url:URL"). It follows all pages on it, so a change of any of them leads to a new walk.
+// A page belongs to the cluster of its content. If it declares that it has moved, it belongs to the cluster of the page that it
+// has moved to, which may have moved in turn. This walk ends at a page that has not moved ("content:HASH"), or at a page that
+// does not exist, in a circle, or after kMaxHops pages ("url:URL"). The page subscribes to all pages of the walk, so a change
+// of any of them leads to a new walk.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,8 +28,8 @@ using percolator::ReadWrite;
 namespace {
 
 struct Walk {
-  std::vector<std::string> pages;  // from the page itself
-  std::string cluster;             // the key that it has led to
+  std::vector<std::string> pages;  // the page itself first
+  std::string cluster;             // the key that the walk has led to
 };
 
 std::string ContentKey(const Identity& identity) {
@@ -69,25 +70,25 @@ void Join(ReadWrite& t, const std::string& key, const std::string& url) {
   t.Notify(kChoose, key);
 }
 
-// Returns the members of a cluster, in order; at most `most`.
-absl::StatusOr<std::vector<std::string>> MembersOf(const ReadView& view, const std::string& key, size_t most) {
+// Returns the first members of a cluster, in order.
+absl::StatusOr<std::vector<std::string>> MembersOf(const ReadView& view, const std::string& key, size_t max_members) {
   std::vector<std::string> members;
   for (const auto& member : view.Scan(kMember, {.rows = PairsOf(key)})) {
     PERCOLATOR_RETURN_IF_ERROR(member.status());
     members.emplace_back(SecondOf(member->row));
-    if (members.size() == most) break;
+    if (members.size() == max_members) break;
   }
   return members;
 }
 
-// Returns the member of the highest rank; of several, the first. A member without a rank comes last.
+// Returns the member with the highest rank, or the first of several. A member without a rank comes last.
 absl::StatusOr<std::string> Highest(const ReadView& view, const std::vector<std::string>& members) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> ranks, view.GetRows(kRank, members));
   return members[static_cast<size_t>(std::max_element(ranks.begin(), ranks.end()) - ranks.begin())];
 }
 
-// Returns the pages whose place in the index may be another now. The canonical page always: its anchors are those of
-// all members, and a member may have left and come back, with other anchors, between two choices.
+// Returns the pages whose postings may have to change. The canonical page is always one: its anchors are those of all members,
+// and a member may have left and come back with other anchors between two choices.
 std::set<std::string> Affected(const Choice& before, const Choice& now) {
   std::set<std::string> pages(now.members().begin(), now.members().end());
   for (const std::string& url : before.members()) pages.erase(url);
@@ -110,7 +111,7 @@ absl::Status FindCluster(ReadWrite& t, const std::string& url) {
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const bool relied_on, Subscribe(t, url, kWalk, topics));
   if (!relied_on) {
-    t.Notify(kRecluster, url);  // walks again, now that it will be told of changes
+    t.Notify(kRecluster, url);  // walks again in a later transaction: pipeline.h, rule 2
     return absl::OkStatus();
   }
   if (!t.SetOrVerify(kCluster, url, was, cluster)) return absl::OkStatus();
@@ -134,7 +135,7 @@ absl::Status ChooseCanonical(ReadWrite& t, const std::string& key) {
   return absl::OkStatus();
 }
 
-// The members are counted where they are, not in the choice, which may be about to be made.
+// Counts the members in their table, because the choice may be out of date.
 absl::Status ReconsiderChoice(ReadWrite& t, const std::string& url) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<std::string> cluster, t.Get(kCluster, url));
   if (!cluster.has_value()) return absl::OkStatus();

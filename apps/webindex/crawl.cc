@@ -25,7 +25,7 @@ using percolator::ReadWrite;
 using percolator::RowRange;
 
 struct FileRead {
-  FileStat stat;         // from before it was read
+  FileStat stat;         // from before the file was read
   std::string contents;  // of a page
   FileState state;       // of another file
 };
@@ -48,11 +48,11 @@ bool IsSameFile(const FileStat& a, const FileStat& b) {
   return a.modified_nanos() == b.modified_nanos() && a.changed_nanos() == b.changed_nanos() && a.bytes() == b.bytes();
 }
 
-// The clock of file systems moves in steps. A file that was changed just before it was loaded may have been changed again just
-// after, without a difference to be seen.
+// The clock of file systems moves in steps. A file that was changed just before it was loaded may have changed again just after,
+// with the same stat.
 constexpr int64_t kStepMicros = 100'000;
 
-// Whether what was loaded is certainly what is there now.
+// Returns true if the file has certainly not changed since it was loaded.
 bool IsUnchanged(const FileStat& loaded, const FileStat& now) {
   return IsSameFile(loaded, now) && now.changed_nanos() / 1000 + kStepMicros < loaded.loaded_micros();
 }
@@ -63,10 +63,10 @@ bool HasExtension(std::string_view path, std::initializer_list<std::string_view>
          std::find(extensions.begin(), extensions.end(), path.substr(dot + 1)) != extensions.end();
 }
 
-// The first words of a file of text, from its beginning.
+// Returns the first words of a text file.
 std::string ExcerptOf(std::string_view path, std::string_view beginning) {
-  if (HasExtension(path, {"inc", "ssi"})) {  // a piece of a page
-    return std::string(CutAtCharacter(ParsePage("", path, beginning).text.body(), kLongestExcerpt));
+  if (HasExtension(path, {"inc", "ssi"})) {  // a part of a page
+    return std::string(CutAtCharacter(ParsePage("", path, beginning).text.body(), kMaxExcerptBytes));
   }
   if (!HasExtension(path, {"txt", "text", "md", "rst"})) return "";
   std::string words;
@@ -75,19 +75,19 @@ std::string ExcerptOf(std::string_view path, std::string_view beginning) {
     if (!space) words += c;
     if (space && !words.empty() && words.back() != ' ') words += ' ';
   }
-  words.resize(CutAtCharacter(words, kLongestExcerpt).size());
+  words.resize(CutAtCharacter(words, kMaxExcerptBytes).size());
   return words;
 }
 
-constexpr size_t kExcerptWithin = 4096;  // bytes of the file
+constexpr size_t kMaxExcerptInput = 4096;  // bytes of the file
 
-// Reads all of a file, piece by piece.
+// Reads a whole file in pieces.
 absl::Status ReadPieces(int fd, const std::function<void(std::string_view)>& piece) {
   std::array<char, 64 << 10> buffer;
   for (;;) {
     const ssize_t got = read(fd, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::InternalError(std::string("can't be read: ") + std::strerror(errno));
+    if (got < 0) return absl::InternalError(std::string("cannot be read: ") + std::strerror(errno));
     if (got == 0) return absl::OkStatus();
     piece(std::string_view(buffer.data(), static_cast<size_t>(got)));
   }
@@ -106,7 +106,7 @@ absl::Status ReadOther(int fd, std::string_view path, FileRead& file) {
   absl::Status status = ReadPieces(fd, [&](std::string_view piece) {
     hasher.Add(piece);
     bytes += piece.size();
-    beginning += piece.substr(0, kExcerptWithin - beginning.size());
+    beginning += piece.substr(0, kMaxExcerptInput - beginning.size());
   });
   file.state.set_bytes(bytes);
   file.state.set_hash(hasher.Finish().low);
@@ -116,8 +116,9 @@ absl::Status ReadOther(int fd, std::string_view path, FileRead& file) {
 
 constexpr int kMaxReadings = 5;
 
-// Reads the file. Returns nullopt if it is as it was `loaded`, and NotFound if it does not exist or is not a regular
-// file. A file that changes meanwhile is read again; if that does not end, its stat tells that it has changed.
+// Reads the file. Returns nullopt if it has not changed since `loaded`, and NotFound if it does not exist or is not a regular
+// file. If the file changes meanwhile, reads it again, up to kMaxReadings times. After the last, its stat differs from that of
+// the file, so the next crawl loads it again.
 absl::StatusOr<std::optional<FileRead>> ReadIfChanged(const std::string& folder, const std::string& path,
                                                       const FileStat& loaded) {
   FileRead file;
@@ -125,7 +126,7 @@ absl::StatusOr<std::optional<FileRead>> ReadIfChanged(const std::string& folder,
     PERCOLATOR_ASSIGN_OR_RETURN(const Descriptor opened, OpenBelow(folder, path));
     struct stat before {};
     struct stat after {};
-    if (fstat(opened.get(), &before) != 0) return absl::InternalError("can't be examined");
+    if (fstat(opened.get(), &before) != 0) return absl::InternalError("cannot be examined");
     if (!S_ISREG(before.st_mode)) return absl::NotFoundError("not a regular file");
     file.stat = StatOf(before);
     if (IsUnchanged(loaded, file.stat)) return std::nullopt;
@@ -138,16 +139,16 @@ absl::StatusOr<std::optional<FileRead>> ReadIfChanged(const std::string& folder,
 
 bool IsHiddenPath(std::string_view path) { return path.starts_with('.') || path.find("/.") != std::string_view::npos; }
 
-// "": everything is below it.
+// Everything is below "".
 bool IsAtOrBelow(std::string_view url, std::string_view path) {
   return path.empty() || (url.starts_with(path) && (url.size() == path.size() || url[path.size()] == '/'));
 }
 
-// Where a file is: its stat, and what is loaded of it.
+// The columns of a file: its stat, and its loaded content.
 const Column<FileStat>& StatColumn(std::string_view url) { return IsPage(url) ? kStat : kFileStat; }
 const Column<std::string>& LoadedColumn(std::string_view url) { return IsPage(url) ? kContents : kEncoded<kState>; }
 
-// The path of an entry of the list: itself, or what it is under the base. Absent: outside.
+// The path of an entry of the list, which may be a url under the base. Absent if it is outside the folder.
 std::optional<std::string> ListedPath(std::string_view base, const std::string& entry) {
   if (entry.find("://") != std::string_view::npos) return ResolveLink(base, "index.html", entry);
   const std::string framed = "/" + entry + "/";
@@ -163,22 +164,22 @@ FileState FileStateOf(std::string_view path, std::string_view contents) {
   FileState state;
   state.set_bytes(contents.size());
   state.set_hash(HashOf(contents).low);
-  state.set_excerpt(ExcerptOf(path, contents.substr(0, kExcerptWithin)));
+  state.set_excerpt(ExcerptOf(path, contents.substr(0, kMaxExcerptInput)));
   return state;
 }
 
-// --- What there is to do ---------------------------------------------------------------------------------------------------
+// --- Planning --------------------------------------------------------------------------------------------------------------
 
-// Compares a part of the folder with the tables. What is different, or may be, is for load transactions to look at; they
-// decide.
+// Compares a part of the folder with the tables. Plans a load transaction for each file that differs or may differ; the
+// transaction decides.
 class Crawl::Plan {
  public:
   explicit Plan(Crawl* crawl) : crawl_(*crawl) {}
 
-  // `path`: a file or a folder; "": everything.
+  // `path` is a file or a folder; "" means everything.
   absl::Status Make(const std::string& path) {
-    // In this order: what is not being loaded any more is in the tables; and a file that has the stat which is known then
-    // was not changed since it was loaded.
+    // The order matters. A file that is no longer being loaded is in the tables. A file whose stat equals that in the tables
+    // has not changed since it was loaded.
     const std::vector<std::string> loading = LoadingAt(path);
     PERCOLATOR_RETURN_IF_ERROR(ReadTables(path));
     for (const std::string& url : loading) known_.try_emplace(url);
@@ -196,7 +197,7 @@ class Crawl::Plan {
   uint64_t problems() const { return problems_; }
 
  private:
-  // The urls that are being loaded, by whomever: `path` and all below it.
+  // The urls at or below `path` that any thread is loading.
   std::vector<std::string> LoadingAt(const std::string& path) {
     const std::lock_guard<std::mutex> lock(crawl_.mutex_);
     std::vector<std::string> urls;
@@ -227,7 +228,7 @@ class Crawl::Plan {
     }
   }
 
-  // Without recursion, however deep the folders are.
+  // Iterative, because folders may be nested deeply.
   void Visit(const std::string& path) {
     std::vector<std::string> paths{path};
     while (!paths.empty()) {
@@ -235,7 +236,7 @@ class Crawl::Plan {
       paths.pop_back();
       struct stat found {};
       if (lstat((crawl_.options_.folder + "/" + next).c_str(), &found) != 0)
-        continue;  // gone: a load transaction will tell
+        continue;  // it no longer exists: a load transaction decides
       if (S_ISDIR(found.st_mode) || next.empty()) {
         AddEntries(next, paths);
       } else if (S_ISREG(found.st_mode)) {
@@ -253,13 +254,13 @@ class Crawl::Plan {
       std::string name = entry->path().filename().string();
       if (!name.starts_with('.')) paths.push_back(path.empty() ? std::move(name) : path + "/" + name);
     }
-    if (error && error != std::errc::no_such_file_or_directory) Problem(path, "can't be listed: " + error.message());
+    if (error && error != std::errc::no_such_file_or_directory) Problem(path, "cannot be listed: " + error.message());
   }
 
   void AddFile(const std::string& path, const struct stat& found) {
     const std::optional<std::string> url = UrlOfFile(path);
     if (!url.has_value()) {
-      Problem(ToValidUtf8(path), "a name that can't be");
+      Problem(ToValidUtf8(path), "the name is not valid: it is too long, not UTF-8, or has control characters");
       return;
     }
     const auto known = known_.find(*url);
@@ -283,7 +284,7 @@ class Crawl::Plan {
   uint64_t problems_ = 0;
 };
 
-// Makes it known that these are being loaded, while it lives.
+// Registers the files that are being loaded, for its lifetime.
 class Crawl::Loading {
  public:
   Loading(Crawl* crawl, const std::vector<Task>& tasks) : crawl_(*crawl) {
@@ -325,8 +326,8 @@ absl::Status Crawl::CheckList() const {
   if (std::any_of(listed_.begin(), listed_.end(), exists)) return absl::OkStatus();
   return absl::NotFoundError("none of the " + std::to_string(options_.list.size()) + " entries of the list is in " +
                              options_.folder +
-                             ", so indexing it would remove everything from the index: name at least " +
-                             "one file of this folder, or delete the data folder to begin anew");
+                             ", so indexing it would remove every page: name at least one file of this folder, " +
+                             "or delete the data folder to start again");
 }
 
 absl::Status Crawl::Refresh(const std::string& relative_path) {
@@ -336,7 +337,7 @@ absl::Status Crawl::Refresh(const std::string& relative_path) {
   return Update(path).status();
 }
 
-// A folder that is gone as a whole is rather not mounted than empty, so nothing is deleted.
+// If the folder does not exist, nothing is deleted: probably it is not mounted.
 absl::StatusOr<CrawlResult> Crawl::Update(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(options_.folder, error)) {
@@ -360,7 +361,7 @@ absl::StatusOr<CrawlResult> Crawl::Update(const std::string& path) {
   return result;
 }
 
-// A few at once, as people edit files, are not worth a Loader and its threads.
+// Loads a few files without a Loader, whose threads would cost more.
 absl::Status Crawl::LoadAll(std::vector<Task>& tasks) {
   constexpr size_t kFew = 16;
   const percolator::TransactionOptions transaction{.prefetch_profile = "load"};
@@ -381,9 +382,9 @@ absl::Status Crawl::LoadAll(std::vector<Task>& tasks) {
   return loader.Finish();
 }
 
-// Makes the tables as the file is, whether it is there or not.
+// Makes the tables equal to the file, which may not exist.
 absl::Status Crawl::Load(ReadWrite& t, Task& task) {
-  task = {.url = std::move(task.url)};  // it may be run again
+  task = {.url = std::move(task.url)};  // resets the result of an earlier attempt
   PERCOLATOR_ASSIGN_OR_RETURN(const std::optional<FileStat> stat, t.Get(StatColumn(task.url), task.url));
   if (!IsWanted(task.url)) return Write(t, task, stat, std::nullopt);
   const absl::StatusOr<std::optional<FileRead>> file =
@@ -398,7 +399,7 @@ absl::Status Crawl::Load(ReadWrite& t, Task& task) {
   return absl::OkStatus();
 }
 
-// Contents that are the same are not written, so a file that was only touched is no work for anybody.
+// Does not write equal contents, so a file that was only touched triggers no observer.
 absl::Status Crawl::Write(ReadWrite& t, Task& task, const std::optional<FileStat>& stat,
                           const std::optional<FileRead>& file) {
   const Column<std::string>& column = LoadedColumn(task.url);
@@ -408,7 +409,7 @@ absl::Status Crawl::Write(ReadWrite& t, Task& task, const std::optional<FileStat
   if (file.has_value()) {
     now = IsPage(task.url) ? file->contents : Column<FileState>::Encode(file->state);
     now_stat = file->stat;
-    if (IsPage(task.url) && file->stat.bytes() > kMaxContents) task.problem = "too large: only the beginning is stored";
+    if (IsPage(task.url) && file->stat.bytes() > kMaxContents) task.problem = "too large: only 8 MiB are stored";
   }
   if (now != was) {
     task.outcome = now.has_value() ? Outcome::kLoaded : Outcome::kDeleted;

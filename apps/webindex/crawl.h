@@ -1,15 +1,15 @@
-// A folder and its pages: the way in.
+// Crawl: loads a folder of pages.
 //
-// A Crawl keeps the tables pages and files as the folder is: every regular file below it is a page or another file, whose
-// contents are loaded in a transaction of their own. A file is known by its size and its times of modification and change, so
-// one that has not changed since it was loaded is not read again. Names that begin with a dot, and all below them, are not
-// there; nor are links and other special files, so nothing outside the folder is ever read, and no circle is walked.
+// A Crawl makes the tables pages and files equal to the folder. Every regular file below the folder is a page or another file,
+// and is loaded in its own transaction. The size and the times of modification and change identify the version of a file, so
+// an unchanged file is not read again. Names that begin with a dot, links and special files are skipped, so a crawl never
+// reads anything outside the folder, and never walks in a circle.
 //
-// A load transaction reads the file after it has begun, and writes or verifies its stat: so of two that overlap one is run
-// again, and what was read later stays. Hence a file that is being loaded is looked at again whenever something may have
-// happened to it, though it may be neither in the tables nor in the folder any more.
+// A load transaction reads the file after its start, and writes or verifies its stat. So of two that overlap, one is retried,
+// and the later content stays. For this reason a file that is being loaded is checked again whenever it may have changed, even
+// if it is neither in the tables nor in the folder any more.
 //
-// A file that is gone is deleted from the tables. One that is there but can't be read stays in them as it was.
+// A file that no longer exists is deleted from the tables. A file that exists but cannot be read stays in them unchanged.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_CRAWL_H_
 #define PERCOLATOR_APPS_WEBINDEX_CRAWL_H_
@@ -33,32 +33,33 @@
 
 namespace webindex {
 
-inline constexpr size_t kMaxContents = 8 << 20;  // bytes of a page that are stored: the parser reads fewer
-inline constexpr size_t kLongestExcerpt = 200;   // bytes
+inline constexpr size_t kMaxContents = 8 << 20;  // bytes of a page that are stored; the parser reads fewer
+inline constexpr size_t kMaxExcerptBytes = 200;
 
 struct CrawlOptions {
   std::string folder;
-  // Only these, paths or urls under `base`, if `only_listed`; else every file below the folder.
+  // If `only_listed`, the crawl loads only the files of `list`, which are paths or urls under `base`. Otherwise it loads every
+  // file below the folder.
   bool only_listed = false;
   std::vector<std::string> list;
   std::string base;
   int threads = 4;
-  // See LoaderOptions. Zero, no bound, if there is no worker: else the crawl would wait for one.
+  // See LoaderOptions. Must be zero (no limit) if there is no worker; otherwise the crawl would wait for one.
   size_t max_backlog = 10'000;
   percolator::Duration max_backlog_age = std::chrono::seconds(10);
   std::function<void(const percolator::LoadProgress&)> on_progress;
-  // A file that is left out or cut, and why: unreadable, a name that can't be, too large. By any thread.
+  // Called for a file that is skipped or truncated: unreadable, too large, or with an invalid name. May be called by any thread.
   std::function<void(const std::string& path, const std::string& why)> on_problem;
 };
 
 struct CrawlResult {
   uint64_t unchanged = 0;
   uint64_t loaded = 0;   // new or changed
-  uint64_t deleted = 0;  // in the tables, and not in the folder any more
+  uint64_t deleted = 0;  // no longer in the folder
   uint64_t problems = 0;
 };
 
-// What the table files has of a file that is not a page.
+// The state of a file that is not a page, as the table `files` stores it.
 FileState FileStateOf(std::string_view path, std::string_view contents);
 
 struct FileRead;
@@ -68,11 +69,11 @@ class Crawl {
  public:
   Crawl(const percolator::Cluster& cluster, CrawlOptions options);
 
-  // Makes the tables as the folder is now. Returns NotFound if there is no such folder, or if none of the listed files is in
-  // it.
+  // Makes the tables equal to the folder. Returns NotFound if there is no such folder, or if it has none of the listed files.
   absl::StatusOr<CrawlResult> Run();
 
-  // The same for one path below the folder, a file or a folder, there or not: what Watch calls. "": everything.
+  // The same for one path below the folder, of a file or a folder that may not exist. "" means the whole folder. Called by
+  // Watch.
   absl::Status Refresh(const std::string& relative_path);
 
  private:

@@ -1,4 +1,4 @@
-// webindex: a search index of a folder of pages, that is always up to date. webindex --help says how to use it.
+// webindex: a search index of a folder of pages that is always up to date. See webindex --help.
 
 #include <unistd.h>
 
@@ -56,14 +56,14 @@ using webindex::WithCommas;
 // Exit codes.
 constexpr int kGood = 0;
 constexpr int kFailed = 1;
-constexpr int kFoundNothing = 3;  // a query without hits, a page that is not there
+constexpr int kFoundNothing = 3;  // the query has no hits, or the page does not exist
 
 constexpr auto kLook = std::chrono::milliseconds(100);
 constexpr int kLooksWhileFollowing = 10;
 
 struct Options {
   std::string data = "webindex-data";
-  std::string cluster;  // its address; empty: in the data folder
+  std::string cluster;  // address; empty: the cluster is in the data folder
   bool as_json = false;
 
   // run
@@ -89,10 +89,10 @@ int Fail(const absl::Status& status) {
 
 // --- run
 
-// Shows how it goes: a bar on a terminal, else a line each time.
+// Shows progress: a bar on a terminal, otherwise a line for each update.
 class ProgressLine {
  public:
-  // `done` of `expected`; zero: that is not known.
+  // `expected` is zero if unknown.
   void Show(uint64_t done, uint64_t expected, const std::string& text) {
     const std::scoped_lock lock(mutex_);
     if (!terminal_) {
@@ -105,7 +105,7 @@ class ProgressLine {
     open_ = true;
   }
 
-  // A line of its own, whatever is shown.
+  // Prints a line that stays, above the bar.
   void Say(const std::string& text) {
     const std::scoped_lock lock(mutex_);
     std::cout << (std::exchange(open_, false) ? "\r\033[K" : "") << text << std::endl;
@@ -130,8 +130,8 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& file) {
   if (lines.empty()) {
     return absl::InvalidArgumentError(
         "the list " + file +
-        " is empty, and would remove everything from the index: name at least one file in "
-        "it, or delete the data folder to begin anew");
+        " is empty, so indexing it would remove every page: name at least one file in it, or delete the data folder to "
+        "start again");
   }
   return lines;
 }
@@ -160,11 +160,11 @@ class Run {
   ProgressLine line_;
   int port_ = 0;
   uint64_t files_ = 0;
-  std::atomic<bool> loading_{false};    // for the first time
+  std::atomic<bool> loading_{false};    // the whole folder, at the start
   std::atomic<bool> following_{false};  // a change is being loaded
-  absl::Status trouble_;                // of the thread that follows: what kept it from doing so, last
+  absl::Status trouble_;                // the last error of following changes; used by that thread only
 
-  // In this order: each uses those before it, and is gone before them.
+  // Each uses those above it, so the order of destruction matters.
   std::unique_ptr<WebIndex> index_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<Server> server_;
@@ -175,7 +175,7 @@ class Run {
 absl::StatusOr<WebIndexOptions> Run::MakeOptions() {
   WebIndexOptions options;
   options.address = options_.cluster.empty() ? webindex::ClusterIn(options_.data) : options_.cluster;
-  // What is lost with the power can be made again from the folder.
+  // A power failure may lose the last commits. The next start computes them again from the folder.
   options.cluster.store.durability = options_.sync ? percolator::Durability::kSync : percolator::Durability::kNoSync;
   options.worker.threads = options_.threads;
   options.crawl.folder = options_.docs;
@@ -187,13 +187,13 @@ absl::StatusOr<WebIndexOptions> Run::MakeOptions() {
   }
   options.crawl.on_progress = [this](const LoadProgress& progress) { Loading(progress); };
   options.crawl.on_problem = [this](const std::string& path, const std::string& why) {
-    line_.Say("left out or cut: " + Printable(path) + ": " + Printable(why));
+    line_.Say("skipped or truncated: " + Printable(path) + ": " + Printable(why));
   };
   return options;
 }
 
 void Run::Loading(const LoadProgress& progress) {
-  if (!loading_) return;  // a change of the folder: nobody waits for it
+  if (!loading_) return;  // it is a change of the folder, which is not shown
   api_->SetProgress({.phase = IndexingProgress::Phase::kLoading,
                      .done = progress.done,
                      .expected = progress.expected,
@@ -206,22 +206,23 @@ void Run::Loading(const LoadProgress& progress) {
 absl::Status Run::Open() {
   std::error_code error;
   if (!std::filesystem::is_directory(options_.docs, error)) {
-    return absl::NotFoundError("there is no folder " + options_.docs + ": --docs names the folder with the pages");
+    return absl::NotFoundError("there is no folder " + options_.docs + ": name the folder with the pages with --docs");
   }
   PERCOLATOR_ASSIGN_OR_RETURN(const WebIndexOptions options, MakeOptions());
   std::filesystem::create_directories(options_.data, error);
-  if (error) return absl::UnavailableError("can't create the data folder " + options_.data + ": " + error.message());
+  if (error) return absl::UnavailableError("cannot create the data folder " + options_.data + ": " + error.message());
   absl::StatusOr<std::unique_ptr<WebIndex>> index = WebIndex::Open(options);
   if (!index.ok()) {
     const std::optional<Presence> server = webindex::FindServer(options_.data);
     if (!server.has_value() && absl::IsFailedPrecondition(index.status())) {
       return absl::FailedPreconditionError(
           std::string(index.status().message()) +
-          " (try again if a webindex just starts or ends there; --data names another)");
+          " (if a webindex is starting or stopping there, try again; --data names another folder)");
     }
     if (!server.has_value()) return index.status();
-    return absl::FailedPreconditionError("the data folder " + options_.data + " is in use: see http://127.0.0.1:" +
-                                         std::to_string(server->port) + "/, or use another one with --data");
+    return absl::FailedPreconditionError("the data folder " + options_.data +
+                                         " is in use by the server at http://127.0.0.1:" +
+                                         std::to_string(server->port) + "/: use that, or another folder with --data");
   }
   index_ = *std::move(index);
   return absl::OkStatus();
@@ -239,12 +240,11 @@ absl::Status Run::Serve() {
       std::make_unique<Server>(api_.get(), webindex::ServerOptions{.port = options_.port, .folder = options_.docs});
   PERCOLATOR_ASSIGN_OR_RETURN(port_, server_->Start());
   PERCOLATOR_ASSIGN_OR_RETURN(announcement_, Announcement::Make(options_.data, {port_, instance}));
-  line_.Say("indexing " + options_.docs + "; the page is there already: http://127.0.0.1:" + std::to_string(port_) +
-            "/");
+  line_.Say("indexing " + options_.docs + "; search while it runs: http://127.0.0.1:" + std::to_string(port_) + "/");
   return absl::OkStatus();
 }
 
-// What the folder's changes lead to, as long as this runs. Before the first look at all of it, so that none is missed.
+// Starts to follow changes of the folder. Called before the first full crawl, so that no change is missed.
 absl::Status Run::Follow() {
   if (!options_.watch || options_.once) return absl::OkStatus();
   watch_ = std::make_unique<Watch>(options_.docs, [this](const std::string& path) {
@@ -258,16 +258,16 @@ absl::Status Run::Follow() {
 
 bool Run::FollowChange(const std::string& path) {
   const absl::Status done = path.empty() ? index_->Update().status() : index_->crawl().Refresh(path);
-  // It is tried again every second: a folder that is not mounted for an hour is worth one line.
+  // Watch tries again every second. An error that stays the same is printed once.
   if (!done.ok() && done != trouble_) {
-    line_.Say("can't follow a change of " + (path.empty() ? "the folder" : Printable(path)) + ": " +
+    line_.Say("cannot follow a change of " + (path.empty() ? "the folder" : Printable(path)) + ": " +
               std::string(done.message()) + "; trying again");
   }
   trouble_ = done;
   return done.ok();
 }
 
-// Loading can't be interrupted: it waits for observers when these fall behind. So it has a thread of its own.
+// Loads in its own thread, because loading waits for observers that are behind and cannot be interrupted.
 absl::Status Run::Index() {
   loading_ = true;
   auto loaded = std::make_shared<std::promise<absl::StatusOr<CrawlResult>>>();
@@ -279,21 +279,21 @@ absl::Status Run::Index() {
   loading_ = false;
   PERCOLATOR_ASSIGN_OR_RETURN(const CrawlResult result, future.get());
   files_ = result.loaded + result.unchanged;
-  line_.Say("loaded " + WithCommas(result.loaded) + " files; " + WithCommas(result.unchanged) + " had not changed, " +
-            WithCommas(result.deleted) + " are gone, " + WithCommas(result.problems) + " left out or cut");
+  line_.Say("loaded " + WithCommas(result.loaded) + " files; " + WithCommas(result.unchanged) + " unchanged, " +
+            WithCommas(result.deleted) + " deleted, " + WithCommas(result.problems) + " skipped or truncated");
   return absl::OkStatus();
 }
 
-// What is committed is durable, and what is not is loaded by the next start: so there is nothing to wait for.
+// Exits without waiting: committed files stay, and the next start loads the others.
 void Run::LeaveWhileLoading() {
-  line_.Say("stopped while loading; the next start goes on");
+  line_.Say("stopped while loading; the next start continues");
   announcement_.reset();
   server_.reset();
   index_->worker().Stop().IgnoreError();
   std::_Exit(kGood);
 }
 
-// Waits until all that is loaded is searchable.
+// Waits until all loaded pages are searchable.
 absl::Status Run::Settle() {
   api_->SetProgress({.phase = IndexingProgress::Phase::kIndexing, .expected = files_});
   while (!interrupt_->requested()) {
@@ -307,9 +307,9 @@ absl::Status Run::Settle() {
     const size_t documents = index_->serving().documents();
     line_.Show(documents, files_,
                "indexing: " + WithCommas(documents) + " documents searchable, " +
-                   (backlog.ok() ? WithCommas(backlog->cells) : "some") + " notifications to do");
+                   (backlog.ok() ? WithCommas(backlog->cells) : "some") + " notifications pending");
   }
-  return absl::CancelledError("stopped before everything was indexed; the next start goes on");
+  return absl::CancelledError("stopped before everything was indexed; the next start continues");
 }
 
 absl::Status Run::Everything() {
@@ -320,12 +320,12 @@ absl::Status Run::Everything() {
   if (status.ok()) status = Settle();
   if (status.ok()) {
     line_.Say(WithCommas(index_->serving().documents()) + " documents, ready: " + PageAddress() +
-              (options_.once ? "" : "  (Ctrl-C ends)"));
+              (options_.once ? "" : "  (Ctrl-C stops)"));
   }
   if (status.ok() && !options_.once) interrupt_->Wait();
   if (interrupt_->requested()) {
-    line_.Say("stopping (Ctrl-C again: at once; nothing is lost)");
-    // A change of a single file takes no time, one of a large folder may.
+    line_.Say("stopping; press Ctrl-C again to exit immediately (nothing is lost)");
+    // A change of a single file is quick; that of a large folder may not be.
     for (int looks = 0; following_ && looks < kLooksWhileFollowing; ++looks) std::this_thread::sleep_for(kLook);
     if (following_) LeaveWhileLoading();
   }
@@ -343,7 +343,7 @@ int DoRun(const Options& options, Interrupt* interrupt) {
 
 // --- query, explain, stats
 
-// Asks, and prints the answer. `print` returns the exit code.
+// Asks a question of api.h, and prints the answer. `print` returns the exit code.
 int DoAsk(const Options& options, const std::string& function, const std::map<std::string, std::string>& parameters,
           const std::function<int(const json& answer, bool bold)>& print) {
   const absl::StatusOr<std::unique_ptr<Answers>> answers = Answers::Open(options.data, options.cluster);
@@ -385,38 +385,39 @@ int DoStats(const Options& options) {
 
 constexpr char kExamples[] = R"(
 EXAMPLES
-  webindex run --docs ~/site                 index a folder, serve the page, follow changes
+  webindex run --docs ~/site                 index a folder, serve the web page, follow changes
   webindex run --docs ~/site --base https://docs.example.org/
-                                             links that begin so lead to pages of the folder, too
-  webindex run --docs ~/site --once          bring the index up to date, and end
-  webindex query vacuum freeze               search, here
-  webindex explain manual/index.html         all that is known of a page
-  webindex stats --json                      how much there is, for programs
+                                             also follow links to this address as links within the folder
+  webindex run --docs ~/site --once          update the index, then exit
+  webindex query vacuum freeze               search from the command line
+  webindex explain manual/index.html         show everything that the index knows about a page
+  webindex stats --json                      count pages, links and terms, as JSON
 
-query, explain and stats ask the server that runs on the data folder, or else read the folder themselves.
+query, explain and stats ask the running server of the data folder. If none runs, they read the folder themselves.
 
 EXIT CODES
-  0  done    1  failed, the message says why    3  nothing found    others: wrong arguments
+  0  done    1  failed, with a message    3  nothing found    others: wrong arguments
 )";
 
 void AddCommon(CLI::App* command, Options& options) {
-  command->add_option("--data", options.data, "The folder of the index")->capture_default_str();
-  command->add_option("--cluster", options.cluster, "The address of the cluster, if it is not in the data folder");
+  command->add_option("--data", options.data, "Folder of the index")->capture_default_str();
+  command->add_option("--cluster", options.cluster, "Address of the cluster; default: a cluster in the data folder");
 }
 
 CLI::App* AddRun(CLI::App& app, Options& options) {
-  CLI::App* run = app.add_subcommand("run", "Index a folder, serve the page, follow changes");
+  CLI::App* run = app.add_subcommand("run", "Indexes a folder, serves the web page, follows changes");
   AddCommon(run, options);
-  run->add_option("--docs", options.docs, "The folder with the pages")->required();
-  run->add_option("--port", options.port, "Of the page, on 127.0.0.1; 0: any. Default: 8080, or the next free one")
+  run->add_option("--docs", options.docs, "Folder with the pages")->required();
+  run->add_option("--port", options.port,
+                  "Port of the web page on 127.0.0.1; 0: any free port; default: 8080, or the next free port")
       ->check(CLI::Range(0, 65535));
-  run->add_option("--base", options.base, "Where the folder would be on the web: links that begin so lead into it");
-  run->add_option("--list", options.list, "Only the files, or urls, that are named in this file, a line each");
-  run->add_flag("--watch,!--no-watch", options.watch, "Follow changes of the folder, which is the default; or do not");
-  run->add_flag("--once", options.once, "End when everything is indexed");
-  run->add_flag("--sync", options.sync,
-                "Wait for the disk at every commit: slower, and nothing is lost with the power");
-  run->add_option("--threads", options.threads, "That load, and that run observers")
+  run->add_option("--base", options.base,
+                  "Address of the folder on the web; links with this prefix lead into the folder");
+  run->add_option("--list", options.list, "Index only the files that this file lists, one path or URL per line");
+  run->add_flag("--watch,!--no-watch", options.watch, "Follow changes of the folder; default: yes");
+  run->add_flag("--once", options.once, "Exit when everything is indexed");
+  run->add_flag("--sync", options.sync, "Wait for the disk at every commit: slower, but a power failure loses nothing");
+  run->add_option("--threads", options.threads, "Threads that load files; as many run observers")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
   return run;
@@ -429,18 +430,18 @@ CLI::App* AddAsking(CLI::App& app, Options& options, const char* name, const cha
   return command;
 }
 
-// Memory or threads have run out in some thread: a message and a code, and no core file.
+// If memory or threads run out in any thread, prints a message and exits without a core file.
 [[noreturn]] void OnTerminate() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
-    std::fputs("webindex: ended by an error without a name\n", stderr);
+    std::fputs("webindex: terminated by an exception of unknown type\n", stderr);
   } catch (const std::bad_alloc&) {
-    std::fputs("webindex: out of memory: allow it more (ulimit -v), or lower --threads\n", stderr);
+    std::fputs("webindex: out of memory: raise the limit (ulimit -v), or lower --threads\n", stderr);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "webindex: %s: too little memory, or too many threads or files? (ulimit -v, -u, -n)\n",
+    std::fprintf(stderr, "webindex: %s: check the limits of memory, threads and files (ulimit -v, -u, -n)\n",
                  error.what());
   } catch (...) {
-    std::fputs("webindex: ended by an error without a name\n", stderr);
+    std::fputs("webindex: terminated by an exception of unknown type\n", stderr);
   }
   std::_Exit(kFailed);
 }
@@ -448,7 +449,7 @@ CLI::App* AddAsking(CLI::App& app, Options& options, const char* name, const cha
 // Returns `exit`, or kFailed if the output could not be written.
 int Written(int exit) {
   if (std::cout.flush()) return exit;
-  std::cerr << "webindex: can't write the output: is the disk full, or nobody listening?\n";
+  std::cerr << "webindex: cannot write the output: the disk is full, or the reader has closed the pipe\n";
   return kFailed;
 }
 
@@ -461,12 +462,14 @@ int main(int argc, char** argv) {
   app.footer(kExamples);
   app.require_subcommand(1);
   const CLI::App* const run = AddRun(app, options);
-  CLI::App* const query = AddAsking(app, options, "query", "Search");
-  query->add_option("WORDS", options.words, "What to search for")->required();
-  query->add_option("--limit", options.limit, "Hits, at most")->capture_default_str()->check(CLI::Range(1, 100));
-  CLI::App* const explain = AddAsking(app, options, "explain", "Print all that is known of a page");
-  explain->add_option("URL", options.url, "The page: its path below the folder")->required();
-  const CLI::App* const stats = AddAsking(app, options, "stats", "Print how much there is");
+  CLI::App* const query = AddAsking(app, options, "query", "Searches the index");
+  query->add_option("WORDS", options.words, "Words to search for")->required();
+  query->add_option("--limit", options.limit, "Maximum number of hits")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100));
+  CLI::App* const explain = AddAsking(app, options, "explain", "Shows everything that the index knows about a page");
+  explain->add_option("URL", options.url, "Path of the page below the folder")->required();
+  const CLI::App* const stats = AddAsking(app, options, "stats", "Counts pages, links and terms");
   CLI11_PARSE(app, argc, argv);
 
   if (*run) {

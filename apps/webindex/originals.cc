@@ -20,11 +20,11 @@ namespace {
 
 absl::Status ErrorOf(int error, std::string_view path) {
   const std::string name(path);
-  if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(name + " can't be read");
+  if (error == EACCES || error == EPERM) return absl::PermissionDeniedError("no permission to read " + name);
   if (error == ENOENT || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG || error == ENXIO) {
     return absl::NotFoundError("there is no file " + name);
   }
-  return absl::InternalError(name + ": " + std::strerror(error));
+  return absl::InternalError("cannot read " + name + ": " + std::strerror(error));
 }
 
 absl::StatusOr<std::vector<std::string>> Components(std::string_view path) {
@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<std::string>> Components(std::string_view path) {
     components.emplace_back(path.substr(begin, end - begin));
     const std::string& name = components.back();
     if (name.empty() || name == "." || name == ".." || name.find('\0') != std::string::npos) {
-      return absl::InvalidArgumentError("this is not the path of a file below the folder");
+      return absl::InvalidArgumentError("\"" + std::string(path) + "\" is not the path of a file below the folder");
     }
     if (name.starts_with('.')) return absl::NotFoundError("there is no file " + std::string(path));
     begin = end + 1;
@@ -48,8 +48,8 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
-// One step at a time, from folder to folder, so that nobody can exchange a folder for a link in between. O_NONBLOCK: opening
-// a pipe must not wait for a writer.
+// Opens one folder after the other, so that no other process can replace a folder by a link in between. With O_NONBLOCK, opening
+// a pipe does not wait for a writer.
 absl::StatusOr<Descriptor> OpenBelow(const std::string& folder, std::string_view path) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::string> components, Components(path));
   Descriptor at(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -62,7 +62,7 @@ absl::StatusOr<Descriptor> OpenBelow(const std::string& folder, std::string_view
   return at;
 }
 
-absl::StatusOr<std::string> ReadOriginal(const std::string& folder, std::string_view path, size_t most) {
+absl::StatusOr<std::string> ReadOriginal(const std::string& folder, std::string_view path, size_t max_bytes) {
   PERCOLATOR_ASSIGN_OR_RETURN(const Descriptor file, OpenBelow(folder, path));
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return ErrorOf(errno, path);
@@ -74,8 +74,9 @@ absl::StatusOr<std::string> ReadOriginal(const std::string& folder, std::string_
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrorOf(errno, path);
     if (got == 0) return contents;
-    if (contents.size() + static_cast<size_t>(got) > most) {
-      return absl::ResourceExhaustedError("the file is larger than " + std::to_string(most) + " bytes");
+    if (contents.size() + static_cast<size_t>(got) > max_bytes) {
+      return absl::ResourceExhaustedError("the file " + std::string(path) + " is larger than " +
+                                          std::to_string(max_bytes) + " bytes");
     }
     contents.append(buffer, static_cast<size_t>(got));
   }

@@ -1,4 +1,4 @@
-// Original files, and only those below the folder.
+// Reads original files, and only those below the folder.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_ORIGINALS_H_
 #define PERCOLATOR_APPS_WEBINDEX_ORIGINALS_H_
@@ -12,7 +12,7 @@
 
 namespace webindex {
 
-// A file descriptor that is closed at the end.
+// A file descriptor that the destructor closes.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -28,18 +28,19 @@ class Descriptor {
   int fd_;
 };
 
-// Opens the file at a path below the folder, of whatever kind, to read it. Errors as of ReadOriginal; kInternal: others.
+// Opens a file of any kind at a path below the folder, for reading. Returns the errors of ReadOriginal, or Internal for others.
 absl::StatusOr<Descriptor> OpenBelow(const std::string& folder, std::string_view path);
 
-inline constexpr size_t kLargestOriginal = 64 << 20;
+inline constexpr size_t kMaxOriginalBytes = 64 << 20;
 
-// The contents of a regular file at a path below the folder. Nothing else can be reached: a path with "..", an empty or a "."
-// component is kInvalidArgument, and no symbolic link below the folder is followed. kNotFound: there is no such file, it is
-// not a regular one, or a component of the path begins with a dot: hidden files are not shown. kPermissionDenied: it can't be read. kResourceExhausted: it is larger than `most`.
+// Returns the contents of a regular file at a path below the folder. Follows no symbolic link below the folder. Returns
+// InvalidArgument if the path has an empty component, "." or ".."; NotFound if there is no such file, it is not a regular file,
+// or a component begins with a dot (hidden files are not shown); PermissionDenied if it cannot be read; and ResourceExhausted
+// if it is larger than `max_bytes`.
 absl::StatusOr<std::string> ReadOriginal(const std::string& folder, std::string_view path,
-                                         size_t most = kLargestOriginal);
+                                         size_t max_bytes = kMaxOriginalBytes);
 
-// By the extension of its name; "application/octet-stream" if that is not known.
+// The content type for the extension of the name; "application/octet-stream" if the extension is unknown.
 std::string ContentTypeOf(std::string_view path);
 
 }  // namespace webindex

@@ -26,9 +26,9 @@ std::string Lower(std::string_view text) { return absl::AsciiStrToLower({text.da
 
 // --- Encodings -------------------------------------------------------------------------------------------------------------
 
-constexpr size_t kDeclaredWithin = 1024;  // bytes; as browsers do
+constexpr size_t kDeclaredWithin = 1024;  // bytes; the same limit as in browsers
 
-// The value after a name such as "charset", in a <meta> or an XML declaration. Empty: it is not there.
+// The value after a name such as "charset", in a <meta> or an XML declaration. Empty if it is missing.
 std::string DeclaredAfter(std::string_view head, std::string_view name) {
   size_t at = head.find(name);
   if (at == std::string_view::npos) return "";
@@ -39,24 +39,24 @@ std::string DeclaredAfter(std::string_view head, std::string_view name) {
   return std::string(head.substr(at, head.find_first_of(" \t\r\n\"';/>?", at) - at));
 }
 
-// The encoding that the page declares, in lower case. Empty: none.
+// The encoding that the page declares, in lower case. Empty if it declares none.
 std::string DeclaredEncoding(std::string_view contents) {
   const std::string head = Lower(contents.substr(0, kDeclaredWithin));
   std::string name = head.starts_with("<?xml") ? DeclaredAfter(head.substr(0, head.find("?>")), "encoding") : "";
   const size_t meta = head.find("<meta");
   if (name.empty() && meta != std::string_view::npos)
     name = DeclaredAfter(std::string_view(head).substr(meta), "charset");
-  // Nobody means the control characters of the one, all mean the letters and quotes of the other.
+  // Pages that declare the first contain the letters and quotes of the second, not control characters.
   return name == "iso-8859-1" || name == "latin1" || name == "us-ascii" || name == "ascii" ? "windows-1252" : name;
 }
 
-// From an encoding that ICU knows. Absent: it does not.
+// Converts from an encoding to UTF-8. Returns nullopt if ICU does not know the encoding.
 std::optional<std::string> Converted(std::string_view bytes, const std::string& encoding) {
   UErrorCode status = U_ZERO_ERROR;
   const std::unique_ptr<UConverter, decltype(&ucnv_close)> converter(ucnv_open(encoding.c_str(), &status), &ucnv_close);
   if (U_FAILURE(status)) return std::nullopt;
   const auto length = static_cast<int32_t>(bytes.size());
-  std::string text(3 * bytes.size() + 16, '\0');  // a byte becomes one unit of UTF-16 at most, that three bytes
+  std::string text(3 * bytes.size() + 16, '\0');  // a byte becomes at most one UTF-16 unit, and that three bytes
   const int32_t written = ucnv_toAlgorithmic(UCNV_UTF8, converter.get(), text.data(), static_cast<int32_t>(text.size()),
                                              bytes.data(), length, &status);
   if (U_FAILURE(status) || written > static_cast<int32_t>(text.size())) return std::nullopt;
@@ -64,12 +64,12 @@ std::optional<std::string> Converted(std::string_view bytes, const std::string& 
   return text;
 }
 
-// An encoding in which a declaration such as this one could be read at all.
+// Returns true for an encoding in which a declaration in ASCII can be read.
 bool ContainsAscii(const std::string& encoding) {
   return Converted("<meta charset=A-z>", encoding) == "<meta charset=A-z>";
 }
 
-// The page as valid UTF-8.
+// Returns the page as valid UTF-8.
 std::string Decode(std::string_view contents) {
   if (contents.starts_with("\xef\xbb\xbf")) return ToValidUtf8(contents.substr(3));
   for (const auto& [mark, encoding] : {std::pair("\xff\xfe", "UTF-16LE"), std::pair("\xfe\xff", "UTF-16BE")}) {
@@ -109,7 +109,7 @@ class Words {
   size_t size() const { return text_.size(); }
   const std::string& text() const { return text_; }
 
-  // The words from a place that size() has told.
+  // The words from a position that size() has returned.
   std::string_view From(size_t begin) const {
     std::string_view words = std::string_view(text_).substr(begin);
     if (words.starts_with(' ')) words.remove_prefix(1);
@@ -121,29 +121,29 @@ class Words {
   bool separate_ = false;
 };
 
-// At most so many bytes of it, without a space at the end.
-std::string Cut(std::string_view words, size_t most) {
-  words = CutAtCharacter(words, most);
+// Cuts words to max_bytes, without a space at the end.
+std::string Cut(std::string_view words, size_t max_bytes) {
+  words = CutAtCharacter(words, max_bytes);
   if (words.ends_with(' ')) words.remove_suffix(1);
   return std::string(words);
 }
 
-std::string WordsOf(std::string_view text, size_t most) {
+std::string WordsOf(std::string_view text, size_t max_bytes) {
   Words words;
   words.Add(text);
-  return Cut(words.text(), most);
+  return Cut(words.text(), max_bytes);
 }
 
 // --- The page --------------------------------------------------------------------------------------------------------------
 
-// What is in them is not for people to read, or only for those whose browsers can't do better.
+// Elements whose content people do not read, or only in browsers without the feature.
 bool IsHidden(std::string_view name) {
   static constexpr std::array<std::string_view, 7> kNames{"script", "style",   "noscript", "template",
                                                           "iframe", "noembed", "noframes"};
   return IsOneOf(name, kNames);
 }
 
-// Everything else separates words.
+// Elements that do not separate words.
 bool IsWithinWords(std::string_view name) {
   static constexpr std::array<std::string_view, 36> kNames{
       "a",    "abbr",   "acronym", "b",   "bdi", "bdo",   "big",  "cite", "code", "data", "del",  "dfn",
@@ -152,18 +152,18 @@ bool IsWithinWords(std::string_view name) {
   return IsOneOf(name, kNames);
 }
 
-// Whether a list of words, such as the value of rel, has a word.
+// Returns true if a list of words, such as the value of rel, contains the word.
 bool HasWord(std::string_view list, std::string_view word) {
   return (" " + WordsOf(Lower(list), list.size()) + " ").find(" " + std::string(word) + " ") != std::string::npos;
 }
 
-constexpr int kSlowestRefresh = 9;  // seconds; beyond that people are meant to read the page
+constexpr int kMaxRefresh = 9;  // seconds; with a longer delay, people are meant to read the page
 
-// Of "0; url=there" the url. Empty: it is something else.
+// Returns the url of "0; url=there", or an empty text if the value has another form.
 std::string RefreshTarget(std::string_view content) {
   const std::string lower = Lower(content);
   size_t at = lower.find_first_not_of(" \t\r\n");
-  if (at == std::string_view::npos || lower[at] < '0' || lower[at] > '0' + kSlowestRefresh) return "";
+  if (at == std::string_view::npos || lower[at] < '0' || lower[at] > '0' + kMaxRefresh) return "";
   at = lower.find_first_of(";,", at);
   if (at == std::string_view::npos ||
       lower.substr(0, at).find_first_not_of("0123456789. \t\r\n") != std::string_view::npos)
@@ -178,7 +178,7 @@ std::string RefreshTarget(std::string_view content) {
   return std::string(content.substr(at, content.find_first_of("\"'", at) - at));
 }
 
-// Of <!--#include virtual="there" --> the path. Empty: it is something else.
+// Returns the path of <!--#include virtual="there" -->, or an empty text if the comment has another form.
 std::string IncludeTarget(std::string_view comment) {
   const size_t include = comment.find_first_not_of(" \t\r\n");
   if (include == std::string_view::npos || !comment.substr(include).starts_with("#include")) return "";
@@ -194,7 +194,7 @@ std::string IncludeTarget(std::string_view comment) {
   return "";
 }
 
-// Collects what a page has. Links are kept as they are written: <base> may come after them.
+// Collects the content of a page. Keeps links as written, because <base> may come after them.
 class Extractor : public Visitor {
  public:
   struct WrittenLink {
@@ -235,7 +235,7 @@ class Extractor : public Visitor {
     if (std::string target = IncludeTarget(text); !target.empty()) includes_.push_back(std::move(target));
   }
 
-  // After the last of the page.
+  // Called after the last element.
   void Finish() {
     while (!anchors_.empty()) CloseAnchor();
   }
@@ -247,7 +247,7 @@ class Extractor : public Visitor {
   const std::vector<WrittenLink>& links() const { return links_; }
   const std::vector<std::string>& resources() const { return resources_; }
   const std::vector<std::string>& includes() const { return includes_; }
-  // The most certain first.
+  // The most reliable declaration first.
   std::vector<std::string> moved_to() const {
     std::vector<std::string> all = canonical_;
     all.insert(all.end(), refresh_.begin(), refresh_.end());
@@ -256,7 +256,7 @@ class Extractor : public Visitor {
 
  private:
   struct Anchor {
-    std::string href;  // empty: not a link
+    std::string href;  // empty if it is not a link
     size_t begin;      // in the body
     std::string alt;   // of the first image with one
   };
@@ -330,7 +330,7 @@ class Extractor : public Visitor {
   std::vector<std::string> includes_;
 };
 
-// Where what is written in a page leads, with its <base>.
+// Resolves the links of a page, with its <base>.
 class Resolver {
  public:
   Resolver(std::string_view base, std::string_view page, const std::optional<std::string>& base_of_page)
@@ -338,9 +338,9 @@ class Resolver {
     if (base_of_page.has_value()) from_ = ResolveLink(base, page, *base_of_page);
   }
 
-  // Absent: outside, or the page itself.
+  // Returns nullopt if the link leads outside, or to the page itself.
   std::optional<std::string> Resolve(std::string_view written) const {
-    // A page that says it is elsewhere: what it has is elsewhere too, unless it names our host.
+    // If the page declares that it is outside, its links lead outside too, unless they name our host.
     const bool with_host = written.find("://") != std::string_view::npos;
     if (!from_.has_value() && !with_host) return std::nullopt;
     return Other(ResolveLink(base_, from_.value_or(std::string(page_)), written));
@@ -357,7 +357,7 @@ class Resolver {
 
   const std::string_view base_;
   const std::string_view page_;
-  std::optional<std::string> from_;  // absent: it is outside
+  std::optional<std::string> from_;  // absent if the page is outside
 };
 
 Links LinksOf(const Extractor& page, const Resolver& resolver, Text& text) {
@@ -408,7 +408,7 @@ std::string MovedTo(const Extractor& page, const Resolver& resolver) {
   return "";
 }
 
-// How many of the terms there are before the first that is one too many.
+// The number of terms before the one that exceeds the limit.
 size_t KeptTerms(const std::vector<Term>& terms) {
   std::unordered_set<std::string_view> different;
   for (size_t i = 0; i < terms.size(); ++i) {
@@ -437,7 +437,7 @@ ParsedPage ParsePage(std::string_view base, std::string_view url, std::string_vi
   Text& text = parsed.text;
   if (contents.size() > kLargestPage) text.add_notes("too large: only the beginning was read");
   std::string html = Decode(CutAtCharacter(contents, kLargestPage));
-  html.resize(CutAtCharacter(html, kLargestPage).size());  // bytes that are not UTF-8 have become longer
+  html.resize(CutAtCharacter(html, kLargestPage).size());  // invalid UTF-8 has become longer
   Extractor page;
   if (TreeIsCheap(html)) {
     VisitTree(html, page);

@@ -85,14 +85,14 @@ void PrintSearch(const json& answer, bool bold, std::ostream& out) {
         << ++number << ". " << Bold(title.empty() ? TextIn(hit["url"]) : title, bold) << "\n   " << TextIn(hit["url"])
         << "   score " << Fixed(hit["score"], 2) << ", rank " << Fixed(hit["rank"], 2) << "\n   "
         << Snippet(hit["snippet"], bold) << "\n";
-    PrintList("the same:", hit["duplicates"], out);
-    PrintList("nearly the same:", hit["similar"], out);
+    PrintList("duplicate:", hit["duplicates"], out);
+    PrintList("similar:", hit["similar"], out);
   }
 }
 
 void PrintPage(const json& answer, bool bold, std::ostream& out) {
   out << Bold(TextIn(answer["title"]), bold) << "\n" << TextIn(answer["url"]) << "\n\n";
-  if (answer["exists"] == false) out << "There is no such page, but there are links to it.\n";
+  if (answer["exists"] == false) out << "There is no such page, but other pages link to it.\n";
   out << "rank       " << Fixed(answer["rank"], 3) << "\n";
   if (answer["exists"] == true) {
     out << "loaded     " << Moment(answer["loaded_micros"]) << ", " << WithCommas(answer["bytes"]) << " bytes\n";

@@ -1,5 +1,5 @@
-// What a page looks like depends on files that it is rendered with: images, style sheets, includes. Its summary is made again
-// when one of them changes, and only then.
+// Summaries of pages. A summary depends on the page and on the files that it is rendered with: images, style sheets, includes.
+// It is made again only when one of them changes.
 
 #include <cstddef>
 #include <optional>
@@ -19,18 +19,18 @@ using percolator::ReadWrite;
 
 namespace {
 
-constexpr size_t kLongestDescription = 200;  // bytes, if it is taken from the body
+constexpr size_t kMaxDescriptionBytes = 200;  // if it is taken from the body
 
-// The beginning of a text of UTF-8, cut between characters.
-std::string_view Beginning(std::string_view text, size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
-  return text.substr(0, most);
+// The beginning of a UTF-8 text, cut between characters.
+std::string_view Beginning(std::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  while (max_bytes > 0 && (static_cast<unsigned char>(text[max_bytes]) & 0xC0) == 0x80) --max_bytes;
+  return text.substr(0, max_bytes);
 }
 
 absl::StatusOr<Summary> SummaryOf(const ReadView& view, const Text& text, const Resources& resources) {
   Summary summary;
-  summary.set_description(text.description().empty() ? std::string(Beginning(text.body(), kLongestDescription))
+  summary.set_description(text.description().empty() ? std::string(Beginning(text.body(), kMaxDescriptionBytes))
                                                      : text.description());
   const std::vector<std::string> paths(resources.paths().begin(), resources.paths().end());
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::optional<FileState>> states, view.GetRows(kState, paths));

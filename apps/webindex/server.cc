@@ -28,14 +28,14 @@ using nlohmann::json;
 namespace {
 
 constexpr int kPortsTried = 100;
-constexpr size_t kBodyBytes = 64 << 10;  // no request needs one
+constexpr size_t kBodyBytes = 64 << 10;  // a limit; no request needs a body
 constexpr int kThreads = 24;             // a browser keeps several connections open, and each has a thread
 constexpr char kJson[] = "application/json";
 
 constexpr char kPagePolicy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'";
-// With its origin, a file can be shown with its styles and images; without scripts it can do nothing with it.
+// A file keeps its origin, so that its styles and images load. Without scripts it cannot use the origin for anything else.
 constexpr char kFilePolicy[] =
     "sandbox allow-same-origin; default-src 'none'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; font-src "
     "'self'; "
@@ -69,7 +69,7 @@ void SetCommonHeaders(Response& response, const char* policy) {
   response.set_header("Cache-Control", "no-store");
 }
 
-// Text of pages may be anything, so what is not UTF-8 in the end is replaced.
+// Replaces invalid UTF-8, because the text of pages may be anything.
 void SetJson(Response& response, const json& value) {
   response.set_content(value.dump(-1, ' ', false, json::error_handler_t::replace), kJson);
 }
@@ -91,22 +91,21 @@ void SetAnswer(Response& response, const absl::StatusOr<json>& answer) {
   }
 }
 
-// The host of "host:port", which may be missing.
+// The host of "host:port". The port may be missing.
 bool IsThisMachine(std::string_view host) {
   const size_t colon = host.rfind(':');
   if (colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos) host = host.substr(0, colon);
   return host == "localhost" || host == kHost || host == "[::1]";
 }
 
-// Returns the number in a parameter, `otherwise` if there is no such parameter, or InvalidArgument if it is not a
-// number.
+// Returns the number in a parameter, `otherwise` if the parameter is missing, or InvalidArgument if it is not a number.
 absl::StatusOr<uint64_t> Number(const Request& request, const char* name, uint64_t otherwise) {
   if (!request.has_param(name)) return otherwise;
   const std::string text = request.get_param_value(name);
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
-    return absl::InvalidArgumentError(std::string(name) + " is not a number");
+    return absl::InvalidArgumentError("the parameter " + std::string(name) + " is not a number");
   }
   return number;
 }
@@ -120,7 +119,7 @@ absl::StatusOr<json> AnswerSearch(const Api& api, const Request& request) {
 absl::StatusOr<json> AnswerPage(const Api& api, const Request& request) {
   const std::string url = request.get_param_value("url");
   if (url.empty() || url.size() > kLongestUrl || url.find('\0') != std::string::npos) {
-    return absl::InvalidArgumentError("url is missing, too long, or not the url of a page");
+    return absl::InvalidArgumentError("the parameter url is missing, too long, or not the url of a page");
   }
   if (!request.has_param("at")) return api.Page(url);
   PERCOLATOR_ASSIGN_OR_RETURN(const uint64_t at, Number(request, "at", 0));
@@ -134,7 +133,7 @@ absl::StatusOr<json> AnswerApi(const Api& api, const Request& request) {
   if (what == "pipeline") return api.Pipeline();
   if (what == "stats") return api.Stats();
   if (what == "status") return api.Status();
-  return absl::NotFoundError("there is no such function");
+  return absl::NotFoundError("there is no such function: use search, page, pipeline, stats or status");
 }
 
 void AnswerFile(const std::string& folder, const std::string& path, Response& response) {
@@ -151,7 +150,7 @@ void AnswerAsset(const std::string& path, Response& response) {
   const std::string name = is_view ? "index.html" : path.substr(1);
   const std::string_view bytes = Asset(name);
   if (bytes.empty()) {
-    SetError(response, 404, "there is nothing here");
+    SetError(response, 404, "there is no such address");
     return;
   }
   response.set_content(bytes.data(), bytes.size(), ContentTypeOf(name) + "; charset=utf-8");
@@ -164,8 +163,8 @@ void Answer(const Api& api, const std::string& folder, const Request& request, R
   if (!IsThisMachine(request.get_header_value("Host"))) {
     SetError(response, 403, "this server answers only to 127.0.0.1 and localhost");
   } else if (request.method != "GET" && request.method != "HEAD") {
-    response.set_header("Connection", "close");  // what came with the request is not read
-    SetError(response, 405, "only GET is answered");
+    response.set_header("Connection", "close");  // because the body of the request is not read
+    SetError(response, 405, "this server answers only GET and HEAD");
   } else if (is_file) {
     AnswerFile(folder, request.path.substr(kFiles.size()), response);
   } else if (request.path.starts_with("/api/")) {
@@ -175,7 +174,7 @@ void Answer(const Api& api, const std::string& folder, const Request& request, R
   }
 }
 
-// Only SO_REUSEADDR: with SO_REUSEPORT, which is the library's default, a second server would share the port.
+// Sets only SO_REUSEADDR. With SO_REUSEPORT, the default of the library, a second server would share the port.
 void SetSocketOptions(socket_t socket) {
   const int yes = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -183,7 +182,7 @@ void SetSocketOptions(socket_t socket) {
 
 }  // namespace
 
-// All requests come to one function, which compares strings: the library's own routes are regular expressions.
+// One function receives all requests and compares strings, because the routes of the library are regular expressions.
 void AnswerRequests(const Api* api, const std::string* folder, httplib::Server* http) {
   http->set_pre_routing_handler([api, folder](const Request& request, Response& response) {
     Answer(*api, *folder, request, response);
@@ -192,10 +191,10 @@ void AnswerRequests(const Api* api, const std::string* folder, httplib::Server* 
   http->set_error_handler([](const Request&, Response& response) {
     if (!response.body.empty()) return;
     SetCommonHeaders(response, kPagePolicy);
-    SetError(response, response.status, "the request can't be understood");
+    SetError(response, response.status, "the request is malformed");
   });
   http->set_exception_handler([](const Request&, Response& response, const std::exception_ptr&) {
-    SetError(response, 500, "an error inside the server");
+    SetError(response, 500, "internal error of the server");
   });
 }
 
@@ -235,7 +234,7 @@ absl::StatusOr<int> Server::Impl::Bind() {
   if (options_.port == 0) {
     const int port = http_.bind_to_any_port(kHost);
     if (port > 0) return port;
-    return absl::UnavailableError("no port is free");
+    return absl::UnavailableError("cannot listen on 127.0.0.1: no port is free");
   }
   const int first = options_.port.value_or(kDefaultPort);
   const int last = options_.port.has_value() ? first : first + kPortsTried;
@@ -243,16 +242,18 @@ absl::StatusOr<int> Server::Impl::Bind() {
     if (http_.bind_to_port(kHost, port)) return port;
   }
   if (options_.port.has_value()) {
-    return absl::UnavailableError("port " + std::to_string(first) + " is taken; with --port 0 any free one is used");
+    return absl::UnavailableError("port " + std::to_string(first) + " is taken: --port 0 uses any free port");
   }
-  return absl::UnavailableError("ports " + std::to_string(first) + " to " + std::to_string(last) + " are all taken");
+  return absl::UnavailableError("ports " + std::to_string(first) + " to " + std::to_string(last) +
+                                " are taken: --port 0 uses any free port");
 }
 
 absl::StatusOr<int> Server::Impl::Start() {
   SetHandlers();
   PERCOLATOR_ASSIGN_OR_RETURN(const int port, Bind());
   listener_ = std::thread([this] { http_.listen_after_bind(); });
-  while (!http_.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // else stop() has no effect
+  while (!http_.is_running())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // before, stop() has no effect
   ticker_ = std::thread([this] { Tick(); });
   return port;
 }

@@ -24,19 +24,19 @@ using percolator::ReadView;
 
 namespace {
 
-// BM25F: the counts of the fields are added up, weighted and the longer a field the less, before they saturate.
+// BM25F: adds the counts of the fields, weighted and normalised by the length of the field, before they saturate.
 constexpr double kSaturation = 1.2;
 constexpr double kBodyLengthMatters = 0.75;
 constexpr double kTitleLengthMatters = 0.5;
 constexpr double kTitleWeight = 3;
-constexpr double kAnchorWeight = 2;  // of their logarithm: a hundred links that say the same are not a hundred words
+constexpr double kAnchorWeight = 2;  // of their logarithm: a hundred equal links do not count as a hundred words
 constexpr double kRankWeight = 0.3;
 
 constexpr size_t kMaxQueryTerms = 32;
 constexpr size_t kKeptLatencies = 2000;
-constexpr int kNear = 3;  // bits in which the near keys of documents that are nearly the same differ, at most
+constexpr int kMaxNearBits = 3;  // in which the near keys of two similar documents differ
 
-// The part of a document that does not change: a new version is another object. So a search can go on with it unlocked.
+// The immutable part of a document. A new version is another object, so a search can use it without a lock.
 struct Document {
   std::string url;
   std::string title;
@@ -73,10 +73,10 @@ bool IsBetter(const Candidate& a, const Candidate& b) {
 }
 
 bool AreNear(const Document& a, const Document& b) {
-  return !a.body.empty() && !b.body.empty() && std::popcount(a.near_key ^ b.near_key) <= kNear;
+  return !a.body.empty() && !b.body.empty() && std::popcount(a.near_key ^ b.near_key) <= kMaxNearBits;
 }
 
-// Of several that are nearly the same, only the best remains, and names the others.
+// Of several similar hits, keeps only the best, which lists the others.
 void Fold(std::vector<Candidate>& candidates, size_t first) {
   std::vector<Candidate> kept;
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -145,15 +145,14 @@ class Serving::Impl {
   using Lists = std::vector<const InvertedIndex::List*>;
 
   struct Slot {
-    std::shared_ptr<const Document>
-        document;  // null: gone. The slot stays, so that what comes late is known to be late
+    std::shared_ptr<const Document> document;  // null if removed; the slot stays, so that a late change is recognised
     std::vector<TermId> terms;
-    uint64_t version = 0;  // zero: as it was loaded
+    uint64_t version = 0;  // zero if loaded from the tables
   };
 
   void Put(Slot& slot, DocumentId id, const Indexed& indexed);
   Slot& SlotOf(const std::string& url, DocumentId& id);
-  // All documents that match, with the scores of their text; in no order.
+  // Returns all documents that match, with the scores of their text, in no order.
   std::vector<Candidate> Match(const std::vector<std::string>& terms, bool& all_terms) const;
   void MatchAll(const Lists& lists, std::vector<Candidate>& candidates) const;
   void MatchSome(const Lists& lists, std::vector<Candidate>& candidates) const;
@@ -171,7 +170,7 @@ class Serving::Impl {
 };
 
 absl::Status Serving::Impl::Load(const ReadView& view) {
-  Indexed indexed;  // one for all rows: its memory is used again
+  Indexed indexed;  // one for all rows, to reuse its memory
   for (const auto& row : view.Scan(kEncoded<kIndexed>)) {
     PERCOLATOR_RETURN_IF_ERROR(row.status());
     if (!indexed.ParseFromString(row->value)) {
@@ -188,7 +187,7 @@ absl::Status Serving::Impl::Load(const ReadView& view) {
 
 absl::Status Serving::Impl::Apply(const Export& entry) {
   Change change;
-  if (!change.ParseFromString(entry.payload)) return absl::DataLossError("what was exported is not a Change");
+  if (!change.ParseFromString(entry.payload)) return absl::DataLossError("an exported entry is not a Change");
   const std::unique_lock lock(mutex_);
   DocumentId id = 0;
   Slot& slot = SlotOf(change.url(), id);

@@ -17,14 +17,14 @@
 namespace webindex {
 namespace {
 
-// ICU's data is part of its library: without it nothing could go on.
+// Aborts on an error of ICU. Its data is part of the library, so an error means that the installation is broken.
 void CheckIcu(UErrorCode status, const char* what) {
   if (U_SUCCESS(status)) return;
   std::cerr << "webindex: ICU has no " << what << ": " << u_errorName(status) << "\n";
   std::abort();
 }
 
-// Breaks words as the root of all languages does, whatever the machine's is. Making one takes long, so each thread keeps its own.
+// The word breaker of the root locale, independent of the machine's locale. Creating one takes long, so each thread keeps one.
 icu::BreakIterator& WordBreaks() {
   thread_local const std::unique_ptr<icu::BreakIterator> breaks = [] {
     UErrorCode status = U_ZERO_ERROR;
@@ -35,8 +35,8 @@ icu::BreakIterator& WordBreaks() {
   return *breaks;
 }
 
-// A mark above or below a letter that makes no other word of it. Vowels of Indic scripts, and what tells "ka" from "ga" in
-// Japanese, are marks too, but stay.
+// Returns true for a mark above or below a letter that does not change the word. Vowels of Indic scripts, and the marks that
+// distinguish "ka" from "ga" in Japanese, stay.
 bool IsAccent(UChar32 c) {
   if (u_charType(c) != U_NON_SPACING_MARK || c == 0x3099 || c == 0x309a) return false;
   UErrorCode status = U_ZERO_ERROR;
@@ -61,17 +61,17 @@ std::string Fold(const icu::UnicodeString& word) {
   return folded;
 }
 
-// Words that are underscores as far as they are kept, such as lines that are drawn with them, are not terms.
+// Returns true for a word whose only kept characters are underscores, such as a drawn line. It is not a term.
 void AddTerm(std::string text, size_t begin, size_t end, std::vector<Term>& terms) {
   text.resize(CutAtCharacter(text, kLongestTerm).size());
   if (text.find_first_not_of('_') == std::string_view::npos) return;
   terms.push_back({.text = std::move(text), .begin = begin, .end = end});
 }
 
-// A word's beginning decides, if it is very long: so many units of UTF-16 are more than kLongestTerm bytes of any text.
+// Of a very long word, only the beginning counts: this many UTF-16 units are more than kLongestTerm bytes of any text.
 constexpr int32_t kFoldedAtMost = 1024;
 
-// The terms of text[begin, end), with ICU. Versions of ICU differ about ':' and '@' between letters: here they are like spaces.
+// Adds the terms of text[begin, end), with ICU. Versions of ICU differ on ':' and '@' between letters; here they are spaces.
 void AddTermsOfUnicode(std::string_view text, size_t begin, size_t end, std::vector<Term>& terms) {
   std::string piece(text.substr(begin, end - begin));
   std::replace_if(
@@ -91,7 +91,7 @@ void AddTermsOfUnicode(std::string_view text, size_t begin, size_t end, std::vec
   }
 }
 
-// What the rules of UAX 29 make of the characters of ASCII.
+// The classes of UAX 29 for the characters of ASCII.
 enum class Kind : uint8_t { kOther, kLetter, kDigit, kUnderscore, kInNumbers, kInBoth };
 
 constexpr std::array<Kind, 128> kKinds = [] {
@@ -106,14 +106,14 @@ constexpr std::array<Kind, 128> kKinds = [] {
 
 bool IsWord(Kind kind) { return kind == Kind::kLetter || kind == Kind::kDigit || kind == Kind::kUnderscore; }
 
-// A character between two letters, or two digits, that does not end the word: "can't", "3.14".
+// Returns true for a character between two letters, or two digits, that does not end the word: "o'clock", "3.14".
 bool Joins(Kind before, Kind kind, Kind after) {
   if (before != after) return false;
   if (before == Kind::kLetter) return kind == Kind::kInBoth;
   return before == Kind::kDigit && (kind == Kind::kInBoth || kind == Kind::kInNumbers);
 }
 
-// The terms of text[begin, end), which is ASCII.
+// Adds the terms of text[begin, end). REQUIRES: it is ASCII.
 void AddTermsOfAscii(std::string_view text, size_t begin, size_t end, std::vector<Term>& terms) {
   const auto kind = [&](size_t i) { return i < end ? kKinds[static_cast<unsigned char>(text[i])] : Kind::kOther; };
   for (size_t i = begin; i < end;) {
@@ -132,7 +132,7 @@ void AddTermsOfAscii(std::string_view text, size_t begin, size_t end, std::vecto
   }
 }
 
-// Where the piece from `begin` to the next space ends, and whether it is ASCII.
+// The end of the piece from `begin` to the next space, and whether it is ASCII.
 std::pair<size_t, bool> Piece(std::string_view text, size_t begin) {
   unsigned char all = 0;
   size_t end = begin;
@@ -154,8 +154,8 @@ constexpr uint64_t kLow = 0xc2b2ae3d27d4eb4f;
 
 }  // namespace
 
-// Nothing in the rules reaches over a space, so texts of mixed languages are taken piece by piece: those of ASCII by the
-// short way, runs of others by ICU.
+// No rule reaches over a space, so mixed texts are split into pieces: ASCII takes the fast path, and runs of other text go to
+// ICU.
 std::vector<Term> TermsOf(std::string_view text) {
   std::vector<Term> terms;
   for (size_t begin = 0; begin < text.size();) {
@@ -204,10 +204,10 @@ std::string ToValidUtf8(std::string_view text) {
   return valid;
 }
 
-std::string_view CutAtCharacter(std::string_view text, size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && U8_IS_TRAIL(static_cast<uint8_t>(text[most]))) --most;
-  return text.substr(0, most);
+std::string_view CutAtCharacter(std::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  while (max_bytes > 0 && U8_IS_TRAIL(static_cast<uint8_t>(text[max_bytes]))) --max_bytes;
+  return text.substr(0, max_bytes);
 }
 
 Hash128 HashOf(std::string_view bytes) {
@@ -216,7 +216,7 @@ Hash128 HashOf(std::string_view bytes) {
   return hasher.Finish();
 }
 
-// Words of eight bytes, the lowest byte first.
+// Reads words of eight bytes, the lowest byte first.
 void Hasher::Add(std::string_view bytes) {
   size_t at = 0;
   const auto add_byte = [&] { word_ |= uint64_t{static_cast<unsigned char>(bytes[at++])} << (8 * (length_++ % 8)); };

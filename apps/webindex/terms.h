@@ -1,4 +1,4 @@
-// Words of a text, in any language: what the index is made of, and what queries are made of.
+// The terms of texts and queries: words in any language.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_TERMS_H_
 #define PERCOLATOR_APPS_WEBINDEX_TERMS_H_
@@ -16,24 +16,24 @@ inline constexpr size_t kLongestTerm = 64;  // bytes; the rest of a longer word 
 
 struct Term {
   std::string text;  // folded: compatibility forms, case and accents do not matter
-  size_t begin = 0;  // where it is in the text, in bytes
+  size_t begin = 0;  // position in the text, in bytes
   size_t end = 0;
 };
 
-// The terms of a text of valid UTF-8, in its order. Breaks words as Unicode says (UAX 29); numbers are words. Makes no
-// difference between languages, so it does not stem.
+// Returns the terms of a text of valid UTF-8, in its order. Breaks words as Unicode defines it (UAX 29). Numbers are words. Does
+// not distinguish languages, so it does not stem.
 std::vector<Term> TermsOf(std::string_view text);
-// The same, slowly: TermsOf takes a short cut for words of ASCII. For tests.
+// The same without the fast path for ASCII words. For tests.
 std::vector<Term> TermsWithoutShortCut(std::string_view text);
 
-// How often each is there.
+// The number of occurrences of each term.
 std::map<std::string, uint32_t> CountTerms(std::string_view text);
 
-// The text with every byte that is not UTF-8 replaced by U+FFFD.
+// Replaces every byte that is not UTF-8 by U+FFFD.
 std::string ToValidUtf8(std::string_view text);
 
-// The beginning of a text of valid UTF-8: at most so many bytes, and no half of a character.
-std::string_view CutAtCharacter(std::string_view text, size_t most);
+// The beginning of a text of valid UTF-8, cut between characters.
+std::string_view CutAtCharacter(std::string_view text, size_t max_bytes);
 
 // 128 bits of a hash that is the same on every machine and in every version.
 struct Hash128 {
@@ -43,7 +43,7 @@ struct Hash128 {
 };
 Hash128 HashOf(std::string_view bytes);
 
-// The same of bytes that come piece by piece.
+// The same for bytes that come in pieces.
 class Hasher {
  public:
   void Add(std::string_view bytes);
@@ -57,7 +57,7 @@ class Hasher {
   uint64_t word_ = 0;  // the last length_ % 8 bytes
 };
 
-// SimHash of the pairs of neighbouring terms: texts that are nearly the same have keys that differ in few bits.
+// The SimHash of the pairs of neighbouring terms. The keys of similar texts differ in few bits.
 uint64_t NearKeyOf(const std::vector<Term>& terms);
 
 }  // namespace webindex

@@ -29,7 +29,7 @@ Api::Api(const percolator::Cluster& cluster, percolator::Worker* worker, const S
     : cluster_(cluster), worker_(worker), serving_(serving), options_(std::move(options)) {}
 
 absl::StatusOr<json> Api::Search(std::string_view query, size_t offset, size_t limit) const {
-  if (query.size() > kLongestQuery || limit > kMaxHits || offset > kLargestOffset) {
+  if (query.size() > kMaxQueryBytes || limit > kMaxHits || offset > kMaxOffset) {
     return absl::InvalidArgumentError("too much");
   }
   const SearchResults results = serving_->Search(

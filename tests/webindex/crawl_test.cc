@@ -172,7 +172,7 @@ TEST_F(CrawlTest, InvalidNamesAreReported) {
   Write("\u00e4.html", "C");
   EXPECT_EQ(Run().problems, 2u);
   EXPECT_THAT(InTables(), ElementsAre(Pair("\u00e4.html", "C")));
-  EXPECT_THAT(problems_, testing::Each(HasSubstr("a name that can't be")));
+  EXPECT_THAT(problems_, testing::Each(HasSubstr("the name is not valid")));
 }
 
 // Root can read everything, so the test becomes another user for a while.
@@ -211,7 +211,7 @@ TEST_F(CrawlTest, AnUnreadableFileStaysAsItWas) {
   }
   EXPECT_EQ(result.loaded, 1u);
   EXPECT_EQ(result.problems, 3u);
-  EXPECT_THAT(problems_, testing::UnorderedElementsAre(HasSubstr("a.html"), HasSubstr("x: can't be listed"),
+  EXPECT_THAT(problems_, testing::UnorderedElementsAre(HasSubstr("a.html"), HasSubstr("x: cannot be listed"),
                                                        HasSubstr("x/b.html")));
   EXPECT_THAT(InTables(), ElementsAre(Pair("a.html", "A"), Pair("c.html", "CC"), Pair("x/b.html", "B")));
 }
@@ -231,10 +231,10 @@ TEST_F(CrawlTest, ExcerptsAreTheFirstWordsOfTexts) {
   EXPECT_EQ(FileStateOf("a.inc", "<b>some</b> <!-- no --> words").excerpt(), "some words");
   EXPECT_EQ(FileStateOf("a.png", "some words").excerpt(), "");
   const std::string cut = FileStateOf("a.txt", "x" + std::string(300, 'y') + "\u00e4").excerpt();
-  EXPECT_EQ(cut.size(), kLongestExcerpt);
+  EXPECT_EQ(cut.size(), kMaxExcerptBytes);
   std::string umlauts = "x";
   for (int i = 0; i < 3000; ++i) umlauts += "\u00e4";
-  EXPECT_EQ(FileStateOf("a.txt", umlauts).excerpt(), umlauts.substr(0, kLongestExcerpt - 1));
+  EXPECT_EQ(FileStateOf("a.txt", umlauts).excerpt(), umlauts.substr(0, kMaxExcerptBytes - 1));
 }
 
 TEST_F(CrawlTest, OnlyListedFilesAreLoaded) {

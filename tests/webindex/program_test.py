@@ -61,7 +61,7 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(self.index().returncode, 0)
         with open("/dev/full", "w") as full:
             ran = self.run_it("query", "apple", "--data", "data", stdout=full)
-        self.expect_error(ran, FAILED, "can't write the output")
+        self.expect_error(ran, FAILED, "cannot write the output")
 
     def test_too_little_memory(self):
         self.expect_error(self.index(preexec_fn=limit_memory), FAILED, "memory")

@@ -1,10 +1,10 @@
-// The page of the web index: three views, each with its own address.
+// The web page of the index: three views, each with its own address.
 //
 //     /?q=WORDS&offset=N     search
-//     /page?url=URL&at=T     what is known of a page, now or at an earlier moment
+//     /page?url=URL&at=T     everything that the index knows about a page, now or at an earlier time
 //     /pipeline              the observers at work
 //
-// What comes from pages is text and stays text: it is put into the document by textContent and attributes, never as markup.
+// Content of indexed pages goes into the document as textContent and attributes, never as markup.
 
 'use strict';
 
@@ -86,13 +86,13 @@ const pageLink = (url, text) => make('a', {href: pageAddress(url)}, text || url)
 
 function showProblem(error) {
   if (error.name === 'AbortError') return;
-  main.replaceChildren(make('div', {class: 'card'}, make('h1', {}, 'That did not work'), make('p', {}, error.message)));
+  main.replaceChildren(make('div', {class: 'card'}, make('h1', {}, 'Error'), make('p', {}, error.message)));
 }
 
-// --- Views: each has a function that begins it and returns a function that brings it up to date, about once a second.
+// --- Views: each has a begin function that returns a function to refresh the view, called about once a second.
 
 let refresh = async () => {};
-let view = 0;  // counts: what was asked for by an earlier view is not shown any more
+let view = 0;  // a counter, so that answers for an earlier view are dropped
 
 function go(address, replace) {
   if (replace) history.replaceState(null, '', address);
@@ -130,8 +130,8 @@ function beginSearch() {
       make('div', {class: 'soft', id: 'welcome-count'}, ' '));
   const input = make('input', {type: 'search', name: 'q', value: parameters.get('q') || '', placeholder: 'Words…',
     autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', maxlength: 500, 'aria-label': 'Search for'});
-  const hint = make('p', {class: 'hint small soft'}, make('kbd', {}, '/'), ' to type, ', make('kbd', {}, '↓'), ' ',
-      make('kbd', {}, '↑'), ' to go through the results, ', make('kbd', {}, 'Enter'), ' to open one');
+  const hint = make('p', {class: 'hint small soft'}, make('kbd', {}, '/'), ' for the search box, ', make('kbd', {}, '↓'), ' ',
+      make('kbd', {}, '↑'), ' to move through the results, ', make('kbd', {}, 'Enter'), ' to open a result');
   const form = make('form', {class: 'box', role: 'search', action: '/', method: 'get'}, input, make('button', {}, 'Search'));
   main.replaceChildren(welcome, form, results, hint);
 
@@ -210,10 +210,10 @@ function beginSearch() {
 }
 
 function showResults(results, answer, turn) {
-  const what = answer.total === answer.matches ? '' : `, ${whole.format(answer.matches - answer.total)} nearly the same folded`;
+  const what = answer.total === answer.matches ? '' : `, ${whole.format(answer.matches - answer.total)} similar pages folded`;
   const meta = make('p', {class: 'meta'},
-      `${count(answer.matches, 'page')}${answer.total > 0 && !answer.all_terms ? ' with some of the words' : ''}${what}` +
-      ` · ${duration(answer.took_micros)} · of ${whole.format(answer.documents)}`);
+      `${count(answer.matches, 'page')}${answer.total > 0 && !answer.all_terms ? ' with some of the words' : ''}` +
+      ` of ${whole.format(answer.documents)}${what} · ${duration(answer.took_micros)}`);
   const list = make('ol', {class: 'hits', start: answer.offset + 1}, answer.hits.map(hitItem));
   const last = answer.offset + answer.hits.length;
   const pages = answer.total > PAGE_SIZE && make('div', {class: 'pages'},
@@ -236,11 +236,11 @@ function hitItem(hit) {
   return make('li', {},
       make('a', {class: 'hit-title', href: pageAddress(hit.url)}, hit.title || hit.url),
       make('div', {class: 'hit-url'}, make('span', {}, hit.url),
-          make('span', {title: 'How well the text fits, times a factor of the rank'}, `score ${hit.score.toFixed(2)}`),
-          make('span', {title: 'PageRank: a page nobody links to has 0.15'}, `rank ${hit.rank.toFixed(2)}`)),
+          make('span', {title: 'How well the text matches, times a factor that grows with the rank'}, `score ${hit.score.toFixed(2)}`),
+          make('span', {title: 'PageRank; a page without incoming links has 0.15'}, `rank ${hit.rank.toFixed(2)}`)),
       make('p', {class: 'snippet'}, hit.snippet.map((piece) => piece.marked ? make('mark', {}, piece.text) : piece.text)),
       folded(count(hit.duplicates.length, 'duplicate'), hit.duplicates),
-      folded(`${count(hit.similar.length, 'page')} nearly the same`, hit.similar));
+      folded(`${count(hit.similar.length, 'similar page')}`, hit.similar));
 }
 
 document.addEventListener('keydown', (event) => {
@@ -271,7 +271,7 @@ function beginPage() {
   const mine = view;
   let shown = '';
   document.title = `${url} – Web index`;
-  main.replaceChildren(make('p', {class: 'soft'}, 'Looking…'));
+  main.replaceChildren(make('p', {class: 'soft'}, 'Loading…'));
 
   async function look() {
     try {
@@ -294,15 +294,15 @@ function beginPage() {
 
 function showGone(url, error) {
   main.replaceChildren(make('div', {class: 'card'}, make('h1', {}, url), make('p', {}, error.message),
-      pageLink(url, 'The page as it is now')));
+      pageLink(url, 'Current version of the page')));
 }
 
 function showPage(page, at) {
   document.title = `${page.title || page.url} – Web index`;
   const scrolled = [...main.querySelectorAll('[data-scroll]')].map((node) => [node.dataset.scroll, node.scrollTop]);
   main.replaceChildren(pageHead(page), make('div', {class: 'grid'}, factsCard(page), summaryCard(page),
-      linksCard('Links to it', page.links_in, 'Nobody links here.', 'in'),
-      linksCard('Links from it', page.links_out, 'It links nowhere.', 'out'), textCard(page, at)));
+      linksCard('Incoming links', page.links_in, 'No page links here.', 'in'),
+      linksCard('Outgoing links', page.links_out, 'This page has no links.', 'out'), textCard(page, at)));
   for (const [name, top] of scrolled) {
     const node = main.querySelector(`[data-scroll="${name}"]`);
     if (node) node.scrollTop = top;
@@ -325,7 +325,7 @@ function factsCard(page) {
   const fact = (name, ...values) => facts.append(make('dt', {}, name), make('dd', {}, ...values));
   fact('Rank', decimal.format(page.rank));
   if (page.exists) fact('Loaded', moment(page.loaded_micros), `, ${bytes(page.bytes)}`);
-  if (page.moved_to) fact('Stands for', pageLink(page.moved_to));
+  if (page.moved_to) fact('Moved to', pageLink(page.moved_to));
   if (page.cluster) {
     fact('Cluster', make('code', {}, page.cluster.key));
     if (page.cluster.canonical) fact('Canonical', pageLink(page.cluster.canonical));
@@ -343,7 +343,7 @@ function summaryCard(page) {
   const summary = page.summary;
   const missing = summary.missing > 0 ? `, ${whole.format(summary.missing)} of them missing` : '';
   return make('section', {class: 'card'}, make('h2', {}, 'Summary'),
-      make('p', {}, summary.description || page.description || make('span', {class: 'soft'}, 'Nothing yet.')),
+      make('p', {}, summary.description || page.description || make('span', {class: 'soft'}, 'Not computed yet.')),
       summary.included.map((text) => make('p', {class: 'small soft'}, text)),
       page.resources.length > 0 && make('details', {},
           make('summary', {}, `Rendered with ${count(page.resources.length, 'file')}${missing}, ${bytes(summary.bytes)}`),
@@ -351,8 +351,8 @@ function summaryCard(page) {
 }
 
 function linksCard(title, part, none, name) {
-  const total = part.more ? (part.count ? `${whole.format(part.count)}, the first ${part.links.length}` :
-      `more than ${part.links.length}, the first of them`) : whole.format(part.links.length);
+  const total = part.more ? (part.count ? `${whole.format(part.count)}, the first ${part.links.length} shown` :
+      `the first ${part.links.length} of more`) : whole.format(part.links.length);
   return make('section', {class: 'card'}, make('h2', {}, `${title} (${total})`),
       part.links.length === 0 ? make('p', {class: 'soft'}, none) :
       make('ul', {class: 'links', tabindex: 0, 'data-scroll': name}, part.links.map((link) =>
@@ -367,20 +367,20 @@ function textCard(page, at) {
     onclick: () => go(pageAddress(page.url, index === 0 ? null : version.timestamp)),
   }, `${bytes(version.bytes)}, `, moment(version.loaded_micros)));
   const old = page.version;
-  const text = old ? (old.exists ? old.text : 'The page did not exist at that moment.') : page.text;
+  const text = old ? (old.exists ? old.text : 'The page did not exist at this time.') : page.text;
   return make('section', {class: 'card wide'},
       make('h2', {}, page.history.length > 1 ? `Text, in ${count(page.history.length, 'version')}` : 'Text'),
       page.history.length > 0 && make('div', {class: 'versions'}, buttons),
       old && old.title && old.title !== page.title && make('p', {}, make('strong', {}, old.title)),
       make('p', {class: 'text', tabindex: 0, 'data-scroll': 'text'}, text || make('span', {class: 'soft'}, 'No text.')),
-      !old && page.text_bytes > text.length * 4 && make('p', {class: 'small soft'}, 'The text is longer; this is its beginning.'));
+      !old && page.text_bytes > text.length * 4 && make('p', {class: 'small soft'}, 'Only the beginning of the text is shown.'));
 }
 
 // --- The pipeline
 
 const OUTSIDE = [
   {name: 'load', stage: 0, lane: 1, does: 'transactions that load files of the folder'},
-  {name: 'search', stage: 8, lane: 1, does: 'the serving side, searched by this page'},
+  {name: 'search', stage: 8, lane: 1, does: 'the serving side, which answers the searches of this page'},
 ];
 const NODE = {width: 120, height: 38, across: 146, down: 62, left: 8, top: 14};
 
@@ -394,9 +394,9 @@ function beginPipeline() {
       make('section', {class: 'card pipeline-part'}, make('h2', {}, 'Observers'),
           make('div', {class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'Graph of the observers'}, parts.graph)),
       parts.charts, parts.quarantine,
-      make('section', {class: 'card pipeline-part'}, make('h2', {}, 'Observer by observer'),
+      make('section', {class: 'card pipeline-part'}, make('h2', {}, 'Metrics of each observer'),
           make('div', {class: 'scroll', tabindex: 0}, parts.observers),
-          make('details', {}, make('summary', {}, 'Who changes what, as seen by this process'), description)));
+          make('details', {}, make('summary', {}, 'Which observers change which columns, as seen by this process'), description)));
 
   async function look() {
     try {
@@ -430,12 +430,12 @@ function tiles(answer, status) {
       make('div', {class: bad ? 'value bad' : 'value'}, value), make('div', {class: 'label'}, label));
   return make('div', {class: 'tiles'},
       tile('documents', whole.format(status.documents)),
-      tile('until searchable', latest === null ? '–' : duration(latest), 'From the loading of a file until its document is searchable: the median of the last nine'),
-      tile('notifications wait', (backlog.cells >= backlog.most ? '≥ ' : '') + whole.format(backlog.cells)),
-      tile('the oldest waits', backlog.cells === 0 ? '–' : duration(backlog.oldest_micros)),
+      tile('until searchable', latest === null ? '–' : duration(latest), 'Time from loading a file until its document is searchable: median of the last nine'),
+      tile('pending notifications', (backlog.cells >= backlog.max_cells ? '≥ ' : '') + whole.format(backlog.cells)),
+      tile('oldest pending', backlog.cells === 0 ? '–' : duration(backlog.oldest_micros)),
       tile('commits', rate(last.commits_per_second)),
       tile('conflicts', rate(last.conflicts_per_second),
-          `${whole.format(answer.cluster.conflicts)} since the start; what lost is run again`),
+          `${whole.format(answer.cluster.conflicts)} since the start; conflicting transactions are retried`),
       tile('in quarantine', whole.format(answer.quarantine.count), 'Notifications whose observer kept failing',
           answer.quarantine.count > 0));
 }
@@ -483,7 +483,7 @@ function graph(answer) {
   const head = (id, extra) => draw('marker', {id, viewBox: '0 0 8 8', refX: 4, refY: 4, markerWidth: 8, markerHeight: 8,
     markerUnits: 'userSpaceOnUse', orient: 'auto'}, draw('path', {d: 'M0,0 L8,4 L0,8 z', class: `head ${extra}`}));
   const picture = draw('svg', {class: 'graph', viewBox: `0 0 ${width} ${height}`, role: 'img',
-    'aria-label': 'The observers and who makes whom run; the table below has the numbers'},
+    'aria-label': 'The observers and what triggers each; the table below has the numbers'},
   draw('defs', {}, head('head', ''), head('head-active', 'active')));
   for (const edge of edges) {
     const active = edge.seen && (edge.to === 'search' ? isActive(edge.from) : isActive(edge.to)) &&
@@ -500,7 +500,7 @@ function graphNode(node) {
   const active = (node.per_second || 0) >= 0.05;
   const kind = node.outside ? 'outside' : node.quarantined > 0 ? 'trouble' : active ? 'active' : '';
   const below = node.outside ? '' : active || node.pending === 0 ? rate(node.per_second) : '';
-  const waiting = node.pending > 0 ? `${whole.format(node.pending)} wait` : '';
+  const waiting = node.pending > 0 ? `${whole.format(node.pending)} pending` : '';
   return draw('g', {class: `node ${kind}`, transform: `translate(${x},${y})`},
       draw('title', {}, node.outside ? node.does : `${node.name}: ${node.does}\nobserves ${node.observes}`),
       draw('rect', {width: NODE.width, height: NODE.height, rx: 8}),
@@ -553,7 +553,7 @@ function niceMaximum(value) {
 }
 
 function workChart(answer) {
-  const {svg, x} = chartFrame('Commits per second, and notifications that wait', answer.now_micros);
+  const {svg, x} = chartFrame('Commits per second, and pending notifications', answer.now_micros);
   const bottom = CHART.height - CHART.bottom;
   const points = answer.history.filter((point) => point.at_micros >= answer.now_micros - SPAN);
   const commits = niceMaximum(Math.max(10, ...points.map((point) => point.commits_per_second)));
@@ -571,10 +571,10 @@ function workChart(answer) {
 function charts(answer) {
   return make('div', {class: 'grid pipeline-part'},
       make('section', {class: 'card'}, make('h2', {}, 'From load to searchable'), latencyChart(answer),
-          make('div', {class: 'legend'}, make('span', {}, 'a document that has changed'))),
+          make('div', {class: 'legend'}, make('span', {}, 'one changed document'))),
       make('section', {class: 'card'}, make('h2', {}, 'Work'), workChart(answer),
           make('div', {class: 'legend'}, make('span', {}, 'commits per second (left)'),
-              make('span', {class: 'second'}, 'notifications waiting (right)'))));
+              make('span', {class: 'second'}, 'pending notifications (right)'))));
 }
 
 function quarantineCard(quarantine) {
@@ -591,7 +591,7 @@ function observersTable(observers) {
   const columns = [
     ['Rate', (o) => rate(o.per_second)], ['Commits', (o) => whole.format(o.commits)],
     ['Conflicts', (o) => whole.format(o.conflicts)], ['Failures', (o) => whole.format(o.failures)],
-    ['Waiting', (o) => whole.format(o.pending)], ['Median', (o) => o.commits > 0 ? duration(o.p50_micros) : '–'],
+    ['Pending', (o) => whole.format(o.pending)], ['Median', (o) => o.commits > 0 ? duration(o.p50_micros) : '–'],
     ['99 %', (o) => o.commits > 0 ? duration(o.p99_micros) : '–'],
   ];
   return make('table', {},
@@ -602,7 +602,7 @@ function observersTable(observers) {
           columns.map(([, text]) => make('td', {class: 'number'}, text(observer)))))));
 }
 
-// --- What every view shows: how far the index is
+// --- The status of the index, in every view
 
 async function showStatus() {
   const pill = document.getElementById('status');
@@ -612,7 +612,7 @@ async function showStatus() {
     const loading = status.phase === 'loading';
     const ready = status.phase === 'ready';
     const part = status.expected > 0 ? (loading ? status.done : status.documents) / status.expected : 0;
-    const waiting = status.backlog > 0 ? `, ${whole.format(status.backlog)} to do` : '';
+    const waiting = status.backlog > 0 ? `, ${whole.format(status.backlog)} pending` : '';
     pill.className = `pill ${ready && !waiting ? '' : 'busy'}`;
     pill.textContent = loading && status.expected > 0 ?
         `loading ${whole.format(status.done)} of ${whole.format(status.expected)} files` :
@@ -620,7 +620,7 @@ async function showStatus() {
     bar.hidden = ready;
     document.getElementById('progress-bar').style.width = `${Math.round(Math.min(1, part) * 100)}%`;
     const welcome = document.getElementById('welcome-count');
-    if (welcome) welcome.textContent = `${count(status.documents, 'document')} of ${status.folder}`;
+    if (welcome) welcome.textContent = `${count(status.documents, 'document')} from ${status.folder}`;
   } catch (error) {
     pill.className = 'pill lost';
     pill.textContent = 'the server does not answer';

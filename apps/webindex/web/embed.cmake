@@ -1,4 +1,4 @@
-# cmake -D OUTPUT=FILE.cc -D FILES=A;B -P embed.cmake: files as arrays of bytes in C++, for assets.h.
+# cmake -D OUTPUT=FILE.cc -D FILES=A;B -P embed.cmake: writes the files as byte arrays in C++, for assets.h.
 set(arrays "")
 set(entries "")
 foreach(file IN LISTS FILES)
