@@ -23,6 +23,7 @@ percolator_lint_test(check_words 300 ${Python3_EXECUTABLE} -B tools/check_words.
 percolator_lint_test(check_words_test 300 ${Python3_EXECUTABLE} -B tools/check_words_test.py)
 percolator_lint_test(check_links 300 ${Python3_EXECUTABLE} -B tools/check_links.py)
 percolator_lint_test(check_links_test 300 ${Python3_EXECUTABLE} -B tools/check_links_test.py)
+percolator_lint_test(command_line_test 300 ${Python3_EXECUTABLE} -B tools/command_line_test.py)
 percolator_lint_test(doxygen_filter_test 300 ${Python3_EXECUTABLE} -B tools/reference/doxygen_filter_test.py)
 percolator_lint_test(run_tests_test 300 ${Python3_EXECUTABLE} -B tools/run_tests_test.py)
 percolator_lint_test(mutate_test 300 ${Python3_EXECUTABLE} -B sim/mutate_test.py)
@@ -47,6 +48,12 @@ if(PERCOLATOR_SERVER AND CMAKE_BUILD_TYPE STREQUAL "Release")
     ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D CXX=${CMAKE_CXX_COMPILER}
     -P ${PROJECT_SOURCE_DIR}/tests/install/embedded_only_test.cmake)
   set_tests_properties(embedded_only_test PROPERTIES LABELS slow)
+endif()
+
+# docs/command-line.md has the --help of every command.
+if(PERCOLATOR_BUILD_APPS)
+  percolator_lint_test(command_line_page_test 120
+    ${Python3_EXECUTABLE} -B tools/command_line.py ${PROJECT_BINARY_DIR})
 endif()
 
 # Every program and command of these pages, against what is installed.
