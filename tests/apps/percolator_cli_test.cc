@@ -399,7 +399,7 @@ TEST_F(CliTest, CheckFindsBadCellsAndRepairRemovesThem) {
   EXPECT_THAT(Must({"check"}), HasSubstr("0 problems"));
   WriteGarbage(OpenRocksStore(Folder()).value().get());
 
-  ExpectError({"scan", "t"}, 4, "row \"bad\", column \"c\", family lock, timestamp 7. `percolator check`");
+  ExpectError({"scan", "t"}, 4, "row \"bad\", column \"c\", family lock, timestamp 7); `percolator check`");
   const Ran check = Run({"check"});
   EXPECT_EQ(check.exit, 1) << check.err;
   EXPECT_THAT(check.out, AllOf(ContainsRegex("t +bad +lock +c +7 +damaged "), ContainsRegex("write +c +8 +damaged "),
