@@ -75,8 +75,8 @@ struct ServerOptions {
   size_t max_unsent_bytes_per_connection = size_t{128} << 20;
 };
 
-// In a child of fork() Stop fails with FailedPrecondition, and destroying the server there does
-// nothing.
+// Thread-safe. In a child of fork() Stop fails with FailedPrecondition, and destroying the server
+// there does nothing.
 class Server {
  public:
   // Returns a server that accepts requests. Returns InvalidArgument if the options contradict each
@@ -90,7 +90,7 @@ class Server {
   int port() const;
 
   // Accepts no more requests, waits up to `grace` for running ones, cancels the rest, and closes
-  // the store.
+  // the store. Further calls wait for the first one and return the same status.
   absl::Status Stop(Duration grace = std::chrono::seconds(5));
 
  private:
@@ -123,6 +123,7 @@ struct OracleServerOptions {
   std::function<void(const std::string& name, bool is_self)> on_leader = nullptr;
 };
 
+// Thread-safe.
 class OracleServer {
  public:
   // Returns an oracle that accepts requests. It answers with timestamps once it leads. etcd need
@@ -137,7 +138,7 @@ class OracleServer {
   int port() const;
 
   // Resigns, so that another oracle can lead at once. Accepts no more requests, waits up to a
-  // second for running ones, and cancels the rest.
+  // second for running ones, and cancels the rest. Further calls wait for the first one.
   void Stop();
 
  private:

@@ -1,3 +1,4 @@
+#include <mutex>
 #include <utility>
 
 #include "percolator/server.h"
@@ -50,11 +51,13 @@ class OracleServer::Impl {
 
   const Listening& listening() const { return listening_; }
 
-  // Resigns first, so that another oracle leads at once, even if clients keep connections open.
+  // One call stops, and the others wait for it. Resigns first, so that another oracle leads at once, even if clients keep
+  // connections open.
   void Stop() {
-    if (listening_.server == nullptr) return;
-    oracle_->Resign();
-    listening_.Stop(kGrace);
+    std::call_once(stop_, [this] {
+      oracle_->Resign();
+      listening_.Stop(kGrace);
+    });
   }
 
  private:
@@ -62,6 +65,7 @@ class OracleServer::Impl {
   Executor executor_;
   OracleService service_;
   Listening listening_;
+  std::once_flag stop_;
 };
 
 OracleServer::OracleServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

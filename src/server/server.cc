@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <limits>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -86,16 +87,20 @@ class Server::Impl {
   const Listening& listening() const { return listening_; }
   bool forked() const { return forks_.forked(); }
 
+  // One call stops, and the others wait for it.
   absl::Status Stop(Duration grace) {
-    if (listening_.server != nullptr) {
-      coordination_.StopListening();
-      listening_.Stop(grace);
-    }
+    std::call_once(stop_, [&] { stopped_ = StopParts(grace); });
+    return stopped_;
+  }
+
+ private:
+  absl::Status StopParts(Duration grace) {
+    coordination_.StopListening();
+    listening_.Stop(grace);
     executor_.reset();  // every request has been answered
     return parts_.store->Close();
   }
 
- private:
   const ForkWatch forks_;
   Parts parts_;
   std::unique_ptr<Executor> executor_;
@@ -104,6 +109,8 @@ class Server::Impl {
   CoordinationService coordination_;
   std::vector<std::unique_ptr<grpc::Service>> bigtable_;
   Listening listening_;
+  std::once_flag stop_;
+  absl::Status stopped_;
 };
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -654,6 +654,65 @@ TEST(CloseTest, ALoadFunctionCannotCloseItsCluster) {
   EXPECT_THAT(finished, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("load function")));
 }
 
+#ifdef PERCOLATOR_WITH_SERVER
+class ServerLifetimeTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<Server>> TryStart() const {
+    return Server::Start({.listen = "127.0.0.1:0", .data = StrCat(dir_.path(), "/data")});
+  }
+
+  const TempDir dir_;
+};
+
+TEST_F(ServerLifetimeTest, MayBeStoppedAgainAndByAnyThread) {
+  const std::unique_ptr<Server> server = TryStart().value();
+  const std::string address = server->address();
+  const int port = server->port();
+  std::vector<std::thread> threads;
+  std::atomic<int> opened{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      EXPECT_THAT(server->Stop(), IsOk());
+      EXPECT_EQ(server->address(), address);
+      if (TryStart().ok()) ++opened;  // the first stop has ended, so another server may have the folder
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(opened, 1);
+  EXPECT_THAT(server->Stop(), IsOk());
+  EXPECT_EQ(server->address(), address);
+  EXPECT_EQ(server->port(), port);
+}
+
+TEST_F(ServerLifetimeTest, MayBeDestroyedWhileAClusterUsesIt) {
+  std::unique_ptr<Server> server = TryStart().value();
+  ClusterOptions options;
+  options.call_timeout = std::chrono::seconds(2);
+  options.gc_period = Duration(0);
+  std::optional<Cluster> cluster = Cluster::Open(server->address(), options).value();
+  ASSERT_THAT(cluster->CreateTable("t"), IsOk());
+  std::optional<Snapshot> snapshot = cluster->GetSnapshot().value();
+  Worker worker(*cluster);
+  worker.Observe(kNumber, "o", [](ReadWrite&, const std::string&) {});
+  ASSERT_THAT(worker.Start(), IsOk());
+  const auto write = [&] { return cluster->Transact([](ReadWrite& t) { t.Set(kNumber, "a", 1); }); };
+  ASSERT_THAT(write(), IsOk());
+  std::atomic<bool> writing{false};
+  std::thread writer([&] {
+    for (bool ok = true; ok; writing = true) ok = write().ok();
+  });
+  while (!writing) std::this_thread::yield();
+  server.reset();
+  writer.join();
+  EXPECT_FALSE(snapshot->Get(kNumber, "a").ok());
+  cluster->Close().IgnoreError();  // its session cannot be ended at the server
+  EXPECT_THAT(cluster->GetSnapshot(), SaysClosed());
+  server = TryStart().value();
+  cluster = Cluster::Open(server->address()).value();
+  EXPECT_THAT(cluster->GetSnapshot()->Get(kNumber, "a"), IsOkAndHolds(Optional(1)));
+}
+#endif
+
 // If a function has destroyed handles of its cluster, the cluster still closes, and its folder can be opened again.
 class DestroyedWithinTest : public ::testing::Test {
  protected:

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "percolator/server.h"
@@ -82,6 +83,38 @@ TEST_F(OracleServerTest, AHalfOpenCallDoesNotKeepTheLead) {
       << "one second if the machine is not busy";
   EXPECT_GT(Get(other.get()), before);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, options_.lease);
+}
+
+TEST_F(OracleServerTest, MayBeStoppedAgainAndByAnyThread) {
+  const std::unique_ptr<OracleServer> server = OracleServer::Start(options_).value();
+  const std::unique_ptr<RemoteOracle> client = RemoteOracle::Open({server->address()}, TlsFiles()).value();
+  Get(client.get());
+  const std::string address = server->address();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      server->Stop();
+      EXPECT_EQ(server->address(), address);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  server->Stop();
+  EXPECT_EQ(server->address(), address);
+}
+
+TEST_F(OracleServerTest, MayBeDestroyedWhileAClientUsesIt) {
+  std::unique_ptr<OracleServer> server = OracleServer::Start(options_).value();
+  const std::unique_ptr<RemoteOracle> client =
+      RemoteOracle::Open({server->address()}, TlsFiles(), std::chrono::seconds(1)).value();
+  Get(client.get());
+  std::atomic<bool> asked{false};
+  std::thread asking([&] {
+    for (bool ok = true; ok; asked = true) ok = client->GetTimestamp().ok();
+  });
+  while (!asked) std::this_thread::yield();
+  server.reset();
+  asking.join();
+  EXPECT_FALSE(client->GetTimestamp().ok());
 }
 
 TEST_F(OracleServerTest, OptionsThatContradictEachOtherAreRefused) {
