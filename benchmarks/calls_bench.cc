@@ -56,6 +56,10 @@ absl::Status Run(const std::string& address, const std::string& name, int count)
        [&] {
          return Transaction(cluster).Get({"cells", kRow, "text"}).status();
        }},
+      {"get-in-snapshot",
+       [&] {
+         return cluster.GetSnapshot()->Get({"cells", kRow, "text"}).status();
+       }},
       {"snapshot", [&] { return cluster.GetSnapshot().status(); }},
       {"commit", [&] { return cluster.Transact([](ReadWrite& t) {
                          t.Set({"cells", kRow, "text"}, "other text");
@@ -91,7 +95,8 @@ int main(int argc, char** argv) {
   app.add_option("--cluster", address, "Address")->capture_default_str();
   app.add_option("--count", count, "Number of calls")->capture_default_str()->check(CLI::Range(1, 1'000'000'000));
   app.add_option("call", call,
-                 "get, get-text, get-number, get-in-transaction, snapshot, commit, commit-number or commit-rows")
+                 "get, get-text, get-number, get-in-transaction, get-in-snapshot, snapshot, commit, commit-number or "
+                 "commit-rows")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = percolator::Run(address, call, count);

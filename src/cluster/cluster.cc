@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/utility/utility.h"
 #include "percolator/spi/assemble.h"
 #include "percolator/spi/runtime.h"
 #include "percolator/status_macros.h"
@@ -211,7 +212,7 @@ absl::Status Cluster::Run(absl::FunctionRef<absl::Status(ReadWrite& t)> fn, cons
 absl::StatusOr<Snapshot> Cluster::GetSnapshot() const {
   return engine_->InCall([&]() -> absl::StatusOr<Snapshot> {
     PERCOLATOR_ASSIGN_OR_RETURN(const Timestamp ts, DrawForSnapshot(engine_.get()));
-    return Snapshot(std::make_shared<TransactionCore>(engine_, ts));
+    return absl::StatusOr<Snapshot>(absl::in_place, std::make_shared<TransactionCore>(engine_, ts));
   });
 }
 

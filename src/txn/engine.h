@@ -70,7 +70,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     const CallGate::Call call(&gate_);
     if (!call.ok() || forks_.forked()) return Closed();
     decltype(fn()) result = fn();
-    if (!result.ok() && gate_.closed()) return Closed();
+    if (!result.ok() && gate_.closed()) result = Closed();
     return result;
   }
   // Close was called.

@@ -35,9 +35,10 @@ class FailedRows final : public internal::RowSource {
   bool returned_ = false;
 };
 
-// Keeps the error of a read.
-template <typename T>
-absl::StatusOr<T> Noted(TransactionCore& core, absl::StatusOr<T> result) {
+// Returns read(), or the error that the cluster is closed, and keeps an error.
+template <typename Fn>
+auto Read(TransactionCore& core, const Fn& read) -> decltype(read()) {
+  decltype(read()) result = core.engine()->InCall(read);
   if (!result.ok()) core.NoteReadError(result.status());
   return result;
 }
@@ -115,7 +116,7 @@ ReadView::ReadView(std::shared_ptr<TransactionCore> core) : core_(std::move(core
 ReadView::~ReadView() = default;
 
 absl::StatusOr<std::optional<std::string>> ReadView::Get(CellView cell) const {
-  return Noted(*core_, core_->engine()->InCall([&] { return core_->Get(cell.table, cell.row, cell.column); }));
+  return Read(*core_, [&] { return core_->Get(cell.table, cell.row, cell.column); });
 }
 
 absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::GetCells(
@@ -133,7 +134,7 @@ absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::GetCells(absl:
 }
 
 absl::StatusOr<std::vector<std::optional<std::string>>> ReadView::GetCells(absl::Span<const CellName> cells) const {
-  return Noted(*core_, core_->engine()->InCall([&] { return core_->Get(cells); }));
+  return Read(*core_, [&] { return core_->Get(cells); });
 }
 
 RowScan ReadView::Scan(std::string_view table, ScanOptions options) const {

@@ -98,8 +98,9 @@ absl::StatusOr<std::optional<std::string>> TransactionCore::Get(std::string_view
                                                                 std::string_view column) {
   if (is_snapshot_) {
     const auto deadline = [this] { return ReadDeadline(); };
-    PERCOLATOR_ASSIGN_OR_RETURN(Version version, GetCell(engine_->env, start_ts_, {table, row, column}, deadline));
-    return std::move(version.value);
+    absl::StatusOr<Version> version = GetCell(engine_->env, start_ts_, {table, row, column}, deadline);
+    if (!version.ok()) return std::move(version).status();
+    return std::move(version->value);
   }
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<std::optional<std::string>> values,
                               Get({CellName{std::string(table), std::string(row), std::string(column)}}));
