@@ -1,6 +1,8 @@
 // CallGate: admits calls until it is closed, and waits until the last admitted call has ended.
 //
-// A call first increments one of many counters, which the threads share, and then checks whether the gate is closed.
+// A call first increments one of many counters, and then checks whether the gate is closed. Each of the first threads of
+// the process has a counter to itself, which it changes without a locked instruction at the end of a call; later threads
+// share the others.
 // Closing uses the opposite order: Close closes the gate, then WaitForCalls waits for each counter to be zero. All these
 // steps are sequentially consistent, so WaitForCalls sees every call that found the gate open.
 
@@ -24,14 +26,14 @@ class CallGate {
   // A call in progress if ok(). It ends when this object is destroyed, on the thread that constructed it.
   class Call {
    public:
-    explicit Call(CallGate* gate) : counter_(&gate->counters_[ThreadIndex() % kCounters].calls) {
-      counter_->fetch_add(1);
+    explicit Call(CallGate* gate) : thread_(ThreadIndex()), counter_(&gate->CounterOf(thread_)) {
+      IsOwned() ? counter_->store(counter_->load(std::memory_order_relaxed) + 1) : Add(1);
       if (!gate->closed_.load()) return;
-      counter_->fetch_sub(1);
+      Leave();
       counter_ = nullptr;
     }
     ~Call() {
-      if (counter_ != nullptr) counter_->fetch_sub(1, std::memory_order_release);
+      if (counter_ != nullptr) Leave();
     }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
@@ -39,6 +41,13 @@ class CallGate {
     bool ok() const { return counter_ != nullptr; }
 
    private:
+    bool IsOwned() const { return thread_ < kOwned; }
+    void Add(int64_t n) { counter_->fetch_add(n); }
+    void Leave() {
+      IsOwned() ? counter_->store(counter_->load(std::memory_order_relaxed) - 1, std::memory_order_release) : Add(-1);
+    }
+
+    const size_t thread_;
     std::atomic<int64_t>* counter_;
   };
 
@@ -59,16 +68,20 @@ class CallGate {
   }
 
  private:
-  static constexpr size_t kCounters = 64;
+  static constexpr size_t kOwned = 32;  // counters that belong to one thread each
+  static constexpr size_t kShared = 32;
   struct alignas(64) Counter {
     std::atomic<int64_t> calls{0};
   };
 
+  std::atomic<int64_t>& CounterOf(size_t thread) {
+    return counters_[thread < kOwned ? thread : kOwned + thread % kShared].calls;
+  }
   // Returns the number of the calling thread. Every thread has a different one.
   static size_t ThreadIndex();
 
   std::atomic<bool> closed_{false};
-  std::array<Counter, kCounters> counters_;
+  std::array<Counter, kOwned + kShared> counters_;
 };
 
 }  // namespace percolator
