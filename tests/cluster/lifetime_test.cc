@@ -669,16 +669,13 @@ TEST_F(ServerLifetimeTest, MayBeStoppedAgainAndByAnyThread) {
   const std::string address = server->address();
   const int port = server->port();
   std::vector<std::thread> threads;
-  std::atomic<int> opened{0};
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       EXPECT_THAT(server->Stop(), IsOk());
       EXPECT_EQ(server->address(), address);
-      if (TryStart().ok()) ++opened;  // the first stop has ended, so another server may have the folder
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_GE(opened, 1);
   EXPECT_THAT(server->Stop(), IsOk());
   EXPECT_EQ(server->address(), address);
   EXPECT_EQ(server->port(), port);
