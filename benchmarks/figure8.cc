@@ -106,6 +106,50 @@ class Contest {
     return duel.Run();
   }
 
+  // Ratios of Store::Scan and of a snapshot's scan to an iterator of RocksDB, for 1,000 rows.
+  std::pair<double, double> Scan(int threads) {
+    constexpr int kRows = 1000;
+    Duel duel = MakeDuel("scan 1,000 rows", threads);
+    const auto first = [this](int t) { return RowName(Pick(t) * (settings_.rows - kRows) / settings_.rows); };
+    duel.Add(
+            "RocksDB: iterator",
+            [&](int t) {
+              const std::unique_ptr<rocksdb::Iterator> it(rocks_->NewIterator({}));
+              size_t rows = 0;
+              size_t bytes = 0;
+              for (it->Seek(first(t)); it->Valid() && rows < kRows; it->Next(), ++rows) {
+                bytes += it->key().size() + it->value().size();
+              }
+              Require(rows == kRows && bytes > 0, "iterating");
+            },
+            kRows)
+        .Add(
+            "Store: Scan",
+            [&](int t) {
+              ScanRequest request{.table = kTable, .row_limit = kRows};
+              request.rows.start = first(t);
+              request.selectors.push_back({Family::kWrite, std::nullopt, TimestampRange::All(), 1});
+              const auto page = store_->Scan(request);
+              Require(page.ok() && page->rows.size() == kRows, "Scan");
+            },
+            kRows)
+        .Add(
+            "Snapshot: Scan",
+            [&](int t) {
+              const absl::StatusOr<Snapshot> now = one_step_->GetSnapshot();
+              Require(now.ok(), "GetSnapshot");
+              size_t rows = 0;
+              for (const auto& row : now->Scan(kTable, {.rows = {.start = first(t)}, .limit = kRows})) {
+                Require(row.ok() && row->columns.size() == 1, "Scan");
+                ++rows;
+              }
+              Require(rows == kRows, "Scan");
+            },
+            kRows);
+    duel.Run();
+    return {duel.ratios()[1], duel.ratios()[2]};
+  }
+
   // Ratios of two-phase and one-step commits to RocksDB.
   std::pair<double, double> Write(int threads, int rows) {
     Duel duel = MakeDuel(rows == 1 ? "write one cell" : "write one cell in each of 4 rows", threads);
@@ -274,6 +318,8 @@ int Main(int argc, char** argv) {
   }
 
   double read = 0;
+  double scan = 0;
+  double store_scan = 0;
   double two_phase = 0;
   double one_step = 0;
   double scaling = 0;
@@ -284,6 +330,10 @@ int Main(int argc, char** argv) {
     for (const int threads : settings.threads) {
       const double ratio = contest.Read(threads);
       if (threads == settings.threads.front()) read = ratio;
+    }
+    for (const int threads : settings.threads) {
+      const auto [store, snapshot] = contest.Scan(threads);
+      if (threads == settings.threads.front()) std::tie(store_scan, scan) = std::pair(store, snapshot);
     }
     for (const int threads : settings.threads) {
       const auto [two, one] = contest.Write(threads, 1);
@@ -298,8 +348,10 @@ int Main(int argc, char** argv) {
     scaling = contest.Scaling(32);
   }
   std::filesystem::remove_all(dir);
-  std::printf("figure8 read_ratio=%.2f write_ratio_2pc=%.2f write_ratio_onestep=%.2f sync_32_threads_to_1=%.1f\n", read,
-              two_phase, one_step, scaling);
+  std::printf(
+      "figure8 read_ratio=%.2f write_ratio_2pc=%.2f write_ratio_onestep=%.2f sync_32_threads_to_1=%.1f scan_ratio=%.2f "
+      "store_scan_ratio=%.2f\n",
+      read, two_phase, one_step, scaling, scan, store_scan);
   return 0;
 }
 
