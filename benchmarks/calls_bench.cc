@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The cost of one call by one thread: a read, and a one-step commit of one cell.
 //
 // Prints nanoseconds for each call. Instructions do not depend on the load of the machine. To count them, run

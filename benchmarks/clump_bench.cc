@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Do scanners of one table clump, each behind another, and does teleporting prevent it?
 //
 // Several workers in one process process a table of dirty rows, with teleporting and without. Each worker has one thread,

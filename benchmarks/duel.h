@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Duel: compares ways of doing the same thing, in one process and one run.
 //
 // Machines are noisy, and noise lasts for seconds. So the contestants take turns in short rounds. Each round gives one

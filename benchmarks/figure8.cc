@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Figure 8 of the paper: the cost of a transaction, compared with the store below it.
 //
 // Contestants take turns in one process, on data of the same size, with the same value:

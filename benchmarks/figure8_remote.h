@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Figure 8 against a server: the part of figure8 behind --cluster.
 
 #ifndef PERCOLATOR_BENCHMARKS_FIGURE8_REMOTE_H_

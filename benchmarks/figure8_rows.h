@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The rows of figure8, and how its threads choose among them.
 
 #ifndef PERCOLATOR_BENCHMARKS_FIGURE8_ROWS_H_

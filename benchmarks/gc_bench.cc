@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The size of the store over time under a steady overwrite load, with and without garbage collection.
 //
 // Two clusters take turns. Each overwrites the same cells for a while, as fast as it can. One collects garbage with a short

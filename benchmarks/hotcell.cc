@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One counter that many threads increment with Transact: rate, tail latency and fairness.
 //
 // Each thread reads the counter and writes it back, incremented, as fast as it can. No fsync. Printed: increments per second,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Latency and rate of a chain load -> A -> B of observers, beside the same chain on PostgreSQL.
 //
 // A transaction loads a document. Observer A derives something from it, and observer B something from that, each in a

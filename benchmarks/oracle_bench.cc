@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Timestamps per second and the latency of one, directly and through the front that shares requests.
 //
 //   near      LocalOracle in this process, called directly            against   through BatchingOracle

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "benchmarks/oracle_remote.h"
 
 #include <signal.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The oracle of a server, with server and clients on this machine: the part of oracle_bench behind --remote.
 
 #ifndef PERCOLATOR_BENCHMARKS_ORACLE_REMOTE_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The pipeline that is measured: load -> A -> B. A document is loaded under a number. A computes something from it, and B
 // something from that, each in a transaction of its own.
 

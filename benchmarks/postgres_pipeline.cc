@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "benchmarks/postgres_pipeline.h"
 
 #include <filesystem>

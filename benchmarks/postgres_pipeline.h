@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The pipeline of notify.cc on PostgreSQL, in the usual design: triggers put changes into queue tables and NOTIFY. Workers
 // LISTEN, and take one change per transaction from the queue with FOR UPDATE SKIP LOCKED.
 //

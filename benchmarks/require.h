@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Require: ends a benchmark that cannot go on.
 
 #ifndef PERCOLATOR_BENCHMARKS_REQUIRE_H_

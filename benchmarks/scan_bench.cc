@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The cost of a scanner's pass over all notifications. It should grow with the dirty cells, not with the table.
 //
 // The tables differ in size. They are filled directly in the store, each cell in a row of its own. Some cells are marked, and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The cost of the Store, compared with plain RocksDB for the same bytes.
 //
 // Two databases have the same options and the same cells: one behind the Store, one used directly. The direct one

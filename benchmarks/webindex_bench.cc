@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The cost of an edit of a document in the web index, and the time until a search finds it, as the index grows.
 //
 // Makes sites of 1,000 to 30,000 pages. A page has about 150 different words after Zipf, and some ten links to other pages,

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # Percolator::percolator, the library users link: the objects of all modules in one archive, and its installation as a
 # CMake package, so that find_package(Percolator) works against the installed tree.
 

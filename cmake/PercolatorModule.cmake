@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # percolator_module(NAME SOURCES ... [TESTS ...] [DEPS ...] [TEST_DEPS ...])
 #
 # Defines the module percolator_NAME of the sources beside the calling file. DEPS are all it may use: the modules it

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # percolator_mutants(NAME FOLDER path [SOURCES ...])
 #
 # A program whose library has all bugs of FOLDER/*.mutant, each behind a switch (sim/mutate.py). The sources that they edit

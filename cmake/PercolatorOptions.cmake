@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # What can be chosen, and the flags that every target of ours is compiled with.
 
 include(CMakeDependentOption)

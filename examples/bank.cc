@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A bank. Part one is figure 4 of the paper: Bob gives Joe 7 dollars, and the store prints its cells after each step.
 // Part two has many accounts: threads move money, while snapshots add all of it up. Not a cent is ever missing.
 // `bank rocksdb:DIR` keeps this bank in a folder, and continues with it in the next run.

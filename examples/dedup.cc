@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Figure 2 of the paper: documents, and one canonical URL for each content.
 //
 // Every file of a folder is a document. Loading one is a transaction: it stores the contents, and makes the document the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The way out: an outside system that is kept up to date, each change once and in order, though it fails now and then.
 //
 //     accounts    row: name    balance

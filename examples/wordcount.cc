@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Words of documents, counted as the documents change: the smallest chain of observers.
 //
 //     documents   row: name    contents   a document

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The reads of snapshots that the store has answered, to check T8: once a cell was read at a timestamp without finding
 // a lock, no record at or below that timestamp may appear in it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Chance: everything random in a simulated run, and the list of faults that it made happen.
 //
 // A draw is not a step in one long stream but a function of its place: H(seed, actor, site, n), where n counts the

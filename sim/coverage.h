@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Coverage: which faults have met which steps of the protocol.
 //
 // A step is recognised by what a process sends: a mutation that sets a lock is a prewrite, one that takes a lock of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Dice: draws the shape of a run, one number after the other. Chance draws the events of the run.
 
 #ifndef PERCOLATOR_SIM_DICE_H_

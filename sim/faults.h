@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Faults: the faults of a simulated run and their rates, and the other properties of the world.
 //
 // Faults::Swarm(seed) rolls a world for a seed: each kind of fault is on or off with equal chance, at a rate of its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Fiber: a function with a stack of its own, which can stop in the middle and continue later, all on one thread.
 //
 // On x86-64 a switch is a few instructions of our own, elsewhere it is swapcontext. The sanitizers are notified of

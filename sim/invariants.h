@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Invariants: watches the servers of a run, and reports at once when a promise of the protocol is broken.
 //
 // It keeps a shadow of all rows, of every transaction that ever left a trace in them and of every timestamp drawn.

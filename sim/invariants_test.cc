@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Each invariant is broken here by hand, one mutation at a time, and must be reported. A correct transaction must not
 // be.
 

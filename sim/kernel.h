@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Kernel: the parts that everything in a simulated world shares.
 
 #ifndef PERCOLATOR_SIM_KERNEL_H_

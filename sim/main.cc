@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percsim: runs the transaction code in simulated worlds, one for each seed. See docs/testing.md, "Simulator".
 
 #include <cinttypes>

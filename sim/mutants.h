@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The mutants of this program: deliberate bugs, to check that the tests detect them (docs/testing.md).
 //
 // percsim_mutants has those of sim/mutants/: sim/mutate.py writes its list. percsim has none.

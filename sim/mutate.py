@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes copies of the sources that contain all mutants: deliberate bugs, each behind a switch (docs/testing.md).
 
     mutate.py ROOT FOLDER        prints the sources that the mutants in ROOT/FOLDER edit, one per line

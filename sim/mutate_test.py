@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of mutate.py: small trees with a source and mutants of it."""
 
 import contextlib

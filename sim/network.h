@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The way of a call from a process to a server and back, and the faults that may happen to it.
 //
 // A call is made of one or more messages: the parts of a batch. A message holds copies of its data, never a view of its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plan: everything that a seed decides about a run before it begins.
 //
 // The workload, the number of processes and tasks, the number and layout of cells, the shape of transactions, the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Process: a simulated process, which is the Runtime of the code that runs in it.
 //
 // Its tasks are fibers, its time is the scheduler's, its chance comes from the seed. It may be paused, and it may die.

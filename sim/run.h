@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One run of the simulator: carries out a plan, watches it and judges it.
 //
 //   set up   no faults: the workload writes its first data

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Runs many seeds, in several processes, and reports.
 //
 // A seed runs in a child process: a crash or an endless loop is a failure of that seed like any other. The first

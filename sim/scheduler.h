@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Scheduler: virtual time, and the events in it.
 //
 // There is one queue of events, ordered by time, and at equal times by a number drawn from the seed. An event is a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Makes a failing run smaller: fewer kinds of faults, less work, fewer single faults, as long as the same checker
 // reports a failure. The rest is easier to understand.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The simulated coordinator: the server that all processes share, and the Coordinator of one process.
 //
 // A session lives while its process does. It ends when it is destroyed; Faults::lease after its process died (or at

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The simulated oracle: the server that all processes share, and the Oracle of one process.
 //
 // The server works like src/oracle/local_oracle.h: a timestamp is max(last + 1, microseconds of its clock), below a

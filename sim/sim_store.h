@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SimStore: the Store of one simulated process, across a faulty network.
 //
 // A batch of reads, or of mutations, is as many messages as it has rows: each row is read or changed at a moment of its

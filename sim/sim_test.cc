@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The world itself: it must fail in the documented ways, and in no others.
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StoreServer: the one store that all simulated processes talk to.
 //
 // It keeps its data in a MemoryStore, which acts as the disk: applied changes survive a restart of the server. Requests

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Trace: the events of a run, as a hash to compare and as lines to read.
 //
 // The hash is always computed: two runs of one seed with different hashes are a bug of the simulator, or of code that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // World: a simulated cluster. The same seed always gives the same run.
 //
 //     World world(seed, Faults::Swarm(seed));

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # Tests that look at the sources and the package, not at the code as it runs. They would find the same in a build with
 # sanitizers (and a sanitized library cannot be linked by a program that is not), so they are left out there.
 if(PERCOLATOR_SANITIZE)
@@ -23,6 +25,8 @@ percolator_lint_test(check_words 300 ${Python3_EXECUTABLE} -B tools/check_words.
 percolator_lint_test(check_words_test 300 ${Python3_EXECUTABLE} -B tools/check_words_test.py)
 percolator_lint_test(check_links 300 ${Python3_EXECUTABLE} -B tools/check_links.py)
 percolator_lint_test(check_links_test 300 ${Python3_EXECUTABLE} -B tools/check_links_test.py)
+percolator_lint_test(check_license 300 ${Python3_EXECUTABLE} -B tools/check_license.py)
+percolator_lint_test(check_license_test 300 ${Python3_EXECUTABLE} -B tools/check_license_test.py)
 percolator_lint_test(command_line_test 300 ${Python3_EXECUTABLE} -B tools/command_line_test.py)
 percolator_lint_test(doxygen_filter_test 300 ${Python3_EXECUTABLE} -B tools/reference/doxygen_filter_test.py)
 percolator_lint_test(run_tests_test 300 ${Python3_EXECUTABLE} -B tools/run_tests_test.py)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that each public header compiles alone, and twice, with nothing on its path but what a user has.
 
     tools/check_headers.py [ROOT]

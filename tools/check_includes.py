@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks which folders include which, that the build has the same dependencies, that waiting, time and chance come only through
 their seams, that names are unique, and that public headers are narrow.
 

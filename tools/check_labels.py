@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that every label that is cited, such as T5 or W3, is defined in docs/invariants.md, and only there.
 
     tools/check_labels.py [ROOT]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of check_labels.py: small trees, each with one thing wrong or right."""
 
 import contextlib

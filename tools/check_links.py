@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that every link of the documents leads somewhere: to a file or folder of this tree, and to a heading in it.
 
     tools/check_links.py [ROOT]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of check_links.py: small trees, each with links that resolve or one that does not."""
 
 import contextlib

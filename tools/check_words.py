@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that texts for readers avoid a short list of constructions, and names the replacement for each.
 
     tools/check_words.py [ROOT]            check the texts of CHECKED below

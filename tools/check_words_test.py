@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of check_words.py: sentences that must be found, sentences that must pass, and what is read of each file."""
 
 import contextlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares docs/command-line.md with the --help of every command.
 
     tools/command_line.py BUILD              exit code 1, and the differences, if the page is out of date

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of command_line.py: programs that are scripts of a few lines."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the libFuzzer targets of build/fuzz. Each starts from its seeds in tests/fuzz/corpus and from the inputs that earlier runs
 have put into build/fuzz/corpus. An input that fails is kept in build/fuzz/findings/NAME, with the command that reproduces it."""
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """./test: checks everything.
 
     ./test                  everything: lint, the tests optimised, with ASan and UBSan, and with TSan, and fuzzing
     ./test --quick          before each commit: lint without clang-tidy, and the tests that are not slow, in the dev build
     ./test --filter REGEX   only tests whose names match, in the dev build, or with --asan or --tsan in that build
-    ./test --lint           only layout, includes, labels, words, links, public headers and clang-tidy
+    ./test --lint           only layout, includes, labels, words, links, license, public headers and clang-tidy
     ./test --asan           only the tests with AddressSanitizer and UndefinedBehaviorSanitizer
     ./test --tsan           only the tests with ThreadSanitizer
     ./test --sim N          only N seeds of the simulator, optimised (docs/testing.md)
@@ -35,6 +36,7 @@ from pathlib import Path
 import check_headers
 import check_includes
 import check_labels
+import check_license
 import check_links
 import check_words
 import fuzz
@@ -111,6 +113,10 @@ def check_the_links(stage):
 
 def check_the_headers(stage):
     (stage.failed if check_headers.main(ROOT) else stage.passed).append("check_headers")
+
+
+def check_the_license(stage):
+    (stage.failed if check_license.main(ROOT) else stage.passed).append("check_license")
 
 
 def check_tidy(stage):
@@ -235,7 +241,7 @@ def ctest_stage(name, preset, *selection):
 
 def choose_stages(options):
     lint = [("format", check_format), ("includes", check_the_includes), ("labels", check_the_labels),
-            ("words", check_the_words), ("links", check_the_links)]
+            ("words", check_the_words), ("links", check_the_links), ("license", check_the_license)]
     # All tests run in few processes, chosen tests each in its own: see percolator_test in cmake/PercolatorModule.cmake.
     chosen = ["--tests-regex", options.filter] if options.filter else []
     doubled = "part" if options.filter else "case"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of run_tests.py: that it counts right and that no failure is lost."""
 
 import contextlib
@@ -143,10 +144,10 @@ class RunTestsTest(unittest.TestCase):
 
     def test_the_options_choose_the_stages(self):
         for arguments, expected in (
-                ([], ["format", "includes", "labels", "words", "links", "headers", "release", "tidy", "asan", "tsan",
+                ([], ["format", "includes", "labels", "words", "links", "license", "headers", "release", "tidy", "asan", "tsan",
                       "fuzz"]),
-                (["--quick"], ["format", "includes", "labels", "words", "links", "dev"]),
-                (["--lint"], ["format", "includes", "labels", "words", "links", "headers", "tidy"]),
+                (["--quick"], ["format", "includes", "labels", "words", "links", "license", "dev"]),
+                (["--lint"], ["format", "includes", "labels", "words", "links", "license", "headers", "tidy"]),
                 (["--asan"], ["asan"]),
                 (["--sim", "100"], ["sim"]),
                 (["--tsan", "--filter", "Store"], ["tsan"]),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """./test --soak: the tests that find more the longer they run. The simulator gets a fifth of the time, with new seeds. Two fifths
 go to the programs that kill processes and to a server whose clients come and go, and the rest to the fuzz targets.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of soak.py: that what fails can be seen again, and that nothing of earlier runs is lost."""
 
 import contextlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs clang-tidy, and with it clang's check that locks are held, over all sources that a build folder compiles.
 
     tools/tidy.py BUILD_FOLDER [PATH...]

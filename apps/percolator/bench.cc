@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator bench: measures the speed of a cluster in a few seconds. It creates a table, and drops it at the end, also after
 // SIGINT. All threads at once run:
 //

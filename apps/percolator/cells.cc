@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator cells: shows the raw cells of a row, as in figure 4 of the paper.
 
 #include <array>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator check, percolator repair: find and remove cells that are damaged or were written by another program.
 
 #include <fcntl.h>

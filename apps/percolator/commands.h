@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The commands. Each file defines the arguments of its command and runs it.
 
 #ifndef PERCOLATOR_APPS_PERCOLATOR_COMMANDS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator completion: prints completion scripts for bash, zsh and fish. It generates them from the definition of the
 // command line, so they cover every command.
 //

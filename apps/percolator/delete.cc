@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator delete: deletes the value of a cell in one transaction.
 
 #include <iostream>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator gc: removes old versions now.
 
 #include <iostream>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator get: prints the value of a cell.
 
 #include <iostream>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "apps/percolator/listing.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Listing: the output of most commands, an aligned table or an array of JSON objects:
 //
 //     Listing listing(std::cout, shell.json, {"table", "row", "age"});

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator locks: lists locks, and resolves those of dead transactions.
 
 #include <iostream>

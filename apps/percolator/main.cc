@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator: the command line for operating and inspecting a cluster, and its server.
 //
 //     percolator --cluster ADDRESS COMMAND ...        percolator --help, percolator COMMAND --help

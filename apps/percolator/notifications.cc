@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator notifications: lists notifications that some observer has not handled.
 
 #include <algorithm>

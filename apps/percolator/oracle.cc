@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator oracle: runs a replicated oracle. One of several oracles leads and hands out timestamps.
 
 #include <iostream>

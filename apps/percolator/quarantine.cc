@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator quarantine: lists, replays and drops notifications whose observers kept failing.
 
 #include <functional>

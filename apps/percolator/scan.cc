@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator scan: prints rows of a table from one snapshot.
 
 #include <iostream>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator serve: serves a store, an oracle and coordination to many processes.
 
 #include <iostream>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator set: writes a cell in one transaction. A worker then runs the observers of the column.
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Shared by all commands: the options --cluster and --json, opening the cluster, and exit codes.
 //
 // A command adds itself to the command line (commands.h). If the command line names it, its callback calls Shell::Choose, and

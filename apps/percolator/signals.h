@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // StopSignals: waits for SIGINT or SIGTERM, which stop a server.
 
 #ifndef PERCOLATOR_APPS_PERCOLATOR_SIGNALS_H_

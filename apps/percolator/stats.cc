@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator stats: shows the state of a cluster on one page.
 
 #include <iostream>

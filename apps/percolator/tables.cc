@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator tables: lists, creates and drops tables.
 
 #include <iostream>

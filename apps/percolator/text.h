@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bytes, times and durations in the form that people read and type.
 //
 // BYTES      Printable text is unchanged. A backslash is \\; line feed, return and tab are \n \r \t; a byte that is not

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // percolator wait-idle: waits until the cluster has no notifications. Workers in other processes handle them.
 
 #include <unistd.h>

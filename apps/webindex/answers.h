@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Answers for the command line, from the server that runs on a data folder. If none runs, from the folder itself.
 //
 // A server writes its port and instance to a file in its data folder. The file of a server that has died is recognised: no

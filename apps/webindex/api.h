@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The questions that the server (under /api/) and the command line answer, as JSON:
 //
 //     Search    the hits of a query

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Api::Page: everything that the index knows about a page.
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Api::Pipeline and Api::Sample: the observers at work.
 
 #include <algorithm>

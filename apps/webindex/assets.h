@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The files of web/, embedded in the program.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_ASSETS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Clusters of duplicates, and their canonical pages.
 //
 // A page belongs to the cluster of its content. If it declares that it has moved, it belongs to the cluster of the page that it

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Crawl: loads a folder of pages.
 //
 // A Crawl makes the tables pages and files equal to the folder. Every regular file below the folder is a page or another file,

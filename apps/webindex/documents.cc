@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The document processor: parses a file into the cells that the other observers read.
 //
 // It has one input, the contents, with one observer, whose runs for a page cannot overlap. So its outputs need no Verify.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HttpServer: the server of the HTTP library, with limits that the library lacks.
 //
 // The library stores any number of header lines of any length, and its timeout starts again with each byte. HttpServer limits

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WebIndex: a cluster with the tables, a worker with the pipeline, the serving side, and the crawl of a folder. Used by main(),
 // the server and tests.
 

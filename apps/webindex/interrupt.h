@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interrupt: waits for Ctrl-C.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_INTERRUPT_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An inverted index in memory: from terms to the documents that contain them.
 //
 // A posting takes eight bytes, and a document four more for each of its terms. A change of a document touches only the lists of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Inverts links: for each page, the pages that link to it, and the words of these links.
 //
 // It has one input, the links of a page, with one observer, whose runs for a page cannot overlap. It keeps the links that it has

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // webindex: a search index of a folder of pages that is always up to date. See webindex --help.
 
 #include <unistd.h>

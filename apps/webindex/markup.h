@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A tokenizer of HTML: reads tags and texts in one pass, for any bytes.
 //
 // It finds the same tokens as the tokenizer of the HTML standard finds in HTML content. It has two uses: to estimate the cost

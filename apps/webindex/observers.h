@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The functions of the observers. pipeline.h says when each runs.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_OBSERVERS_H_

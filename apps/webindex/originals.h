@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads original files, and only those below the folder.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_ORIGINALS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Parses an HTML file for the index.
 //
 // The result depends only on the arguments. Accepts any bytes: content that is not HTML is text, bytes that are not UTF-8 are

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The observers of the web index. tables.h has the cells.
 //
 //     observer    observes                    what it does

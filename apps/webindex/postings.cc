@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The inverted index: the postings of canonical pages.
 //
 // Only the observer of a page writes postings of its url. It keeps them in the cell `indexed`, so that it writes only the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Prints answers of api.h on a terminal.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_PRINT_H_

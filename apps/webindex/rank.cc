@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // PageRank, kept up to date by passing on only differences.
 //
 // A page gives an equal share of kDamping of its rank to each page that it links to. Its rank is (1 - kDamping) plus the shares

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Summaries of pages. A summary depends on the page and on the files that it is rendered with: images, style sheets, includes.
 // It is made again only when one of them changes.
 

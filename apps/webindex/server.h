@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The web server: the web page and its API, on loopback only.
 //
 //     GET /  /page?url=URL  /pipeline          the web page; its address chooses the view

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The serving side: searches documents in memory. The export queue keeps it up to date, so it could be a program on another
 // machine.
 

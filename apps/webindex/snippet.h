@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The part of a text that best shows why it matches.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_SNIPPET_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Subscriptions to topics, and notifications of the subscribers.
 //
 // A topic may have very many subscribers, such as all pages with the same style sheet. Each transaction notifies a batch, and

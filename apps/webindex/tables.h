@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The tables of the web index and their columns. document.proto has the messages.
 //
 // A url is the path of a page's file below the indexed folder, with '/' between folders. A topic is "file:PATH" for changes of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The terms of texts and queries: words in any language.
 
 #ifndef PERCOLATOR_APPS_WEBINDEX_TERMS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Visits the content of a page, from its beginning to its end.
 //
 // VisitTree visits the tree that the HTML standard defines for the page, with all implied elements. The time to build it grows

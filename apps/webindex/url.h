@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Urls of pages: paths below the indexed folder.
 //
 // A file a/b.html below the folder is the page "a/b.html". A link leads to a page if it is relative, or begins with the base,

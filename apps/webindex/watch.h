@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Watch: reports changes of a folder and of all folders in it (inotify).
 //
 // Like Crawl, it skips names that begin with a dot, and does not follow links.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cluster: the way in.
 //
 //     PERCOLATOR_ASSIGN_OR_RETURN(Cluster bank, Cluster::Open("rocksdb:/var/lib/bank"));

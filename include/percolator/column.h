@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Column<T>: a column's table, name and value type, declared once.
 //
 //     constexpr Column<int64_t> kBalance("accounts", "balance");

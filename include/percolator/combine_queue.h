@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CombineQueue: values that many transactions update concurrently without conflicts: counters,
 // sums, maxima, sets. Instead of reading and writing the value, a transaction adds a delta in a
 // cell of its own. An observer folds the deltas into the values, many at a time.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conflict: the evidence in the error of a transaction that lost against another one. Programs that
 // only run the transaction again do not need it.
 

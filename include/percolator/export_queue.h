@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ExportQueue: messages from transactions to an outside system, such as a search engine, a mail
 // server or another database. If the transaction commits, its messages are delivered: in order,
 // numbered, at least once.

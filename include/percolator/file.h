@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads a file as a whole, with a limit: for values, certificates and lists that a command line or
 // an address names.
 

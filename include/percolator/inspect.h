@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Inspection of a cluster, for its operators and for tools such as the command line `percolator`.
 //
 // The store holds a column `c` of a row in several families (figure 4 of the paper): long values in

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Loader: many load transactions, run by many threads.
 //
 //     Loader loader(cluster, {.threads = 8, .expected = files.size(), .on_progress = Print});

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Observers: code that runs when a column changes.
 //
 // A worker is constructed in main(), with its observers:

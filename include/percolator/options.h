@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Options. The defaults suit a first program.
 
 #ifndef PERCOLATOR_OPTIONS_H_

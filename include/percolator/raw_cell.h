@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The cells of the store below transactions: what percolator/inspect.h shows, and what a Store
 // (percolator/spi/store.h) holds.
 

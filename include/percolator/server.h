@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Server: a store, an oracle and coordination for many processes. `percolator serve` runs one.
 //
 //     PERCOLATOR_ASSIGN_OR_RETURN(std::unique_ptr<Server> server,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Error codes, and the evidence that an error carries.
 //
 // Every call that can fail returns an absl::Status or absl::StatusOr. The code says what the caller

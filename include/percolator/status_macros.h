@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Early return on errors. Opt-in: no other public header includes this one.
 
 #ifndef PERCOLATOR_STATUS_MACROS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TLS of servers and of the connections to them.
 
 #ifndef PERCOLATOR_TLS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Snapshots and transactions.
 //
 // A transaction reads from the snapshot at its start timestamp and writes at a later commit

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Names and small value types that the whole API shares.
 
 #ifndef PERCOLATOR_TYPES_H_

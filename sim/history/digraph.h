@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Directed graphs, and the cycles in them.
 //
 // Nodes are 0 .. n-1. Each edge carries a label, a number with a meaning for the caller; two nodes may have several

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "sim/history/findings.h"
 
 #include "src/base/strings.h"

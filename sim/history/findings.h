@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The findings of a checker of histories: anomalies, each with its name, the transactions involved, and the reason why
 // it is impossible.
 

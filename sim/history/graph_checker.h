@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Judges a history of list appends without trusting any timestamp: by the versions that transactions saw, and by the
 // order in which they were over and began.
 //

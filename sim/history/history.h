@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The record of a run: its transactions, what each read and wrote, and its outcome.
 //
 // A history is recorded by the clients of a system, outside of it. The checkers (graph_checker.h, sweep_checker.h)

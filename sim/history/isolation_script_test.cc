@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The isolation scripts (tests/histories, H1 to H24), each in an allowed and in a forbidden form: both checkers accept
 // the first and report the second. The reference checker judges the allowed forms too, so that the scripts themselves
 // are right.

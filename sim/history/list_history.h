@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A history of lists that are only appended to: the versions of each key, their order, and the transactions that saw
 // them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Histories in the notation of the literature, for tests:
 //
 //     Play("+0[x=10] c0  r1[x=10] r2[x=10] +1[x=11] c1 +2[x=12] f2  r3[x=10,11] c3")

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The checkers on random histories. They accept all correct ones. On histories with one random edit they agree with the
 // reference checker, which tries every order.
 //

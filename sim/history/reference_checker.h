@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Snapshot isolation with real time in its plainest form, to test the checkers by. Far too slow for more than a handful
 // of transactions.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Judges a history of any values by its timestamps: replays it in their order and compares each read with the value
 // that must have been there.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Random histories for tests of the checkers: clients that use a versioned store in memory, randomly interleaved. The
 // histories are correct by construction, unless the store is given a bug.
 

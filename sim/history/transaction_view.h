@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A transaction, key by key: what it saw of others, and what it leaves behind.
 //
 // Under snapshot isolation this is all that judging between transactions needs. Whether a transaction sees its own

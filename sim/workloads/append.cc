@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lists that are only appended to. A list shows its whole past, so the graph checker can judge the run without trusting
 // any timestamp.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Accounts, and transfers between them: the sum of all balances is the same in every snapshot.
 
 #include <charconv>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Observers that make work for observers: sources are added up in groups, the sums are doubled, the doubles added up.
 //
 //     ta source:v  --add-->  ta source:v_added, tb group:sum  --double-->  tb group:twice  --total-->  tc all:total

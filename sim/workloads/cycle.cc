@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A ring: each cell names the next one. Transactions change the order of three neighbours. At any time a walk from any
 // cell visits all others and comes back.
 

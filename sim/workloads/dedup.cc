@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Figure 2 of the paper: documents are loaded, and for each content the first one is canonical.
 //
 // A document's cell holds its content and names the canonical document for it; a content's cell names that document

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Doctors on call: the classic write skew. Each cell is a doctor, on call or off; in each group at least one has to be
 // on call at any time. A doctor that goes off checks that another one is on, and calls Verify for it. Without Verify,
 // two could go off at once, each relying on the other: snapshot isolation allows it.

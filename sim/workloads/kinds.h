@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // All workloads, each in its own file.
 
 #ifndef PERCOLATOR_SIM_WORKLOADS_KINDS_H_

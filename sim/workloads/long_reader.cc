@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Long readers: snapshots of now and of the past are held and read repeatedly, while other transactions overwrite the
 // data and garbage is collected. A snapshot reads the same each time, or fails because it is too old; it never finds
 // less.

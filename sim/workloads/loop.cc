@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An observer that changes what it observes: each run counts a number down, until it is zero.
 //
 // Its own change notifies it again. Some numbers are larger than the max chain of notifications

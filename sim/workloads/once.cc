@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Two observers of one column, each of which counts its own commits for a cell in the transaction that it observes
 // with.
 //

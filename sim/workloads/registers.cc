@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Registers: single reads, reads of many cells, scans, blind writes, deletes, verifies, and writes that depend on
 // reads, in any mixture; and a counter. It does everything that the history checkers can judge.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Rows that come and go, and scans over parts of them: ranges, some columns, and the transaction's own writes.
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Scene: the state that all participants of a run share. Actor: one task that uses the cluster, and records its work.
 
 #ifndef PERCOLATOR_SIM_WORKLOADS_SCENE_H_

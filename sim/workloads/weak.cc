@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A small combine queue: many transactions put numbers into cells of a queue and notify one cell weakly, where strong
 // notifications would conflict all the time. The observer empties the queue into a total.
 //

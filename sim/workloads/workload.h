@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Workload: what the clients of a simulated run do, and the conditions that must hold at any time and at the end.
 //
 // A run has five phases (sim/run.h): set up, run under faults, heal, drain, check. All reads and writes of a workload

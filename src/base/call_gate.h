@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CallGate: admits calls until it is closed, and waits until the last admitted call has ended.
 //
 // A call first increments one of many counters, and then checks whether the gate is closed. Each of the first threads of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Assertions of preconditions (REQUIRES:) and of the results of protocol steps.
 
 #ifndef PERCOLATOR_BASE_CHECK_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Clock: the source of time for library code. Tests and the simulator replace it.
 
 #ifndef PERCOLATOR_BASE_CLOCK_H_

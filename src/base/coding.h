@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Byte encodings that the formats in docs/format.md are built from.
 //
 //   fixed32, fixed64   big-endian, so that bytes sort like numbers

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Makes the errors that percolator/status.h reads.
 
 #ifndef PERCOLATOR_BASE_ERRORS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Detects forked processes. A child of fork() has a copy of its parent's memory, but none of its other threads, and shares
 // its open files. An object with threads or files can be neither used nor destroyed in the child, so its owner checks first.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HOST:PORT in addresses and options.
 
 #ifndef PERCOLATOR_BASE_HOST_PORT_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Periodic: runs a function in regular intervals.
 
 #ifndef PERCOLATOR_BASE_PERIODIC_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Retries: deadlines, delays, and loops that use both.
 
 #ifndef PERCOLATOR_BASE_RETRY_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A hash that must never change and is the same on every machine, because stored keys depend on it.
 
 #ifndef PERCOLATOR_BASE_STABLE_HASH_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Implements percolator/status.h. A status carries its conflict as a payload:
 //
 //   conflict := kind:byte table row column:ordered string  start_ts other_start_ts other_commit_ts:fixed64

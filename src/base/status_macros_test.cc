@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "percolator/status_macros.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // String functions for std::string_view.
 //
 // Debian's Abseil is built with its own string_view, which does not convert to or from the standard one. These functions

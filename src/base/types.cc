@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The value types of percolator/types.h and percolator/column.h.
 
 #include "percolator/types.h"

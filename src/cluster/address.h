@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Parses the addresses of clusters, which percolator/cluster.h defines.
 
 #ifndef PERCOLATOR_CLUSTER_ADDRESS_H_

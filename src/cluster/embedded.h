@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Opens the parts of a cluster in this process. remote.h opens those of other processes.
 
 #ifndef PERCOLATOR_CLUSTER_EMBEDDED_H_

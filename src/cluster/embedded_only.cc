@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Replaces remote.cc in a build without servers.
 
 #include "src/base/strings.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ownership between the parts of a cluster.
 
 #ifndef PERCOLATOR_CLUSTER_KEEPING_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Opens the parts of a cluster that other processes serve.
 
 #ifndef PERCOLATOR_CLUSTER_REMOTE_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HintListeners: passes the hints that a process receives to several listeners. A Coordinator has one listener, a process may
 // have several workers.
 

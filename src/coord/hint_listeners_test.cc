@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/coord/hint_listeners.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ListenerSlot: holds the listener of a coordinator. Thread-safe.
 
 #ifndef PERCOLATOR_COORD_LISTENER_SLOT_H_

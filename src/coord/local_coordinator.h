@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The coordinator of one process, in memory.
 //
 // Used by a process that opens the store itself (`rocksdb:` and `memory:` addresses), and by tests and the simulator, where

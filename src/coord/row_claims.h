@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RowClaims: the rows that the workers of one process have claimed, so that no two workers or processes process the same row.
 //
 // A claim in the Coordinator belongs to the session, that is, to the process. Within the process claims are counted: an owner

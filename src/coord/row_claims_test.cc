@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/coord/row_claims.h"
 
 #include <gmock/gmock.h>

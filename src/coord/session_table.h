@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SessionTable: the sessions of a coordinator that keeps them in memory, with their reported snapshots, roles and claims. Its
 // user decides when sessions open and end. Thread-safe.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A client of etcd, version 3: keys, transactions, leases and watches, as calls that block.
 //
 // ENDPOINTS  The members of one etcd. The client uses one of them until it cannot be reached or does not answer in its share

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Options for clients of etcd.
 
 #ifndef PERCOLATOR_ETCD_ETCD_OPTIONS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/inspect/check_cells.h"
 
 #include <algorithm>

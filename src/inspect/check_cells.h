@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks raw cells: finds those of a table that Percolator cannot have written, or cannot use. percolator/inspect.h
 // lists the checks.
 

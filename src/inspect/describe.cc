@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include <string_view>
 
 #include "absl/strings/escaping.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The public class Inspector. See percolator/inspect.h.
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Acknowledgements: the changes of a cell that an observer has seen.
 //
 // An acknowledgement is a cell in the observed cell's row, in a reserved column (src/txn/columns.h). The observer's

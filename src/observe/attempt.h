@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Attempt: what a thread of dispatch does for one job without the mutex. It claims the row, runs the observer, and
 // quarantines a notification that has failed too often.
 

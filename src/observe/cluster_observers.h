@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ClusterObservers: the observers of the cluster, and which of them this worker runs.
 //
 // OWN      An observer of this worker, while the cluster also has it with the same column and kind. Each has a lane.

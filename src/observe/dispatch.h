@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Dispatch: decides which observer runs next, and for which cell.
 //
 // A cell that dispatch has taken up has a job for each of its observers:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tests dispatch with scripted runs: which observers run when, how often, and which marks stay. All of it runs in
 // virtual time (tests/harness/virtual_runtime.h): one task runs at a time, so nothing here is guarded.
 

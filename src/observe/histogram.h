@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Histogram: counts durations in buckets, each about a fifth wider than the one before.
 //
 // Each duration below 4 µs has its own bucket; above that, every doubling is divided into four. So a percentile is at

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Job: the work of one observer for one queued cell (dispatch.h).
 //
 // Not thread-safe: the mutex of dispatch guards it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lane: the jobs of one observer of this worker, or of all foreign observers together.
 //
 // N11  Each lane has its own limits for the jobs that are pending, and for those that run at the same time. So an

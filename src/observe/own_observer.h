@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OwnObserver: an observer that this worker runs, its lane, and its counts.
 //
 // Not thread-safe: the mutex of dispatch guards it, unless stated otherwise.

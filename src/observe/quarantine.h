@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Quarantine: keeps notifications whose observer keeps failing, so that they do not delay others (see
 // percolator/observer.h).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // QueuedCell: a cell that dispatch has taken up, with a job for each observer of its column (dispatch.h).
 //
 // Not thread-safe: the mutex of dispatch guards it.

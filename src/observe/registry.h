@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The observers of a cluster, as stored in the cluster itself.
 //
 // They are cells of one row of the system table: column = the observer's name, value:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RestingCells: the cells with work left that scanners would find again and again: a lane had no room, or a foreign
 // observer has something to do. They rest: they are not taken up for a scan period, unless they change.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RetryQueue: the jobs that wait for their next attempt, by the time when it is due.
 //
 // Not thread-safe: the mutex of dispatch guards it.

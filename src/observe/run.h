@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One run of one observer for one cell: section 2.4 of the paper.
 //
 // N5  The mark is read first, then the start timestamp S is drawn: so the run sees the change of the mark.

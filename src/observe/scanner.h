@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Scanner: finds cells that have to be observed, and for which no hint arrived.
 //
 // It scans the tablets of the observed tables in a circle that begins at a random key of a random tablet, and reads

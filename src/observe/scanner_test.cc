@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tests where a scanner begins, and its circle.
 
 #include "src/observe/scanner.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Worker::Impl: dispatch, scanners, and the process's hints and claims. See percolator/observer.h.
 //
 // HINTS    Come through the process's HintListeners. A hint of the cell ObserversCell() means that the observers have changed: no

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Shares one request to an oracle among any number of threads, as in the paper.
 //
 // At most one request is in flight. Callers that arrive in the meantime form a batch. After the answer, the first of them

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A number on disk that only grows: the bound below which an oracle may issue timestamps.
 //
 // The file holds two copies of the number, each in its own block and with a checksum. Raise writes the first copy, syncs,

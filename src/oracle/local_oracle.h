@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The oracle of one process: issues timestamps from memory, below a bound on disk.
 //
 // O1  Timestamps are unique and increasing: `next_` only grows, and starts above every timestamp that any oracle on the same

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Chooses the next timestamps, for the oracles that keep a bound.
 
 #ifndef PERCOLATOR_ORACLE_NEXT_TIMESTAMPS_H_

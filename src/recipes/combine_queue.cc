@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A weak observer folds deltas, and several of its runs may fold the same deltas at the same time. The transactions
 // prevent that a delta is counted twice: each run deletes the deltas that it folds, so one of two runs that fold the
 // same delta conflicts; and each run that changes a value writes it, so one of two runs that change the same value

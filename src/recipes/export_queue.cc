@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The steps of an entry, each in one transaction:
 //
 //   Add       the user's transaction writes it to the journal (journal.h)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Journal: transactions add entries to it without conflicts, for an observer to process later. The queues of
 // percolator/combine_queue.h and percolator/export_queue.h are built on it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The public class Loader, and LoaderCore.
 
 #include "percolator/loader.h"

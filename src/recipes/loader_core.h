@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LoaderCore: the core of a Loader. It knows the cluster only as a few functions, so that it can be tested without one.
 //
 // BACK-PRESSURE  LoaderCore counts the waiting notifications periodically. In between, it adds all notifications that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Acceptor: accepts the connections of a server and hands them to gRPC.
 //
 // gRPC 1.51 stops accepting permanently once the process runs out of file descriptors. The acceptor continues: it closes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // gRPC calls whose work is done by an Executor.
 
 #ifndef PERCOLATOR_SERVER_CALLS_H_

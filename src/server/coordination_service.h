@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The gRPC service percolator.v1.Coordination, for the clients of one server.
 //
 // All state is in memory. A restarted server knows no sessions; a session lives again, with the same id, after its next

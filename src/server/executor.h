@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Executor: threads for work that blocks, so that gRPC's few threads never block, and the memory limits of that work.
 
 #ifndef PERCOLATOR_SERVER_EXECUTOR_H_

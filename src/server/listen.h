@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Starts a gRPC server with Percolator's address, certificates and limits.
 
 #ifndef PERCOLATOR_SERVER_LISTEN_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Limits that the server checks before it parses a request.
 //
 // A message can take much more space in memory than on the wire: an empty message in a repeated field takes two bytes on the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The gRPC service percolator.v1.Store.
 
 #ifndef PERCOLATOR_SERVER_STORE_SERVICE_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // UnsentAnswers: limits the answers of a server that clients have not read yet.
 //
 // The unread answers of a client take memory of the server, so there is a limit per connection and one for all connections.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Threads share requests to a distant store: the batching of the paper's section 2.5.
 //
 // A request costs far more than an operation in it. So only a few requests of each kind (Read, Mutate, MutateThenDraw)

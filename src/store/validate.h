@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks of requests against the rules and limits of percolator/spi/store.h, the same for every store.
 //
 // Each returns OK, or InvalidArgument with a text that names what is wrong, its size and the limit.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Applies mutations that are harmless to repeat, in spite of transient errors: erasing garbage, setting marks, rolling
 // back, committing secondaries.
 

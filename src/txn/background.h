@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The background tasks of a cluster.
 
 #ifndef PERCOLATOR_TXN_BACKGROUND_H_

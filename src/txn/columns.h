@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Column names that are reserved for Percolator. They begin with a zero byte, which users' columns may not.
 
 #ifndef PERCOLATOR_TXN_COLUMNS_H_

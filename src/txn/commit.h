@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Commit: the second phase (figure 6, Commit).
 //
 // One conditional mutation replaces the primary's lock by a write record, together with the other cells of its row:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Engine: the state that the handles of one cluster share in one process.
 //
 // OWNERSHIP  Every handle (Cluster, Snapshot, Transaction, a scan, Worker, Loader, Inspector) holds the engine by

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the steps of the protocol work with. One per cluster; all parts are thread-safe.
 
 #ifndef PERCOLATOR_TXN_ENVIRONMENT_H_

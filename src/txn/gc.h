@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Garbage collection: removes versions that no snapshot can see any more.
 //
 // Order matters (G2, G4):

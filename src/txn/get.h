@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Get: what a snapshot sees of cells (figure 6, Get). Scan uses the same parts (row_view.h) on pages of rows.
 //
 // T7  A cell's value at ts is that of its newest put or delete committed at or before ts. Verify records are skipped.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The lock record: marks a cell whose transaction is not decided yet. Family lock, at the start timestamp.
 //
 //   lock     := version kind flags [primary] session refreshed [depth] [verified] [value]

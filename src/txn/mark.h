@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Marks: a cell has changed, and observers have to run. Family notify.
 //
 //   mark    := version depth

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/txn/merged_rows.h"
 
 #include <algorithm>

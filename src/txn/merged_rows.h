@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The rows of a scan: those of the snapshot (scan.h), overlaid with the writes that the transaction has made by the
 // time when the scan reaches a row (T9).
 

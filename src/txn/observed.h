@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The observed columns, as the transactions of this process know them. Transactions mark their changes there; they do
 // not need to know the observers. Thread-safe.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The one-step commit: the whole transaction in one joint mutation, where one store holds all its rows.
 //
 // It replaces both phases, because no other transaction can come between: the store checks the conditions of all

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The outcome that a commit reports (T10): committed, aborted or unknown. And how to find it after a request whose
 // answer was lost, or that was refused although a copy may have been applied.
 

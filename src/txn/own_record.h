@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Whether a transaction has committed a cell: its own write record, among any number of newer ones.
 //
 // Other transactions may have written the cell since. Reading all their records would cost more the longer this transaction

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Predicts the columns of a row that a transaction will read next: those that transactions of its kind read together
 // with the one that it reads now. They are fetched in the same request (section 2.5 of the paper, prefetching).
 // Thread-safe.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Prewrite: the first phase (figure 6, Prewrite). Locks every cell that the transaction writes.
 //
 // All cells of a row are locked by one conditional mutation; all rows go in one batch, the primary's first. The store

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Marks without a lock: those of weak notifications (N9), and hints of all marks (N10).
 
 #ifndef PERCOLATOR_TXN_PUBLISH_MARKS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ReadCache: keeps the cells that a transaction has read, so that it reads each once. With a prefetch profile, it also
 // fetches the cells that transactions of this profile are likely to read next (predictor.h), in the same request. Used
 // by one thread at a time.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/txn/record_coding.h"
 
 #include "absl/strings/escaping.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The common parts of the encodings of lock.h and write_record.h.
 
 #ifndef PERCOLATOR_TXN_RECORD_CODING_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lock resolution: what to do with the lock of another transaction (sections 2.2 and 2.3 of the paper).
 //
 // The primary decides (T1, T13). Its row says one of four things about the transaction that started at s:

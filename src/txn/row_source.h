@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RowSource: the source of the rows of a RowScan (percolator/transaction.h).
 
 #ifndef PERCOLATOR_TXN_ROW_SOURCE_H_

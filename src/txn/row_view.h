@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What a snapshot sees of a row: the parts that get.h and scan.h share. get.h has the rules (T7, T8, G3).
 
 #ifndef PERCOLATOR_TXN_ROW_VIEW_H_

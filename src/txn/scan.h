@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Scan: the rows of a range as a snapshot sees them, page by page, in ascending or descending order of their keys.
 //
 // A page is the result of one Store::Scan. Locks in its rows are resolved, and those rows read again, before any row of

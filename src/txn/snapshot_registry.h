@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The snapshots that are open in this process, transactions included: garbage collection keeps what the oldest of them
 // sees. Thread-safe.
 //

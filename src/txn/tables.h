@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The tables and their schemas, as the transactions of a process know them.
 //
 //   schema := version column*      version 01; an ordered string for each notify-only column. Empty: no such columns

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tests the encoding of a table's schema. tests/txn/tables_test.cc tests Tables, on a store.
 
 #include "src/txn/tables.h"

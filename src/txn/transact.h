@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Runs a function in a transaction until it commits, for Cluster::Transact and Loader.
 
 #ifndef PERCOLATOR_TXN_TRANSACT_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The public classes of percolator/transaction.h.
 
 #include "percolator/transaction.h"

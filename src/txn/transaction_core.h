@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TransactionCore: the core of snapshots and transactions. It combines the steps in get.h, scan.h, two_phase.h,
 // one_step.h and publish_marks.h, which have the rules.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Turns: transactions that conflict at a cell go one after the other there.
 //
 // The store settles conflicts, and a transaction that loses runs again. On a hot cell that alone is unfair: the thread that

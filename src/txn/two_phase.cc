@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/txn/two_phase.h"
 
 #include <optional>

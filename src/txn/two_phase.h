@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The commit in two phases: figure 6 of the paper.
 //
 //     lock every cell (prewrite.h)                   a failure up to here rolls back

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The verdict on a transaction, as its primary says, and a cache of verdicts.
 
 #ifndef PERCOLATOR_TXN_VERDICT_H_

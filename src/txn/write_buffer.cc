@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/txn/write_buffer.h"
 
 #include "src/base/check.h"

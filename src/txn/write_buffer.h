@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WriteBuffer: keeps the writes of a transaction in memory until the commit. Build converts them for the protocol. Used
 // by one thread at a time.
 

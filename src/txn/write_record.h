@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The write record: makes a version of a cell visible. Family write, at the commit timestamp.
 //
 //   record  := version kind flags start_ts [verified] [value]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The writes of a transaction, and the row changes that the protocol consists of.
 //
 // A row of a transaction goes through these states, each arrow one conditional mutation of that row (T15):

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Connections to servers.
 
 #ifndef PERCOLATOR_WIRE_CHANNEL_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Converts the types of percolator/spi/store.h to messages and back. FromMessage returns InvalidArgument if a message does not
 // represent such a value. It does not check the value itself (its limits, its table): the store does.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Converts errors between gRPC and Abseil. Codes have the same numbers in both, and texts are kept.
 //
 // The codes of a broken connection (CANCELLED, UNKNOWN, INTERNAL), and ABORTED, with which a server asks for a retry, become

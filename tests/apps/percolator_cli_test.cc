@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The command line `percolator`, run as a process on folders of its own.
 
 #include <fcntl.h>

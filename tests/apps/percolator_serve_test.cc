@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // `percolator serve` as a process, with other processes around it; and the commands on every kind of shared address.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The common part of all commands of the command line: apps/percolator/shell.h.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bytes, times and durations as the command line prints and parses them: apps/percolator/text.h.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Transactions and observers where many processes share a cluster: at a server, and in Bigtable. The tests are those of
 // the embedded cluster (tests/stress), in a smaller size. Two clusters stand for two processes: one commits in one step
 // if it can, the other in two phases.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Transactions on a store in Bigtable: real threads of two clusters for a bounded time, judged by the checkers of
 // histories; and the number of requests of a transaction.
 

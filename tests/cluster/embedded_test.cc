@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The embedded cluster: everything in one process, data in a folder.
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // kill_child ADDRESS one-step|two-phases: runs transactions over two rows of the table "accounts" until it is killed.
 // Writes the number of each committed one to standard output, as eight bytes. For embedded_test.cc.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The handles of a cluster: each of their calls after Close, during it, after the cluster's own handle was destroyed
 // and after they were moved from, and every order of destruction.
 

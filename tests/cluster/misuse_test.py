@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Programs that misuse the public API must not compile, and say why where we choose the words.
 
     misuse_test.py COMPILER INCLUDE_FOLDER

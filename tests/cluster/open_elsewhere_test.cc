@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cluster::Open: addresses of clusters on other machines.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cluster::Open in a library that was built with PERCOLATOR_SERVER=OFF.
 
 #include <gmock/gmock.h>

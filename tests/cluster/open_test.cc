@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cluster::Open: addresses, options, and clusters in memory.
 
 #include <gmock/gmock.h>

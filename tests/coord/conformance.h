@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The conformance suite: the contract of percolator/spi/coordinator.h, tested on every kind of coordinator.
 //
 // The suite is the object library coord_conformance_suite. A test program links it and registers the coordinators to

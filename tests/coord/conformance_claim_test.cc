@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conformance: leaders of roles, and claims of rows.
 
 #include <array>

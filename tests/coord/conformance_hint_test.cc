@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conformance: hints. They may be lost, doubled or late, so a test sends them repeatedly until one arrives.
 
 #include <atomic>

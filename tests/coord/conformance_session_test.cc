@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conformance: sessions, and the snapshots that they report.
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The coordinator on etcd beyond the conformance suite: sessions when processes and etcd stand still or die.
 //
 // The program is its own child: --session ETCD ID holds a session with that id, which leads, until it is killed.

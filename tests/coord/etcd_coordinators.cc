@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Registers the coordinator on etcd for the conformance suite.
 
 #include <chrono>

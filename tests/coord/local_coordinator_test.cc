@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // LocalCoordinator beyond the conformance suite.
 
 #include "src/coord/local_coordinator.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Registers the coordinator in this process for the conformance suite.
 
 #include <cstdio>

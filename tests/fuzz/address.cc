@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Addresses of clusters: any text is an address, or an error that names it.
 #include "src/cluster/address.h"
 

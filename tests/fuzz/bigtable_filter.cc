@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bigtable's filters: any message is refused or compiled, and gives the same cells each time, unless it draws a sample of rows.
 #include "src/server/bigtable/filter.h"
 #include "tests/fuzz/check.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bigtable's changes of a row: any message is refused as a whole or applied as a whole. The first byte chooses the request.
 #include "tests/fuzz/bigtable_world.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Well-formed Bigtable requests on existing tables and families, one after another. Checks the answers as a client gets
 // them: complete rows, in order, no more than were requested, and the same when they are read again.
 #include <fuzzer/FuzzedDataProvider.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A store in memory with two tables as Bigtable's clients see them, and the server's API without gRPC.
 
 #ifndef PERCOLATOR_TESTS_FUZZ_BIGTABLE_WORLD_H_

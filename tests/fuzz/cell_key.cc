@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Keys of RocksDB: a key that is parsed encodes to the same bytes.
 #include "src/store/rocks/cell_key.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Common parts of the fuzz targets.
 
 #ifndef PERCOLATOR_TESTS_FUZZ_CHECK_H_

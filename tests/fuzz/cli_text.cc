@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Text typed at the command line: escapes, times, durations.
 #include "apps/percolator/text.h"
 #include "tests/fuzz/check.h"

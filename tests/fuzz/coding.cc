@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ordered strings: encodings have the order of the strings, and decode to them.
 #include "src/base/coding.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Messages of the wire: a message that is accepted converts back to itself.
 #include "src/wire/convert.h"
 

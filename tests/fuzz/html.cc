@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Pages of HTML: any bytes have a result, the same each time, within its limits.
 #include "apps/webindex/parse.h"
 #include "tests/fuzz/check.h"

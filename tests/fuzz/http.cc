@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Requests to the web index's server, as bytes of a connection: the library parses them, and the server answers, with
 // an index of one document. Whatever the request, each answer has the headers that protect the page, no file outside of
 // the folder is returned, and no part of a file is repeated.

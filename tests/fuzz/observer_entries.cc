@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Observers and quarantine entries of the system table: an entry that is decoded encodes to the same bytes. The first
 // byte chooses the kind.
 #include "src/observe/quarantine.h"

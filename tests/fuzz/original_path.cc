@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Paths of requests for original files: no path reaches a file outside of the folder.
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Locks, write records, marks, acknowledgements and schemas: a record that is decoded encodes to the same bytes or to
 // the same record. The first byte chooses the kind.
 #include "src/observe/ack.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Answers to ReadRows: rows ascend, and none is empty. The input is one message after another, each behind a byte with its length.
 #include "src/store/bigtable/row_parser.h"
 

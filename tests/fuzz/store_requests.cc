@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Well-formed requests of percolator.v1.Store on existing tables, one after another: each goes through its message to
 // one store in memory, and directly to another. Both answers are equal, and scans agree with reads.
 #include <fuzzer/FuzzedDataProvider.h>

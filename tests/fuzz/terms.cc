@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Words of texts and queries: the fast path finds the same words as the slow one.
 #include "apps/webindex/terms.h"
 

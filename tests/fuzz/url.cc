@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Links: a link that leads to a page leads to a path below the base, within its limit.
 #include "apps/webindex/url.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Waits for other threads. Where the code under test takes a Runtime, prefer virtual_runtime.h.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_EVENTUALLY_H_

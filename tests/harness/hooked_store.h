@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // HookedStore: a store whose calls a test can change, by kind of call. wire.h changes calls by their number.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_HOOKED_STORE_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Everything that a store holds, decoded, and the rules that hold for it at every moment.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_RAW_CELLS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A test that cannot fail proves nothing: the rules of raw cells find each violation that they name.
 
 #include "tests/harness/raw_cells.h"

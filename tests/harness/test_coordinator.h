@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TestCoordinator: a local coordinator whose sessions a test can end, and which a test can make unreachable.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_TEST_COORDINATOR_H_

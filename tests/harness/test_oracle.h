@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TestOracle: an oracle that counts, and that a test controls. HeldOracle: an oracle whose answers a test releases.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_TEST_ORACLE_H_

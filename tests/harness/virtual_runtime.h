@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // VirtualRuntime: a Runtime on which no task really waits, and every run is the same.
 //
 // Tasks are threads, and exactly one of them runs at any moment. A task runs until it sleeps, waits or ends; then the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The wire between one client and the world: its Store and its Oracle, and the faults of the n-th call.
 //
 //     Wire wire(&store, &oracle);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A test that cannot fail proves nothing: the wire makes the faults that it is asked for.
 
 #include "tests/harness/wire.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // WrongClock: the real clock plus offsets that a test sets.
 
 #ifndef PERCOLATOR_TESTS_HARNESS_WRONG_CLOCK_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Client: a process of its own, with a session, that runs one transaction or reads one snapshot. The steps of its
 // commit can be run one by one.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ClientStore: the store as one client of a script reaches it. It remembers its requests, can lose a message, and can
 // stop the client.
 //

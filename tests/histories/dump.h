@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The raw cells of a store as scripts show them.
 //
 // A dump looks like figure 4 of the paper: each cell with the content of its three columns, one version below the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tests of the player of histories: a test that cannot fail proves nothing.
 
 #include <memory>

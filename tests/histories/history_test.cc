@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Plays the histories of this folder, each script in every variant that its head allows: one test for each, named after
 // both, as in h01_g0.two_rows_rocksdb_one_step.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The names in a script: cells and transactions are words, timestamps are small numbers.
 //
 // CellMap   maps the cells of a script to places. Cells keep their order in every layout, so the same one is the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The verbs of Player for observers: notifications, and the runs that they lead to.
 //
 // A worker of a script acts only on commands: it runs one observer for one cell with the same RunObserver that a real

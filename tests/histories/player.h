@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Player: plays the blocks of a script on a cluster of its own, on virtual time, and returns their output.
 //
 // Every transaction of a script is a client with a session of its own. After each command all background tasks run, but

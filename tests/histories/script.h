@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Script: a history as a text file. README.md is the manual of the language.
 //
 // A file is a series of blocks. Each is a paragraph of commands, and, if they have an output, a line "----" and the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The verbs of Player for transactions: reading, writing and committing, whole and step by step.
 
 #include <utility>

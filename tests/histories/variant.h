@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The ways to run a script: the layout of its cells, the store, and how transactions commit.
 
 #ifndef PERCOLATOR_TESTS_HISTORIES_VARIANT_H_

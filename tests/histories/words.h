@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Small words of the script language.
 
 #ifndef PERCOLATOR_TESTS_HISTORIES_WORDS_H_

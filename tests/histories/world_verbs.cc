@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The verbs of Player for everything around transactions: failures, late messages, time, garbage collection, and
 // inspection.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Locks as an Inspector sees them, of transactions in every state.
 
 #include <gmock/gmock.h>

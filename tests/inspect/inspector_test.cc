@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Inspector: the view of a cluster for its operators. percolator/inspect.h.
 
 #include <atomic>

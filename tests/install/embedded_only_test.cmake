@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # Builds the library with PERCOLATOR_SERVER=OFF where neither gRPC nor Protobuf can be found, runs the tests of what such a build
 # refuses, installs it, and builds and runs an example against the installed library.
 #

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # Installs a build into an empty folder, then configures, builds and runs the program of the README against it,
 # with the CMakeLists.txt of tests/install/app.
 #

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // For each change at most one run of an observer commits (N2), counted in the store itself: eight workers without
 // claims, on real threads, run the same observers while writers continue. Every version is kept, so the audit can check
 // for each cell and observer that the cell has changed between any two acknowledgements. The number of acknowledgements

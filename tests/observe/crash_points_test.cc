@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Nothing is lost, whichever process dies and when: one process does a part of a chain of observers. Every call that it
 // makes to the store and the oracle fails in every way. Then another process finishes the work, as a worker does: it
 // uses only what it finds in the family notify. In every case:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A cluster with a table of documents, and helpers for tests of workers. Every test runs on each kind of cluster.
 
 #ifndef PERCOLATOR_TESTS_OBSERVE_WORKER_FIXTURE_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Observers that fail, throw, or form cycles: others continue, and nothing is lost (N11).
 
 #include <atomic>

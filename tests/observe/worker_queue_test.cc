@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Workers whose observers fail, or whose queue is short: which cells wait, and for how long.
 
 #include <atomic>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Many workers at once, without claims that separate them: for each change at most one run commits (N2, W6).
 
 #include <vector>

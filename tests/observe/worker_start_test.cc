@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Workers that start: their registration, and what others do at that moment.
 
 #include <atomic>

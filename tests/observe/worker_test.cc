@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Workers end to end: the changes that are observed, and idleness.
 
 #include <atomic>

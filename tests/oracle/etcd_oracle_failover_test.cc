@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Three oracles on etcd, each a process, and clients that call them all the time, while the leader is killed, stands
 // still and continues, has its clock set, and etcd is killed and stands still. Every answer is checked, across all
 // clients:

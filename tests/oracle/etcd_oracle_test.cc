@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The oracle on etcd: its leader, the bound, and clocks. For processes that die and stand still see
 // etcd_oracle_failover_test.cc.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Follows a page from top to bottom: writes its files, runs its commands in their order, and compares what they print.
 
     page_test.py [--rewrite] docs/PAGE.md BUILD COMPILER

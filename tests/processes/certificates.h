@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Certificates for a test, made by the command `openssl` in a folder of the test.
 
 #ifndef PERCOLATOR_TESTS_PROCESSES_CERTIFICATES_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ChildProcess: another program, which a test runs and ends.
 
 #ifndef PERCOLATOR_TESTS_PROCESSES_CHILD_PROCESS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The places of a cluster of many processes: at our server, and in Bigtable (Google's emulator, with an oracle and etcd
 // beside it). For tests that run on every kind of address.
 

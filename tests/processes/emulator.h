@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Google's emulator of Bigtable, for tests:
 //
 //     auto emulator = Emulator::Start();

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The emulators start, listen and end.
 
 #include "tests/processes/emulator.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Debian's etcd, for a test: one member, on free ports of the loopback, in a temporary folder. Its leases may be as
 // short as one second.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A TCP connection to a server of this machine, and the frames of HTTP/2, for tests that send what no client of gRPC
 // would.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CombineQueue: each delta is counted once, whichever worker folds it and however often.
 
 #include "percolator/combine_queue.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ExportQueue: every message arrives, in order, whatever fails and how often.
 
 #include "percolator/export_queue.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Loader: on a cluster, with threads; and in virtual time (tests/harness/virtual_runtime.h), on a cluster and on functions
 // that replace one. In virtual time one task runs at a time, so nothing is guarded there.
 

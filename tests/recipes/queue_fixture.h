@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The common fixture of the tests of CombineQueue and ExportQueue.
 
 #ifndef PERCOLATOR_TESTS_RECIPES_QUEUE_FIXTURE_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A server under attack: attackers send, keep open and never read what costs the most, each way alone and all at once,
 // while a client works. The server is a process of its own that may open 1,024 files. It survives with less than 1 GB
 // of memory, gives the memory back, and the client continues to work.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Our server and Google's emulator get the same random requests, and must give the same answers.
 //
 // The requests avoid cases where the emulator is known to be wrong, or Bigtable leaves the answer open:

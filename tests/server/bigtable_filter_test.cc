@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Row filters, one by one: a row, a filter in protobuf's text format, and the remaining cells.
 
 #include <google/protobuf/text_format.h>

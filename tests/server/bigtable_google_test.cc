@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Google's own integration tests of Bigtable, written for their Go client and for production, against our server: those
 // of Debian's golang-google-cloud-dev, as they are.
 //

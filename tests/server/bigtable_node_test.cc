@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A program that uses Bigtable by Google's client for Node (node/smoke.js), against our server. The client is installed
 // from npm at its first use (half a minute) and kept in the build folder.
 

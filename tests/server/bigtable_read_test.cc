@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The rows of a request, their division into messages, and that the store's part of a filter agrees with the filter.
 
 #include <google/protobuf/text_format.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "tests/server/bigtable_server.h"
 
 #include <grpcpp/security/server_credentials.h>

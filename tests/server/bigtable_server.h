@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A server of Bigtable's API in the test's own process, on loopback, at a free port.
 
 #ifndef PERCOLATOR_TESTS_SERVER_BIGTABLE_SERVER_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The server of Bigtable's API, called over loopback.
 
 #include <atomic>

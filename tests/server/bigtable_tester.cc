@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "tests/server/bigtable_tester.h"
 
 #include <google/protobuf/text_format.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A plain client of Bigtable's API for tests: each call blocks, and answers are text.
 //
 //     row    key{family:qualifier@timestamp=value#label ...}

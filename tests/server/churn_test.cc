@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A server whose clients come and go: clusters, workers, sessions, streams, tables and bare connections are opened and
 // closed, left open, cancelled, or their process is killed in the middle. The server is a process of its own. After
 // each round its clients are gone and its sockets closed; over the rounds its files, threads and memory do not grow. At

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A server with hostile or broken clients, or an odd network. Whatever they send, keep open or never read, the server
 // continues to serve others, within its limits of memory, and stops on request.
 

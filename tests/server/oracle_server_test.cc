@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // OracleServer, as a program uses it.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A server and its clusters.
 
 #include "percolator/server.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Servers and clients with TLS, and clients that must be refused: a refused client gets a clear error, soon, and the
 // server continues to serve others.
 

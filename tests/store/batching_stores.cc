@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Registers BatchingStore for the conformance suite, with one request in flight, so that the suite's few threads share.
 
 #include <memory>

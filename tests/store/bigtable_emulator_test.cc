@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The store in Bigtable, on Google's emulator and on our own server, beyond the conformance suite: many columns in one
 // row, several processes on one instance, and tables left unfinished by a crash.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Selectors, conditions and mutations in Bigtable's terms.
 
 #include <string>

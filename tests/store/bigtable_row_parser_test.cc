@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The parser of ReadRows: the cases that Google's own clients have to pass, and cases that these omit.
 
 #include <google/protobuf/struct.pb.h>

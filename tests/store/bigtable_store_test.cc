@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The store in Bigtable against a server that behaves in ways emulators never do: split cells, broken streams, errors
 // of every kind.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Registers the store in Bigtable for the suites that run on any store, on Google's emulators and on our own server of
 // Bigtable's API.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A store at rest: damage between a clean close and the next open is an error, never silently missing rows.
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The conformance suite: the contract of percolator/spi/store.h, tested on every kind of store.
 //
 // The suite is the object library store_conformance_suite. A test program links it and registers the stores to test

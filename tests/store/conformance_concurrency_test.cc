@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conformance: row atomicity, with real threads.
 //
 // Every loop is bounded by a count of writes; readers run for as long as there are writers.

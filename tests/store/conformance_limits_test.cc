@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conformance: every limit, exactly at it and one beyond it.
 
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conformance: Mutate. Effects and their order, conditions, batches.
 
 #include <string>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conformance: Read, and the order and identity of versions, columns, rows and tables.
 
 #include <string>

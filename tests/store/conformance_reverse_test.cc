@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conformance: Scan with ScanRequest::reverse.
 
 #include <algorithm>

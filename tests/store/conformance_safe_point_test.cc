@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conformance: the safe point of garbage collection (G4).
 
 #include <atomic>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conformance: tables, Close, and the content of a store that is opened again.
 
 #include <string>

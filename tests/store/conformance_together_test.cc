@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Conformance: MutateTogether, on the stores that support it.
 
 #include <array>

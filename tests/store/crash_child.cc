@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The process that durability_test kills: opens a store and works on it until it dies.
 //
 //   crash_child open  DIR DURABILITY WRITE_BUFFER

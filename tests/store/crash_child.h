@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The protocol between crash_child and the test that kills it.
 
 #ifndef PERCOLATOR_TESTS_STORE_CRASH_CHILD_H_

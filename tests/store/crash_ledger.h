@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // CrashLedger: the results that the writers of the crash workload got, and a check that a store holds what they imply.
 //
 // The check does not rely on the store's evaluation: it evaluates conditions and mutations by a model of its own, a

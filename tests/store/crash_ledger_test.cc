@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The ledger has to find errors, otherwise the tests that rely on it show nothing: each test damages a good store.
 
 #include "tests/store/crash_ledger.h"

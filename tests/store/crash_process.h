@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A crash_child process: starts it, reads its reports, and kills it.
 
 #ifndef PERCOLATOR_TESTS_STORE_CRASH_PROCESS_H_

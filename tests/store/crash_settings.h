@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The amount of work of the crash tests, and the environment variables that set it.
 
 #ifndef PERCOLATOR_TESTS_STORE_CRASH_SETTINGS_H_

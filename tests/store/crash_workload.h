@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The workload of the crash tests: row mutations whose effects are determined by three numbers.
 //
 // Each writer performs steps 1, 2, 3, ... one after the other, and the step number is the timestamp of all its writes.

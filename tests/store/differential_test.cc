@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Random operations on a store in memory and one on RocksDB: every answer must be the same.
 //
 // Environment:

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # Tests of durability: after a kill, a loss of power, and errors of the disk.
 
 add_library(percolator_fault_fs STATIC fault_fs.cc)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The content of a store after its process was killed: everything acknowledged, with either durability, and nothing
 // half applied.
 //

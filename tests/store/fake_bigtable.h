@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FakeBigtable: a server that gives the answers that a test scripts, and records its requests.
 //
 // It knows one table "t", as generation 1 in the catalog. The test scripts everything else: the next answers of each

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FaultFs: a file system for RocksDB that loses power and fails on demand.
 //
 // It forwards everything to the real file system and models what a disk would hold if the power failed now.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The store on a disk that loses power, is full, or fails: nothing acknowledged is lost, nothing is half applied, and
 // every failure is a clear status.
 //

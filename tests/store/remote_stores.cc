@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Registers the store of a server for the suites that run on any store: a RemoteStore, a server in this process, and
 // the store behind it.
 

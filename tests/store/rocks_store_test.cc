@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Properties of the store on RocksDB only: its folder, formats, and state that is rebuilt on open.
 
 #include "src/store/rocks/rocks_store.h"

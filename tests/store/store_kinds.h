@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Kinds of stores, for tests that run on several of them. A program links such tests, and the files that register the
 // stores.
 //

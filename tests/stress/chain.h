@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A chain of observers whose result is determined by its sources, for tests that kill its processes.
 //
 //     src/K value ---add---> sums/B total ---publish---> out/B total

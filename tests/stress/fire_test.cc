@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Real processes under fire: servers, loaders and workers are killed with SIGKILL, or stopped with SIGSTOP for a while,
 // at random. The cluster is served in two ways:
 //

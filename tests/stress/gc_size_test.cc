@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The store stays small under a steady load of overwrites and deletes, while garbage collection runs beside it.
 
 #include <chrono>

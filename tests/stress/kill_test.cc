@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A process that runs a load on the embedded cluster is killed repeatedly with SIGKILL. Each time the cluster is opened
 // again, everything is read, and the money counted. At the end both checkers judge the history of all lives. A child
 // runs the load and writes its record to standard output.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The common part of tests that repeatedly kill a process with a cluster in it.
 //
 // The test program is its own child: run with --child ADDRESS ONE_STEP NUMBER it opens the cluster, works until it is

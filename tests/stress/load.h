@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A recorded load on a cluster: list appends and money transfers by many threads.
 //
 // The record goes to a Recorder: one that keeps it as histories for the checkers of sim/history, or one that writes it

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A process with loaders and a worker is killed repeatedly with SIGKILL. Each time the cluster is opened again, a
 // worker runs until no work is left, and the derived cells are compared with the sources (chain.h).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Real threads on the embedded cluster, for a while; then both checkers judge the record.
 
 #include <atomic>

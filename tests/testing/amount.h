@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The amount of work of a test. With a sanitizer everything takes several times as long, and the mistakes that it finds
 // show in a few rounds; the release build does the full amount.
 

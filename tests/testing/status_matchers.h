@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Matchers for absl::Status and absl::StatusOr:
 //
 //     ASSERT_THAT(store->CreateTable(info), IsOk());

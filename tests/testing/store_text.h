@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The types of percolator/spi/store.h as text, for readable expectations and messages of failed tests.
 //
 //     cell       data:column@7=value       (unprintable bytes: \xNN)

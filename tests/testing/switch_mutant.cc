@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Switches on the mutant that the environment names: sim/mutants.h.
 
 #include <cstdio>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "tests/testing/temp_dir.h"
 
 #include <stdlib.h>

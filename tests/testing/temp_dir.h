@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TempDir: a new folder for one test, removed with all its content at the end.
 
 #ifndef PERCOLATOR_TESTS_TESTING_TEMP_DIR_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Mutations that are retried: src/txn/apply.h.
 
 #include "src/txn/apply.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The background work of a cluster: src/txn/background.h.
 
 #include "src/txn/background.h"

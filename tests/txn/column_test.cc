@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The typed calls of percolator/column.h and percolator/transaction.h: encodings, errors of writes, options of scans,
 // row ranges, and the result of Transact.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The second phase of a commit and the rollback, step by step: src/txn/commit.h and src/txn/outcome.h.
 
 #include "src/txn/commit.h"

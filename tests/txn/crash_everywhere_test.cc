@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The systematic part of the crash tests: a transaction over three rows, every call that it makes, and every fault of
 // that call. Then other clients come, and in every case three things hold:
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The crash points of docs/invariants.md, by name: the point where a client or a cleaner dies or stalls, the state that
 // it leaves, and the required result.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Damaged bytes, for the tests of formats: whatever a disk or another program does to a record, reading it returns an
 // error or a record that could have been written.
 

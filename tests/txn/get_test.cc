@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reading at a timestamp, step by step: src/txn/get.h.
 
 #include "src/txn/get.h"

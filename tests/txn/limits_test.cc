@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Limits have names, and errors that name the size and the limit.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The commit in one step: src/txn/one_step.h.
 
 #include "src/txn/one_step.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Predictive prefetch (section 2.5 of the paper): transactions of one profile read alike, and after the first ones the store
 // is asked once per row.
 

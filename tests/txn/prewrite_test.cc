@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The first phase, step by step: src/txn/prewrite.h.
 
 #include "src/txn/prewrite.h"

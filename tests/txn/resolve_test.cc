@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lock resolution, step by step: src/txn/resolve.h.
 
 #include "src/txn/resolve.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reverse scans, on whole clusters: ScanOptions::reverse in src/txn/scan.h and src/txn/merged_rows.cc.
 
 #include <gmock/gmock.h>

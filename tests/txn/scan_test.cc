@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Scans, on whole clusters: src/txn/scan.h, and the merging with own writes in src/txn/merged_rows.cc.
 
 #include "src/txn/scan.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Snapshots: now, and as of a time.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tables, their schemas, and the effect of dropping a table on transactions: src/txn/tables.h, src/cluster/cluster.cc.
 
 #include "src/txn/tables.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Cluster::Transact: runs a function until it commits.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Transactions on a cluster, in one step and in two phases: percolator/transaction.h.
 
 #include "percolator/transaction.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Who goes first at a hot cell: src/txn/turns.h.
 
 #include "src/txn/turns.h"

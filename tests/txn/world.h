@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The world of these tests: a store in memory, an oracle and a coordinator under the control of the test, and virtual
 // time; and the vocabulary for tests of the protocol's steps, after figure 4 of the paper:
 //

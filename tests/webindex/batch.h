@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The web index computed from a folder from scratch, plainly and by one thread. The incremental index must be equal to
 // it.
 //

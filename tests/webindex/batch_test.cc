@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The batch program on folders so small that the answer is known.
 
 #include "tests/webindex/batch.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The page of the web index in a real browser: Chromium without a window, driven by chromedriver.
 
     browser_test.py WEBINDEX OUTPUT

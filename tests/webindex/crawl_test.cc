@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The crawl on a cluster without observers: compares the tables pages and files with the folder.
 
 #include "apps/webindex/crawl.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Differences: every table as it should be, beside its actual content.
 //
 // Most cells are known to the last byte, and tables are compared as a whole, so that missing and superfluous cells are

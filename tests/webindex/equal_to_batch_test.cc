@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The index that observers keep up to date equals the result of a batch program on the folder: after any changes, with
 // any number of threads, whatever runs at the same time.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // FolderTest: a folder, a cluster in memory with the tables and without a worker, and a crawl of the folder into the
 // tables.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A process that indexes a site is killed repeatedly with SIGKILL while the site changes: while it crawls, while its
 // observers run, while it opens the index of its predecessor. After every few kills the index is opened again, its work
 // finished, and the result compared with that of a batch program on the folder.

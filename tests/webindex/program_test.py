@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program webindex as a user runs it: bad options, bad files and shortages end with a message and a code.
 
     program_test.py WEBINDEX FOLDER

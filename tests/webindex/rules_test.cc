@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The first rule of apps/webindex/pipeline.h: a run that leaves an output unchanged prevents older runs from
 // overwriting it.
 //

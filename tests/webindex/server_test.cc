@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The server, with a client that sends exactly the bytes of the test: its answers, and what it must not reveal.
 
 #include "apps/webindex/server.h"

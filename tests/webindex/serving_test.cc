@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The serving side alone: what Apply and Load make searchable, in which order, and how results are shown.
 
 #include "apps/webindex/serving.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Small random web sites, as files of a folder, and random changes of them.
 //
 //     Site site(folder, seed);

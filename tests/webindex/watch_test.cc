@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Watch, and the crawl behind it, compared with the real folder.
 
 #include "apps/webindex/watch.h"

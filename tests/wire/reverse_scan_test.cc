@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reverse scans over the wire: servers that do not support them, answers that break off, and ReadRows of our own
 // server.
 

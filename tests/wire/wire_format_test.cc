@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The bytes of percolator.v1, as docs/format.md specifies them, and invalid messages of other programs.
 
 #include <grpcpp/generic/async_generic_service.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Copies the public headers with their comments as Doxygen reads them, so that the headers stay plain C++.
 
     tools/reference/doxygen_filter.py FROM TO     copies the headers of a folder; ./reference does

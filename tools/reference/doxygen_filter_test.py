@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of doxygen_filter.py: what becomes of the comments of a header."""
 
 import unittest

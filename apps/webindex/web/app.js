@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The web page of the index: three views, each with its own address.
 //
 //     /?q=WORDS&offset=N     search

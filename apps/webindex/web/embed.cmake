@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # cmake -D OUTPUT=FILE.cc -D FILES=A;B -P embed.cmake: writes the files as byte arrays in C++, for assets.h.
 set(arrays "")
 set(entries "")

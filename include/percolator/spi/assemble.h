@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Assembling a cluster from parts of your own: for tests, simulation and unusual deployments.
 //
 //     PERCOLATOR_ASSIGN_OR_RETURN(Parts parts, OpenParts("memory:"));

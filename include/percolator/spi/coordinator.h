@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Coordinator: liveness of processes, election of leaders, claims of rows, and hints.
 //
 // It takes the roles of Chubby and of the lightweight lock service in the paper. Safety never

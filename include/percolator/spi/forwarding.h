@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // ForwardingStore and ForwardingCoordinator: forward every call to another one. Override what
 // should differ.
 

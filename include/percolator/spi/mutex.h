@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Mutex, SharedMutex and CondVar: the standard ones, annotated for clang's thread-safety analysis.
 // Code that also runs in the simulator waits with the WaitQueue of percolator/spi/runtime.h instead
 // of a CondVar.

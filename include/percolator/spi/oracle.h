@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Oracle: issues timestamps.
 //
 // O1  Every timestamp is unique, and greater than every timestamp whose request was answered before

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Runtime: waiting, elapsed time, randomness and tasks.
 //
 // Runtime, Store, Oracle and Coordinator are the only sources of nondeterminism. On the real

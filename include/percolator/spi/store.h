@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Store: the data model of Bigtable, reduced to what Percolator needs.
 //
 // A store holds tables, a table holds rows, and a row holds cells. A cell is named by family and

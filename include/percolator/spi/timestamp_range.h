@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // TimestampRange: which versions of a cell a Store reads, tests or erases.
 
 #ifndef PERCOLATOR_SPI_TIMESTAMP_RANGE_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A coordinator on etcd. Sessions are leases; roles and claims are keys on these leases. Keys begin with a prefix, followed by
 // (docs/format.md):
 //

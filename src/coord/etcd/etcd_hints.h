@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Hints through etcd: each process puts its hints into its own key, which the other processes watch.
 
 #ifndef PERCOLATOR_COORD_ETCD_ETCD_HINTS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A session on etcd: a lease whose number is the session's id, a thread that renews it, and a key on it.
 
 #ifndef PERCOLATOR_COORD_ETCD_ETCD_SESSION_H_

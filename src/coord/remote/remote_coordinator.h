@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A client of the coordinator in `percolator serve`.
 //
 // SESSIONS  Each session has a thread that sends KeepAlive requests with its oldest snapshot. A session that expired, because

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/oracle/etcd/etcd_oracle.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A replicated oracle: of all processes on the same etcd, one is elected and issues timestamps.
 //
 // THE RECORD  One etcd key, the prefix followed by "oracle" (percolator/oracle by default), holds all state that must survive

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A client of the oracle in `percolator serve`, or of several `percolator oracle`, one of which leads.
 //
 // Returns InvalidArgument for more than 16,384 timestamps at once, the limit of a server.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bigtable's administration of tables on a Store, and the requests with which clients identify the instance.
 //
 // CreateTable ignores initial splits, because the store divides its tables itself. Dropping a family or a range of rows deletes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bigtable's RowFilter, which selects the cells of a row that a reader gets.
 //
 // A filter takes the cells of one row, in order, and returns some of them, possibly changed. It is checked and compiled once,

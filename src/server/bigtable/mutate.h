@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bigtable's requests that change rows of a Store: MutateRow, MutateRows, CheckAndMutateRow, ReadModifyWriteRow.
 //
 // All mutations of a row in one request are applied in order and atomically, or not at all: they are checked first, and become

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Bigtable's ReadRows on a Store.
 //
 // A request becomes ranges of rows and selectors of the store, as far as they can express the filter. The rest of the filter is

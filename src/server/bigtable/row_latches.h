@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RowLatches: admits one thread at a time to a row, to read it, decide and write it.
 //
 // The number of latches is fixed, so two rows may share one. Threads hold them during calls of a store, so they must be allowed

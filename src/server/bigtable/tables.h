@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The tables of a store as Bigtable clients see them: names, families and columns.
 //
 // NAMES     projects/P/instances/I/tables/T. A server is one instance, so P and I may be anything and do not select tables. T is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A store in Bigtable: Cloud Bigtable, Google's emulator, or any server with version 2 of its API.
 //
 // A row mutation with a condition is one CheckAndMutateRow. Those without go together in one MutateRows, or as

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BigtableCatalog: Percolator's tables in an instance, and the safe point. It is itself a table of the instance.
 //
 //     row NAME          data:schema @ g     the table exists, with this schema, as NAME-g of the instance

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // BigtableClient: sends Bigtable's requests, each with its deadline, routing header and app profile; repeats those that
 // are safe to repeat; and returns errors as percolator/spi/store.h defines them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Translates the contract of percolator/spi/store.h for Bigtable: selectors and conditions become row filters,
 // mutations become Bigtable's mutations.
 //

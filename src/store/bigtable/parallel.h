@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Parallel: runs several blocking calls at the same time.
 
 #ifndef PERCOLATOR_STORE_BIGTABLE_PARALLEL_H_

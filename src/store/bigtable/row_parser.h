@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RowParser: the rows in the answer to ReadRows.
 //
 // A server sends cells as chunks. A chunk omits what is the same as in the one before (row key, family, column), and a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SafePointGate: keeps this process from setting locks at or below the safe point, which is in Bigtable's catalog.
 
 #ifndef PERCOLATOR_STORE_BIGTABLE_SAFE_POINT_H_

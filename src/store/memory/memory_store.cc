@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The store in memory: ordered maps under one mutex.
 //
 // It is the executable specification of percolator/spi/store.h: other stores are compared with it, and the simulator

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The store of a server, `percolator serve`. Connection errors are Unavailable and DeadlineExceeded, which leave open
 // whether a mutation was applied.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The catalog of a store: table names, schemas, and the ids that stand for tables in cell keys; and the safe point.
 //
 // It is kept in RocksDB's default column family (docs/format.md) and in memory. No id is used twice, so the remains of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The keys of cells in RocksDB. docs/format.md specifies them; cell_key_test.cc checks the bytes.
 //
 //   key         := cell_prefix timestamp

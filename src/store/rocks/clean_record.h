@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // DIR/CLEAN: the record of a clean close. The next open finds by it what is missing.
 //
 // A clean close puts everything into table files, which have checksums, and then writes this record. An open checks the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The folder of a store on disk.
 //
 //   DIR/PERCOLATOR   one line, "percolator store format N": tells the format, before anything else is read

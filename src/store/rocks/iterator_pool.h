@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A pool of iterators for reuse.
 //
 // To find the newest version below a timestamp takes a seek, and most of its cost is making the iterator. A used

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Groups joint mutations: those that arrive while a group is applied form the next group.
 //
 // A write costs about the same for one transaction as for many: one turn in RocksDB's write queue, one record in the

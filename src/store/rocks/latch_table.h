@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Row latches: they make a conditional row mutation one atomic step.
 //
 // A row's latch is one of a fixed number of stripes, chosen by hash. Two rows may share one, which costs waiting, and

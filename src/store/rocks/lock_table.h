@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The lock family in memory: the paper's in-memory locality group.
 //
 // Every read looks for locks and nearly never finds one; every transaction writes and removes some. In RocksDB, that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Keeps the largest timestamp of a RocksDB file among the file's properties, so that opening a store finds the largest
 // timestamp of all without reading the data.
 

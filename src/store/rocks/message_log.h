@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Writes RocksDB's warnings and errors to a text file. If a line cannot be written, only that line is lost.
 
 #ifndef PERCOLATOR_STORE_ROCKS_MESSAGE_LOG_H_

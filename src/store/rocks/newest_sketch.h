@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A bound on the newest timestamp of every cell. It mostly answers two questions without a search in RocksDB:
 //
 //   Is there a version at or after ts? Every prewrite asks that, and the answer is almost always no.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RocksDB counts its work in thread-local variables (rocksdb::perf_context), for programs that read them. To find such
 // a variable costs about as much as to compare two keys, and RocksDB counts every comparison: about forty for one
 // write. Percolator does not read them, so the store turns the counting off around its calls, and restores the level of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads the versions of single cells through pooled iterators, for the fast path of Read and for conditions.
 
 #ifndef PERCOLATOR_STORE_ROCKS_POINT_READER_H_

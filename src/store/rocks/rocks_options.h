@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // RocksDB's options for each family, with the reasons.
 
 #ifndef PERCOLATOR_STORE_ROCKS_ROCKS_OPTIONS_H_

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Translates RocksDB's statuses into absl::Status.
 
 #ifndef PERCOLATOR_STORE_ROCKS_ROCKS_STATUS_H_

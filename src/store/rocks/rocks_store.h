@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The store on RocksDB. Users open it with OpenRocksStore of percolator/spi/store.h. This header is for its parts, and
 // for tests that make its files fail.
 //

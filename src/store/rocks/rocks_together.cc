@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // MutateTogether: changes the rows of a transaction in one step, at a timestamp that is drawn within it.
 //
 // THE STEP

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/store/rocks/scan_cursor.h"
 
 #include "absl/strings/escaping.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Iterates over the versions that one selector selects in a range of rows, in key order or, row by row, in reverse.
 //
 // A scan has one cursor per selector, all on one snapshot, and merges them row by row. The cursor steps over versions

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SpaceGuard: refuses writes while there is still space to finish those that have begun.
 //
 // A write that fails because the disk is full leaves its outcome open and stops the store (docs/decisions/0004). So the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Caches the newest versions of cells of the write family that were read lately: a read that finds its cell here does
 // not need RocksDB.
 //

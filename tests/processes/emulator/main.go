@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Google's in-memory emulator of Bigtable, as a program. It prints the address it listens on and runs until it is killed.
 //
 // Debian's version of the emulator is not safe for concurrent requests, in two places. So here no request that changes

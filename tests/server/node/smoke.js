@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A program that uses Bigtable by Google's client for Node, at the address in BIGTABLE_EMULATOR_HOST. Prints a line for each
 // step; ends with 1 at the first wrong answer.
 'use strict';
