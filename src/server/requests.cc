@@ -3,6 +3,7 @@
 #include "src/server/requests.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream.h>
 #include <google/protobuf/wire_format.h>
@@ -103,10 +104,13 @@ class Estimator {
 
  private:
   size_t SizeOf(const Descriptor* type) {
-    size_t& size = sizes_[type];
-    if (size == 0) {
-      size = kMessageOverhead + MessageFactory::generated_factory()->GetPrototype(type)->SpaceUsedLong();
-    }
+    if (const auto found = sizes_.find(type); found != sizes_.end()) return found->second;
+    // The prototype of an entry of a map has no value: SpaceUsedLong would use a null pointer.
+    const bool entry = type->options().map_entry();
+    const size_t size =
+        kMessageOverhead +
+        (entry ? 2 * kStringBytes : MessageFactory::generated_factory()->GetPrototype(type)->SpaceUsedLong());
+    sizes_.emplace(type, size);
     return size;
   }
 

@@ -415,6 +415,24 @@ TEST_F(HostileTest, RequestsThatGrowInMemoryAreRefused) {
   ExpectServes();
 }
 
+// Requests of 1 KiB and more are estimated before they are parsed, with their maps.
+TEST_F(HostileTest, ATableOfManyFamiliesIsCreated) {
+  Start();
+  admin::CreateTableRequest request;
+  request.set_parent("projects/p/instances/i");
+  request.set_table_id("many");
+  for (int i = 0; i < 40; ++i) {
+    auto& family = (*request.mutable_table()->mutable_column_families())[StrCat("a-family-with-a-long-name-", i)];
+    family.mutable_gc_rule()->set_max_num_versions(3);
+  }
+  ASSERT_GT(request.ByteSizeLong(), size_t{1} << 10);
+  admin::Table table;
+  const auto stub = admin::BigtableTableAdmin::NewStub(channel_);
+  EXPECT_THAT(Call(*stub, &admin::BigtableTableAdmin::Stub::CreateTable, kTimeout, request, &table), IsOk());
+  EXPECT_EQ(table.column_families_size(), 40);
+  ExpectServes();
+}
+
 TEST_F(HostileTest, EachMethodLimitsTheSizeOfItsRequests) {
   Start();
   for (const auto& [method, bytes] : std::vector<std::pair<std::string, size_t>>{
