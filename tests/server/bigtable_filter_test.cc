@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/base/strings.h"
 #include "src/server/bigtable/filter.h"
@@ -250,6 +251,43 @@ TEST(BigtableFilterTest, CellsAreMultipliedUpToALimit) {
   compiled = BigtableFilter::Compile(filter);
   ASSERT_THAT(compiled, IsOk());
   EXPECT_THAT(compiled->Apply("r", cell), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(BigtableFilterTest, RegularExpressionsAreLimitedTogether) {
+  bt::RowFilter filter;
+  for (int i = 0; i < 10; ++i) filter.mutable_chain()->add_filters()->set_value_regex_filter("(?s).*a.{999}");
+  EXPECT_THAT(BigtableFilter::Compile(filter), IsOk());
+  for (int i = 0; i < 50; ++i) filter.mutable_chain()->add_filters()->set_value_regex_filter("(?s).*a.{999}");
+  EXPECT_THAT(BigtableFilter::Compile(filter),
+              StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("32768")));
+}
+
+TEST(BigtableFilterTest, TheWorkOnARowIsLimited) {
+  std::string value;  // for which the expression below has as many states as there are bytes
+  for (uint32_t i = 0, random = 1; i < 1 << 20; ++i) {
+    random = random * 1103515245 + 12345;
+    value.push_back(((random >> 16) & 1) != 0 ? 'a' : 'b');
+  }
+  bt::RowFilter costly;
+  costly.set_value_regex_filter("(?s).*a.{999}");
+  const auto compiled = BigtableFilter::Compile(costly);
+  ASSERT_THAT(compiled, IsOk());
+  size_t work = 0;
+  EXPECT_THAT(compiled->Apply("r", {{"f", "q", 0, value.substr(0, 100'000), {}, 0}}, &work), IsOk());
+  EXPECT_GT(work, size_t{90'000'000});
+  EXPECT_THAT(compiled->Apply("r", {{"f", "q", 0, value, {}, 0}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("costs too much")));
+
+  bt::RowFilter simple;
+  simple.set_value_regex_filter(".*z.*");
+  const std::string large(size_t{64} << 20, 'y');
+  EXPECT_THAT(BigtableFilter::Compile(simple)->Apply("r", {{"f", "q", 0, large, {}, 0}}), IsOk());
+
+  bt::RowFilter steps;
+  for (int i = 0; i < 2000; ++i) steps.mutable_chain()->add_filters()->set_pass_all_filter(true);
+  const BigtableCells cells(100'000, {"f", "q", 0, "", {}, 0});
+  EXPECT_THAT(BigtableFilter::Compile(steps)->Apply("r", cells),
+              StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("costs too much")));
 }
 
 TEST(BigtableFilterTest, AnUnknownKindIsRefused) {

@@ -289,6 +289,27 @@ TEST_F(RowReaderTest, ProgressIsReportedWhereTheStoreFindsNothing) {
   EXPECT_GT(ReadAll(), 5);
 }
 
+// The rest of the rows that were read waits for the next page.
+TEST_F(RowReaderTest, APageEndsWhenItsFilterHasWorkedMuch) {
+  for (const char* key : {"x1", "x2", "x3"}) {
+    const Mutation set = Mutation::Set(Family::kData, "c", Timestamp(1), std::string(1 << 20, 'b'));
+    ASSERT_THAT(store_->Mutate({{"t", key, {}, {set}}}).front(), IsOk());
+  }
+  request_.mutable_rows()->add_row_ranges()->set_start_key_closed("x1");
+  request_.mutable_rows()->mutable_row_ranges(0)->set_end_key_open("x9");
+  request_.mutable_filter()->set_value_regex_filter("(?s).*a.{99}");
+  const auto reader = RowReader::Open(store_.get(), &tables_, request_);
+  ASSERT_THAT(reader, IsOk());
+  for (const char* key : {"x1", "x2"}) {
+    const auto messages = (*reader)->Next();
+    ASSERT_THAT(messages, IsOk());
+    ASSERT_EQ(messages->size(), 1u);
+    EXPECT_EQ(messages->front().last_scanned_row_key(), key);
+    EXPECT_FALSE((*reader)->AtEnd());
+  }
+  EXPECT_THAT((*reader)->Next([] { return true; }), StatusIs(absl::StatusCode::kCancelled));
+}
+
 TEST_F(RowReaderTest, ProgressIsReportedWhereTheFilterLeavesNothing) {
   request_.mutable_filter()->set_family_name_regex_filter("lo.k");
   EXPECT_GT(ReadAll(), 5);

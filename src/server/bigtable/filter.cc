@@ -25,6 +25,12 @@ constexpr int64_t kMicrosPerMilli = 1000;
 // The limits of the result of a row. A larger row may have a result of its own size.
 constexpr size_t kMaxRowCells = 1'000'000;
 constexpr size_t kMaxRowBytes = size_t{16} << 20;
+// Memory for the automata of all regular expressions of a filter, and the minimum for one.
+constexpr int64_t kRegexMemory = int64_t{8} << 20;
+constexpr int64_t kMinRegexMemory = int64_t{32} << 10;
+constexpr int kMaxRegexProgram = 32'768;  // RE2's instructions, in all regular expressions of a filter
+// Work of a step on one cell, which it may copy, in units of about 4 ns.
+constexpr size_t kCellWork = 4;
 
 size_t CellBytes(const BigtableCells& cells) {
   size_t bytes = 0;
@@ -36,13 +42,20 @@ absl::Status Invalid(std::string_view field, std::string_view what) {
   return absl::InvalidArgumentError(StrCat("Error in field '", field, "': ", what));
 }
 
+// The regular expressions of a whole filter.
+struct Regexes {
+  int64_t count = 0;
+  int program = 0;  // instructions of those that are compiled
+};
+
 // The position of a filter in the whole filter, on which some rules depend.
 struct Place {
+  Regexes* regexes;
   int depth = 1;
   bool in_condition = false;
 
-  Place Below() const { return {depth + 1, in_condition}; }
-  Place InCondition() const { return {depth + 1, true}; }
+  Place Below() const { return {regexes, depth + 1, in_condition}; }
+  Place InCondition() const { return {regexes, depth + 1, true}; }
 };
 
 absl::StatusOr<Step> CompileAt(const bt::RowFilter& filter, Place place);
@@ -56,41 +69,57 @@ Step KeepIf(Keep keep) {
   };
 }
 
-absl::StatusOr<std::shared_ptr<const RE2>> CompileRegex(std::string_view pattern, std::string_view field) {
+using Regex = std::shared_ptr<const RE2>;
+
+absl::StatusOr<Regex> CompileRegex(std::string_view pattern, std::string_view field, Regexes* all) {
   RE2::Options options(RE2::Latin1);
   options.set_log_errors(false);
+  options.set_max_mem(std::max(kMinRegexMemory, kRegexMemory / std::max<int64_t>(1, all->count)));
   auto regex = std::make_shared<const RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
   if (!regex->ok()) return Invalid(field, regex->error());
-  return regex;
+  all->program += regex->ProgramSize();
+  if (all->program <= kMaxRegexProgram) return regex;
+  return Invalid(field, StrCat("the regular expressions of the filter are compiled to more than ", kMaxRegexProgram,
+                               " instructions, which is the limit"));
 }
 
-bool Matches(const RE2& regex, std::string_view text) {
-  return RE2::FullMatch(re2::StringPiece(text.data(), text.size()), regex);
+// False also if the row has cost too much.
+bool Matches(RowState& row, const RE2& regex, std::string_view text) {
+  return row.Spend(text.size() * static_cast<size_t>(regex.ProgramSize())) &&
+         RE2::FullMatch(re2::StringPiece(text.data(), text.size()), regex);
 }
 
-absl::StatusOr<Step> RowKeyRegex(const std::string& pattern) {
-  PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const RE2> regex, CompileRegex(pattern, "row_key_regex_filter"));
+// Keeps the cells whose text matches.
+template <typename TextOf>
+Step KeepMatches(Regex regex, TextOf text_of) {
+  return [regex = std::move(regex), text_of](RowState& row, BigtableCells& cells) {
+    std::erase_if(cells, [&](const BigtableCell& cell) { return !Matches(row, *regex, text_of(cell)); });
+  };
+}
+
+absl::StatusOr<Step> RowKeyRegex(const std::string& pattern, Place place) {
+  PERCOLATOR_ASSIGN_OR_RETURN(Regex regex, CompileRegex(pattern, "row_key_regex_filter", place.regexes));
   return Step([regex = std::move(regex)](RowState& row, BigtableCells& cells) {
-    if (!Matches(*regex, row.key)) cells.clear();
+    if (!Matches(row, *regex, row.key)) cells.clear();
   });
 }
 
-absl::StatusOr<Step> FamilyRegex(const std::string& pattern) {
+absl::StatusOr<Step> FamilyRegex(const std::string& pattern, Place place) {
   if (pattern.find(':') != std::string::npos) {
     return Invalid("family_name_regex_filter", "the pattern must not contain ':'");
   }
-  PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const RE2> regex, CompileRegex(pattern, "family_name_regex_filter"));
-  return KeepIf([regex = std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.family); });
+  PERCOLATOR_ASSIGN_OR_RETURN(Regex regex, CompileRegex(pattern, "family_name_regex_filter", place.regexes));
+  return KeepMatches(std::move(regex), [](const BigtableCell& cell) { return cell.family; });
 }
 
-absl::StatusOr<Step> QualifierRegex(const std::string& pattern) {
-  PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const RE2> regex, CompileRegex(pattern, "column_qualifier_regex_filter"));
-  return KeepIf([regex = std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.qualifier); });
+absl::StatusOr<Step> QualifierRegex(const std::string& pattern, Place place) {
+  PERCOLATOR_ASSIGN_OR_RETURN(Regex regex, CompileRegex(pattern, "column_qualifier_regex_filter", place.regexes));
+  return KeepMatches(std::move(regex), [](const BigtableCell& cell) { return cell.qualifier; });
 }
 
-absl::StatusOr<Step> ValueRegex(const std::string& pattern) {
-  PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const RE2> regex, CompileRegex(pattern, "value_regex_filter"));
-  return KeepIf([regex = std::move(regex)](const BigtableCell& cell) { return Matches(*regex, cell.value); });
+absl::StatusOr<Step> ValueRegex(const std::string& pattern, Place place) {
+  PERCOLATOR_ASSIGN_OR_RETURN(Regex regex, CompileRegex(pattern, "value_regex_filter", place.regexes));
+  return KeepMatches(std::move(regex), [](const BigtableCell& cell) { return cell.value; });
 }
 
 Step InColumnRange(const bt::ColumnRange& range) {
@@ -209,6 +238,26 @@ absl::StatusOr<Step> IfSet(bool set, std::string_view field, absl::StatusOr<Step
 
 // --- Filters of filters
 
+int64_t CountRegexes(const bt::RowFilter& filter) {
+  const auto sum = [](const auto& filters) {
+    int64_t count = 0;
+    for (const bt::RowFilter& one : filters) count += CountRegexes(one);
+    return count;
+  };
+  switch (filter.filter_case()) {
+    case bt::RowFilter::kChain:
+      return sum(filter.chain().filters());
+    case bt::RowFilter::kInterleave:
+      return sum(filter.interleave().filters());
+    case bt::RowFilter::kCondition:
+      return CountRegexes(filter.condition().predicate_filter()) + CountRegexes(filter.condition().true_filter()) +
+             CountRegexes(filter.condition().false_filter());
+    default:
+      return filter.has_row_key_regex_filter() || filter.has_family_name_regex_filter() ||
+             filter.has_column_qualifier_regex_filter() || filter.has_value_regex_filter();
+  }
+}
+
 bool HasLabel(const bt::RowFilter& filter) {
   const auto any = [](const auto& filters) { return std::any_of(filters.begin(), filters.end(), HasLabel); };
   switch (filter.filter_case()) {
@@ -234,20 +283,31 @@ absl::StatusOr<std::vector<Step>> CompileAll(const Filters& filters, Place place
   return steps;
 }
 
+// One step of a filter of filters. No cells are left if the row has cost too much.
+void Take(const Step& step, RowState& row, BigtableCells& cells) {
+  if (!row.Spend(kCellWork * (1 + cells.size()))) return cells.clear();
+  step(row, cells);
+}
+
 Step Sequence(std::vector<Step> steps) {
   return [steps = std::move(steps)](RowState& row, BigtableCells& cells) {
     for (const Step& step : steps) {
       if (cells.empty()) return;
-      step(row, cells);
+      Take(step, row, cells);
     }
   };
 }
 
-absl::StatusOr<Step> Chain(const bt::RowFilter::Chain& chain, Place place) {
+absl::StatusOr<std::vector<Step>> Links(const bt::RowFilter::Chain& chain, Place place) {
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Step> steps, CompileAll(chain.filters(), place, "chain"));
   if (std::count_if(chain.filters().begin(), chain.filters().end(), HasLabel) > 1) {
     return Invalid("chain", "only one of its filters may apply labels");
   }
+  return steps;
+}
+
+absl::StatusOr<Step> Chain(const bt::RowFilter::Chain& chain, Place place) {
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Step> steps, Links(chain, place));
   return Sequence(std::move(steps));
 }
 
@@ -261,6 +321,7 @@ absl::StatusOr<Step> Interleave(const bt::RowFilter::Interleave& interleave, Pla
   return Step([steps = std::move(steps)](RowState& row, BigtableCells& cells) {
     BigtableCells all;
     for (const Step& step : steps) {
+      if (!row.Spend(kCellWork * (1 + cells.size()))) return cells.clear();
       BigtableCells branch = cells;
       step(row, branch);
       row.too_many = row.too_many || all.size() + branch.size() > std::max(kMaxRowCells, cells.size());
@@ -286,8 +347,8 @@ absl::StatusOr<Step> Conditional(const bt::RowFilter::Condition& condition, Plac
   return Step([predicate = std::move(predicate), if_true = std::move(if_true), if_false = std::move(if_false)](
                   RowState& row, BigtableCells& cells) {
     BigtableCells tried = cells;
-    predicate(row, tried);
-    (tried.empty() ? if_false : if_true)(row, cells);
+    Take(predicate, row, tried);
+    Take(tried.empty() ? if_false : if_true, row, cells);
   });
 }
 
@@ -309,17 +370,17 @@ absl::StatusOr<Step> CompileAt(const bt::RowFilter& filter, Place place) {
     case bt::RowFilter::kCondition:
       return Conditional(filter.condition(), place);
     case bt::RowFilter::kRowKeyRegexFilter:
-      return RowKeyRegex(filter.row_key_regex_filter());
+      return RowKeyRegex(filter.row_key_regex_filter(), place);
     case bt::RowFilter::kFamilyNameRegexFilter:
-      return FamilyRegex(filter.family_name_regex_filter());
+      return FamilyRegex(filter.family_name_regex_filter(), place);
     case bt::RowFilter::kColumnQualifierRegexFilter:
-      return QualifierRegex(filter.column_qualifier_regex_filter());
+      return QualifierRegex(filter.column_qualifier_regex_filter(), place);
     case bt::RowFilter::kColumnRangeFilter:
       return InColumnRange(filter.column_range_filter());
     case bt::RowFilter::kTimestampRangeFilter:
       return InTimestampRange(filter.timestamp_range_filter());
     case bt::RowFilter::kValueRegexFilter:
-      return ValueRegex(filter.value_regex_filter());
+      return ValueRegex(filter.value_regex_filter(), place);
     case bt::RowFilter::kCellsPerRowOffsetFilter:
       return RowOffset(filter.cells_per_row_offset_filter());
     case bt::RowFilter::kCellsPerRowLimitFilter:
@@ -360,35 +421,38 @@ absl::Status CheckTimestampRange(const bt::TimestampRange& range, std::string_vi
   return absl::OkStatus();
 }
 
-absl::StatusOr<BigtableFilter> BigtableFilter::Compile(const bt::RowFilter& filter) {
+absl::StatusOr<BigtableFilter> BigtableFilter::Compile(const bt::RowFilter& filter) { return CompileRest(filter, 0); }
+
+absl::StatusOr<BigtableFilter> BigtableFilter::CompileRest(const bt::RowFilter& filter, int done) {
   const size_t bytes = filter.ByteSizeLong();
   if (bytes == 0) return BigtableFilter();
   if (bytes > kMaxBytes) {
     return absl::InvalidArgumentError(
         StrCat("the filter has ", bytes, " bytes when serialized; the limit is ", kMaxBytes));
   }
-  PERCOLATOR_ASSIGN_OR_RETURN(Step step, CompileAt(filter, Place()));
-  return BigtableFilter(std::move(step));
-}
-
-absl::StatusOr<BigtableFilter> BigtableFilter::CompileRest(const bt::RowFilter& filter, int done) {
-  absl::StatusOr<BigtableFilter> whole = Compile(filter);  // checks the whole filter
-  if (!whole.ok() || done == 0) return whole;
-  std::vector<Step> steps;
-  for (int i = done; i < filter.chain().filters_size(); ++i) {
-    PERCOLATOR_ASSIGN_OR_RETURN(Step step, CompileAt(filter.chain().filters(i), Place().Below()));
-    steps.push_back(std::move(step));
+  Regexes regexes{.count = CountRegexes(filter)};
+  const Place whole{&regexes};
+  if (!filter.has_chain()) {
+    PERCOLATOR_ASSIGN_OR_RETURN(Step step, CompileAt(filter, whole));
+    return done == 0 ? BigtableFilter(std::move(step)) : BigtableFilter();
   }
-  if (steps.empty()) return BigtableFilter();
-  return BigtableFilter(Sequence(std::move(steps)));
+  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Step> steps, Links(filter.chain(), whole));  // checks all filters
+  steps.erase(steps.begin(), steps.begin() + std::min<ptrdiff_t>(done, std::ssize(steps)));
+  return steps.empty() ? BigtableFilter() : BigtableFilter(Sequence(std::move(steps)));
 }
 
-absl::StatusOr<BigtableCells> BigtableFilter::Apply(std::string_view row_key, BigtableCells cells) const {
+absl::StatusOr<BigtableCells> BigtableFilter::Apply(std::string_view row_key, BigtableCells cells, size_t* work) const {
   if (!step_) return cells;
-  RowState row{row_key, {}};
   const size_t before = cells.size();
   const size_t bytes_before = CellBytes(cells);
-  step_(row, cells);
+  RowState row{.key = row_key, .max_work = kMaxRowWork + kMaxWorkPerByte * bytes_before};
+  Take(step_, row, cells);
+  if (work != nullptr) *work += std::min(row.work, row.max_work);
+  if (row.work > row.max_work) {
+    return absl::InvalidArgumentError(StrCat(
+        "the filter costs too much on row ", Quoted(row_key), ", which has ", bytes_before,
+        " bytes: about a second of processor time is the limit; use simpler regular expressions or fewer filters"));
+  }
   if (row.too_many) {
     return absl::InvalidArgumentError(StrCat("the filter returns more than the limit of ", kMaxRowCells,
                                              " cells for the row ", Quoted(row_key), ", which has ", before));

@@ -18,6 +18,8 @@
 // COPIES      Interleaves within chains multiply cells. Apply returns InvalidArgument if a row grows to more than a million
 //             cells, so that a small request cannot use all memory. The same applies to more than 16 MiB, unless the row itself
 //             is larger.
+// WORK        Apply returns InvalidArgument if a row needs more than about a second of processor time, or slightly more if it
+//             has many MiB. The regular expressions of a filter have at most 32768 of RE2's instructions together.
 // EMPTY       A filter without any field passes all cells. An unknown kind of filter is InvalidArgument.
 
 #ifndef PERCOLATOR_SERVER_BIGTABLE_FILTER_H_
@@ -51,6 +53,10 @@ class BigtableFilter {
  public:
   static constexpr size_t kMaxBytes = 20480;
   static constexpr int kMaxDepth = 20;
+  // The limit of work on one row, in units of about 4 ns. RE2 needs at most one unit for each byte and instruction.
+  static constexpr size_t kMaxRowWork = 250'000'000;
+  static constexpr size_t kMaxWorkPerByte =
+      16;  // added to the limit, so that a simple filter works on a row of any size
 
   // Returns InvalidArgument if the filter is invalid. REQUIRES: `filter` outlives the result.
   static absl::StatusOr<BigtableFilter> Compile(const google::bigtable::v2::RowFilter& filter);
@@ -61,8 +67,9 @@ class BigtableFilter {
   // Passes all cells.
   BigtableFilter() = default;
 
-  // Returns the cells that the reader gets. `cells` are those of the row, in order. Thread-safe.
-  absl::StatusOr<BigtableCells> Apply(std::string_view row_key, BigtableCells cells) const;
+  // Returns the cells that the reader gets. `cells` are those of the row, in order. Adds the work that it did
+  // to `work`, unless that is null. Thread-safe.
+  absl::StatusOr<BigtableCells> Apply(std::string_view row_key, BigtableCells cells, size_t* work = nullptr) const;
 
   bool passes_all() const { return !step_; }
 
@@ -71,6 +78,11 @@ class BigtableFilter {
     std::string_view key;
     BigtableCells sunk;     // the cells of sinks
     bool too_many = false;  // The limit of cells was exceeded, and the result is invalid.
+    size_t max_work = kMaxRowWork;
+    size_t work = 0;  // If it exceeds the limit, the result is invalid.
+
+    // Adds work. Returns false if the limit is exceeded.
+    bool Spend(size_t more) { return (work += more) <= max_work; }
   };
   using Step = std::function<void(RowState& row, BigtableCells& cells)>;
 

@@ -22,6 +22,8 @@ constexpr size_t kKeysAtOnce = 64;
 constexpr size_t kKeysBytes = StoreLimits().max_scan_bytes;
 constexpr size_t kPageRows = 1000;
 constexpr size_t kFewRows = 64;
+// A page ends with the row at which its filter reaches this work, so that other requests get the thread.
+constexpr size_t kPageWork = BigtableFilter::kMaxRowWork / 5;
 
 std::string Successor(std::string key) {
   key.push_back('\0');
@@ -336,16 +338,18 @@ absl::StatusOr<std::vector<Row>> RowReader::ScanRange() {
   return std::move(page.rows);
 }
 
-absl::StatusOr<std::vector<bt::ReadRowsResponse>> RowReader::Next() {
+absl::StatusOr<std::vector<bt::ReadRowsResponse>> RowReader::Next(const std::function<bool()>& cancelled) {
   if (next_row_ == rows_.size()) {
     PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, IsSingle(ranges_[next_]) ? ReadKeys() : ScanRange());
     rows_ = std::move(rows);
     next_row_ = 0;
   }
   RowChunker chunker;
-  while (next_row_ < rows_.size() && chunker.bytes() < kKeysBytes) {
+  size_t work = 0;
+  while (next_row_ < rows_.size() && chunker.bytes() < kKeysBytes && work < kPageWork) {
+    if (cancelled()) return absl::CancelledError("the client is gone");
     const Row& row = rows_[next_row_++];
-    PERCOLATOR_ASSIGN_OR_RETURN(const BigtableCells cells, plan_.rest.Apply(row.key, table_->CellsOf(row)));
+    PERCOLATOR_ASSIGN_OR_RETURN(const BigtableCells cells, plan_.rest.Apply(row.key, table_->CellsOf(row), &work));
     if (cells.empty()) continue;
     chunker.Add(row.key, cells);
     reported_ = row.key;
@@ -363,11 +367,17 @@ absl::StatusOr<std::vector<bt::ReadRowsResponse>> RowReader::Next() {
   return messages;
 }
 
-// Adds a message with the position: all requested rows below the start of the remaining range or, in reverse, from its limit on
-// are done.
-void RowReader::AddPosition(std::vector<bt::ReadRowsResponse>* messages) {
+// Returns the last key that is done: all requested rows below the start of the remaining range or, in reverse, from its limit
+// on are done.
+std::string RowReader::Scanned() const {
+  if (next_row_ < rows_.size()) return rows_[next_row_ - 1].key;
   const RowRange& range = ranges_[next_];
-  std::string scanned = reverse_ ? AtOrAbove(range.limit.value_or("")) : Below(range.start);
+  return reverse_ ? AtOrAbove(range.limit.value_or("")) : Below(range.start);
+}
+
+// Adds a message with the position.
+void RowReader::AddPosition(std::vector<bt::ReadRowsResponse>* messages) {
+  std::string scanned = Scanned();
   if (scanned.empty()) return;
   if (!reported_.empty() && (reverse_ ? scanned >= reported_ : scanned <= reported_)) return;
   reported_ = std::move(scanned);

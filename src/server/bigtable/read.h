@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -86,8 +87,10 @@ class RowReader {
   static absl::StatusOr<std::unique_ptr<RowReader>> Open(Store* store, BigtableTables* tables,
                                                          const google::bigtable::v2::ReadRowsRequest& request);
 
-  // Returns the next messages, possibly none.
-  absl::StatusOr<std::vector<google::bigtable::v2::ReadRowsResponse>> Next();
+  // Returns the next messages, possibly none. Asks before each row whether the request was cancelled, and then returns Cancelled.
+  absl::StatusOr<std::vector<google::bigtable::v2::ReadRowsResponse>> Next(const std::function<bool()>& cancelled = [] {
+    return false;
+  });
   bool AtEnd() const { return next_ == ranges_.size() && next_row_ == rows_.size(); }
 
   size_t selectors() const { return plan_.selectors.size(); }
@@ -99,6 +102,8 @@ class RowReader {
   size_t PageRows() const;
   absl::StatusOr<std::vector<Row>> ReadKeys();
   absl::StatusOr<std::vector<Row>> ScanRange();
+  // Returns the last key that is done. Empty: there is none.
+  std::string Scanned() const;
   void AddPosition(std::vector<google::bigtable::v2::ReadRowsResponse>* messages);
 
   Store* const store_;

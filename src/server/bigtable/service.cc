@@ -58,7 +58,7 @@ class DataService final : public LimitedService<bt::Bigtable::CallbackService> {
     using Stream = PagedStream<bt::ReadRowsResponse>;
     return Stream::Start(
         context, parts_->executor,
-        [this, request, reader = std::shared_ptr<RowReader>()]() mutable -> absl::StatusOr<Stream::Page> {
+        [this, context, request, reader = std::shared_ptr<RowReader>()]() mutable -> absl::StatusOr<Stream::Page> {
           if (reader == nullptr) {
             PERCOLATOR_ASSIGN_OR_RETURN(auto opened, RowReader::Open(parts_->store, &parts_->tables, *request));
             reader = std::move(opened);
@@ -67,7 +67,7 @@ class DataService final : public LimitedService<bt::Bigtable::CallbackService> {
           PERCOLATOR_RETURN_IF_ERROR(parts_->executor->requests()->TakeForSelectors(reader->selectors(), &share));
           Stream::Page page;
           if (!reader->AtEnd()) {
-            PERCOLATOR_ASSIGN_OR_RETURN(auto responses, reader->Next());
+            PERCOLATOR_ASSIGN_OR_RETURN(auto responses, reader->Next([context] { return context->IsCancelled(); }));
             page.responses = std::move(responses);
           }
           page.last = reader->AtEnd();
