@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,6 +29,7 @@ namespace admin = google::bigtable::admin::v2;
 namespace bt = google::bigtable::v2;
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using AdminStub = admin::BigtableTableAdmin::Stub;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
@@ -396,6 +398,58 @@ TEST_F(BigtableServiceTest, FamiliesAreMadeChangedAndDropped) {
   EXPECT_THAT(client_.ModifyFamilies("t", "modifications { id: 'y' create { } } modifications { id: 'x' drop: true }"),
               StatusIs(kNotFound));
   EXPECT_THAT(SetRow("r", {Set("y:a", 1, "")}), StatusIs(kNotFound)) << "all changes or none";
+}
+
+// Rules without content are two bytes on the wire, and take about fifty in memory.
+TEST_F(BigtableServiceTest, APageOfTablesIsLimitedInMemory) {
+  constexpr int kTables = 20;
+  admin::CreateTableRequest create;
+  create.set_parent(kTestInstance);
+  auto& rules = *(*create.mutable_table()->mutable_column_families())["f"].mutable_gc_rule()->mutable_union_();
+  for (int i = 0; i < 2000; ++i) rules.add_rules();
+  const size_t each = create.table().SpaceUsedLong();
+  for (int i = 0; i < kTables; ++i) {
+    create.set_table_id(StrCat("x", i));
+    admin::Table table;
+    ASSERT_THAT(Call(client_.admin(), &AdminStub::CreateTable, kPatience, create, &table), IsOk());
+  }
+  admin::ListTablesRequest list;
+  list.set_parent(kTestInstance);
+  list.set_view(admin::Table::FULL);
+  std::set<std::string> names;
+  int pages = 0;
+  do {
+    admin::ListTablesResponse page;
+    ASSERT_THAT(Call(client_.admin(), &AdminStub::ListTables, kPatience, list, &page), IsOk());
+    EXPECT_LT(page.SpaceUsedLong(), (size_t{1} << 20) + 3 * each);
+    for (const admin::Table& table : page.tables()) names.insert(table.name());
+    list.set_page_token(page.next_page_token());
+    ++pages;
+  } while (!list.page_token().empty());
+  EXPECT_EQ(names.size(), kTables + 2U);
+  EXPECT_GT(pages, 1);
+}
+
+TEST_F(BigtableServiceTest, TheFamiliesOfAllTablesAreLimited) {
+  admin::ModifyColumnFamiliesRequest modify;
+  for (int i = 0; i < 800; ++i) {
+    auto* const change = modify.add_modifications();
+    change->set_id(StrCat(std::string(60, 'f'), i));
+    change->mutable_create();
+  }
+  absl::Status status;
+  int modified = 0;
+  for (int i = 0; status.ok() && i < 100; ++i, ++modified) {
+    admin::CreateTableRequest create;
+    create.set_parent(kTestInstance);
+    create.set_table_id(StrCat("x", i));
+    admin::Table table;
+    ASSERT_THAT(Call(client_.admin(), &AdminStub::CreateTable, kPatience, create, &table), IsOk());
+    modify.set_name(TestTable(StrCat("x", i)));
+    status = Call(client_.admin(), &AdminStub::ModifyColumnFamilies, kPatience, modify, &table);
+  }
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("the families of all tables")));
+  EXPECT_GT(modified, 60);
 }
 
 TEST_F(BigtableServiceTest, TablesAreListedAndDeleted) {

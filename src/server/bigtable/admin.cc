@@ -18,6 +18,8 @@ namespace {
 namespace admin = google::bigtable::admin::v2;
 
 constexpr std::string_view kToken = "consistent";
+// A page of ListTables ends with the table that reaches this size in memory, where a schema may be far larger than on the wire.
+constexpr size_t kPageMemory = size_t{1} << 20;
 
 void Describe(const BigtableTable& table, const std::string& name, admin::Table* out) {
   out->set_name(name);
@@ -43,21 +45,24 @@ absl::Status BigtableAdmin::ListTables(const admin::ListTablesRequest& request, 
   if (request.page_size() < 0) {
     return absl::InvalidArgumentError("Error in field 'page_size': it must not be negative");
   }
-  PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<const BigtableTable>> tables, tables_->List());
   const bool schema = request.view() == admin::Table::SCHEMA_VIEW || request.view() == admin::Table::FULL;
-  for (const std::shared_ptr<const BigtableTable>& table : tables) {
-    if (table->id() <= request.page_token()) continue;  // the token is the last table of the previous page
-    if (request.page_size() > 0 && response->tables_size() == request.page_size()) {
-      const std::string& last = response->tables(response->tables_size() - 1).name();
-      response->set_next_page_token(last.substr(last.find_last_of('/') + 1));
-      break;
+  size_t bytes = 0;
+  std::string last;  // the token is the last table of the previous page
+  return tables_->Visit(request.page_token(), [&](const BigtableTable& table) {
+    const bool full =
+        bytes >= kPageMemory || (request.page_size() > 0 && response->tables_size() == request.page_size());
+    if (full) {
+      response->set_next_page_token(last);
+      return false;
     }
     admin::Table* const out = response->add_tables();
-    const std::string name = StrCat(request.parent(), "/tables/", table->id());
+    const std::string name = StrCat(request.parent(), "/tables/", table.id());
     out->set_name(name);
-    if (schema) Describe(*table, name, out);
-  }
-  return absl::OkStatus();
+    if (schema) Describe(table, name, out);
+    bytes += out->SpaceUsedLong();
+    last = table.id();
+    return true;
+  });
 }
 
 absl::Status BigtableAdmin::GetTable(const admin::GetTableRequest& request, admin::Table* response) {

@@ -267,16 +267,17 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::FindToWrite
              "protocol would damage it; use a Percolator client, or start the server with --bigtable-writes-all"));
 }
 
-absl::StatusOr<std::vector<std::shared_ptr<const BigtableTable>>> BigtableTables::List() {
+absl::Status BigtableTables::Visit(std::string_view after,
+                                   const std::function<bool(const BigtableTable& table)>& visit) {
   PERCOLATOR_ASSIGN_OR_RETURN(const std::vector<TableInfo> infos, store_->ListTables());
-  std::vector<std::shared_ptr<const BigtableTable>> tables;
   for (const TableInfo& info : infos) {
-    absl::StatusOr<std::shared_ptr<const BigtableTable>> table = Load(info);
+    if (info.name <= after) continue;
+    const absl::StatusOr<std::shared_ptr<const BigtableTable>> table = Load(info);
     if (absl::IsNotFound(table.status())) continue;  // the table was dropped after the list was read
     if (!table.ok()) return table.status();
-    tables.push_back(*std::move(table));
+    if (!visit(**table)) break;
   }
-  return tables;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Create(const std::string& id,
@@ -312,6 +313,20 @@ absl::Status BigtableTables::WriteSchema(const BigtableTable& table) {
   return store_->Mutate({mutation}).front().status();
 }
 
+absl::Status BigtableTables::CheckTotal(const BigtableTable& before, const v1::BigtableSchema& schema) {
+  constexpr size_t kLimit = StoreLimits().max_total_schema_bytes;
+  size_t bytes = schema.ByteSizeLong();
+  if (bytes <= before.schema().ByteSizeLong()) return absl::OkStatus();
+  PERCOLATOR_RETURN_IF_ERROR(Visit("", [&](const BigtableTable& table) {
+    if (!table.native() && table.id() != before.id()) bytes += table.schema().ByteSizeLong();
+    return true;
+  }));
+  if (bytes <= kLimit) return absl::OkStatus();
+  return absl::ResourceExhaustedError(StrCat("with the changes of table ", before.id(),
+                                             " the families of all tables would have ", bytes,
+                                             " bytes, more than the limit of ", kLimit));
+}
+
 absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Modify(std::string_view table_name,
                                                                             const Modifications& modifications) {
   const MutexLock administration(&administration_);
@@ -333,6 +348,7 @@ absl::StatusOr<std::shared_ptr<const BigtableTable>> BigtableTables::Modify(std:
     }
   }
   PERCOLATOR_RETURN_IF_ERROR(CheckSchema(schema));
+  PERCOLATOR_RETURN_IF_ERROR(CheckTotal(*table, schema));
   auto changed = std::make_shared<const BigtableTable>(table->id(), false, std::move(schema));
   {
     const MutexLock gate(&gate_);

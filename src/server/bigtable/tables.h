@@ -97,12 +97,15 @@ class BigtableTables {
   // The same for a request that changes or deletes cells. Returns PermissionDenied if clients may not write the table, because
   // it is a table of transactions.
   absl::StatusOr<std::shared_ptr<const BigtableTable>> FindToWrite(std::string_view table_name);
-  absl::StatusOr<std::vector<std::shared_ptr<const BigtableTable>>> List();
+  // Calls `visit` for each table whose id is above `after`, in their order, until it returns false. One at a time: all
+  // tables together may take much memory.
+  absl::Status Visit(std::string_view after, const std::function<bool(const BigtableTable& table)>& visit);
 
   absl::StatusOr<std::shared_ptr<const BigtableTable>> Create(const std::string& id, const v1::BigtableSchema& schema);
   absl::Status Drop(std::string_view table_name);
 
-  // Creates, changes and drops families, all or none. Returns FailedPrecondition if the table is native.
+  // Creates, changes and drops families, all or none. Returns FailedPrecondition if the table is native, and
+  // ResourceExhausted if the schemas of all tables would exceed StoreLimits::max_total_schema_bytes.
   using Modifications =
       google::protobuf::RepeatedPtrField<google::bigtable::admin::v2::ModifyColumnFamiliesRequest::Modification>;
   absl::StatusOr<std::shared_ptr<const BigtableTable>> Modify(std::string_view table_name,
@@ -134,6 +137,8 @@ class BigtableTables {
   // Caches a table. Null removes it from the cache.
   void Cache(const std::string& id, std::shared_ptr<const BigtableTable> table);
   absl::Status WriteSchema(const BigtableTable& table);
+  // Returns ResourceExhausted if the schemas of all tables would be too large with this one instead of that of `before`.
+  absl::Status CheckTotal(const BigtableTable& before, const v1::BigtableSchema& schema);
   absl::Status EraseDropped(std::shared_ptr<const BigtableTable>* table);
 
   Store* const store_;
