@@ -33,6 +33,9 @@ constexpr std::chrono::milliseconds kBetweenIdleWork(1000);
 constexpr std::chrono::milliseconds kBetweenLooks(50);
 constexpr std::chrono::milliseconds kBetweenLogs(1000);
 constexpr std::chrono::milliseconds kPauseWithoutFiles(20);
+// The kernel's buffers of a connection in each direction. Otherwise they grow to several MiB, which the server fills and
+// empties in bursts while other clients wait.
+constexpr int kSocketBytes = 128 << 10;
 
 void SetOption(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof(value)); }
 
@@ -129,7 +132,9 @@ absl::Status Acceptor::BindOne(int family, const void* address, size_t size) {
   const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return absl::UnavailableError(StrCat("cannot open a socket: ", std::strerror(errno)));
   SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);  // inherited by the connections
+  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);  // inherited by the connections, as the next two
+  SetOption(fd, SOL_SOCKET, SO_SNDBUF, kSocketBytes);
+  SetOption(fd, SOL_SOCKET, SO_RCVBUF, kSocketBytes);
   if (family == AF_INET6) SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (bind(fd, static_cast<const sockaddr*>(address), static_cast<socklen_t>(size)) != 0 ||
       listen(fd, SOMAXCONN) != 0) {

@@ -48,8 +48,11 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
   }
 
   bool cancelled() const { return context_->IsCancelled(); }
+  Executor::Lane lane() const { return request_.bytes() > kHeavyRequest ? Executor::kHeavy : Executor::kLight; }
 
  private:
+  static constexpr size_t kHeavyRequest = 16 << 10;  // in memory
+
   void OnDone() override { delete this; }
   // OnDone does not wait, so it needs no thread of its own.
   bool InternalInlineable() override { return true; }
@@ -66,12 +69,14 @@ template <typename Response, typename Work>
 grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executor* executor, Response* response,
                                    Work work) {
   auto* const call = new UnaryCall(context, executor);
-  const bool taken = executor->TryRun([call, response, work = std::move(work)] {
-    if (call->cancelled()) return call->Finish(grpc::Status::CANCELLED);
-    const Duration begin = ThreadTime();
-    const absl::Status status = work();
-    call->Answer(status, *response, ThreadTime() - begin);
-  });
+  const bool taken = executor->TryRun(
+      [call, response, work = std::move(work)] {
+        if (call->cancelled()) return call->Finish(grpc::Status::CANCELLED);
+        const Duration begin = ThreadTime();
+        const absl::Status status = work();
+        call->Answer(status, *response, ThreadTime() - begin);
+      },
+      call->lane());
   if (!taken) call->Finish(ToGrpc(executor->TooBusy()));
   return call;
 }
@@ -93,7 +98,7 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
   static grpc::ServerWriteReactor<Response>* Start(grpc::CallbackServerContext* context, Executor* executor,
                                                    Next next) {
     auto* const stream = new PagedStream(context, executor, std::move(next));
-    const bool taken = executor->TryRun([stream] { stream->Produce(); });
+    const bool taken = executor->TryRun([stream] { stream->Produce(); }, Executor::kHeavy);
     if (!taken) stream->Finish(ToGrpc(executor->TooBusy()));
     return stream;
   }
@@ -105,12 +110,16 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
         request_(executor->requests()->TakeOf(context->c_call())),
         unsent_(executor->unsent(), context) {}
 
+  void ProduceLater() {
+    executor_->Run([this] { Produce(); }, Executor::kHeavy);
+  }
+
   void Produce() {
     bool cancelled = false;
     {
       MutexLock lock(&mutex_);
       while (!cancelled_ && status_.ok() && !page_.last && sent_ == page_.responses.size()) {
-        if (unsent_.WaitForRoom([this] { executor_->Run([this] { Produce(); }); })) return;
+        if (unsent_.WaitForRoom([this] { ProduceLater(); })) return;
         MakePage();
       }
       cancelled = cancelled_;
@@ -172,7 +181,7 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
       page_done = !ok || (!page_.last && sent_ == page_.responses.size());
     }
     if (page_done) {
-      executor_->Run([this] { Produce(); });
+      ProduceLater();
     } else {
       Send();
     }
@@ -180,7 +189,7 @@ class PagedStream final : public grpc::ServerWriteReactor<Response> {
   void OnCancel() override {
     MutexLock lock(&mutex_);
     cancelled_ = true;
-    if (unsent_.StopWaiting()) executor_->Run([this] { Produce(); });
+    if (unsent_.StopWaiting()) ProduceLater();
   }
   void OnDone() override {
     { MutexLock lock(&mutex_); }  // waits for threads that hold the mutex

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Executor: threads for work that blocks, so that gRPC's few threads never block, and the memory limits of that work.
+//
+// Heavy work, such as pages of streams and large requests, has a queue and threads of its own. These are few and have a lower
+// priority, so that clients with small requests keep most of the processors.
 
 #ifndef PERCOLATOR_SERVER_EXECUTOR_H_
 #define PERCOLATOR_SERVER_EXECUTOR_H_
 
+#include <array>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -33,15 +37,17 @@ class Executor {
  public:
   using Task = std::function<void()>;
 
-  // At most `max_waiting` tasks of TryRun wait for a thread.
+  enum Lane { kLight, kHeavy };
+
+  // `threads` are for light work. In each lane, at most `max_waiting` tasks of TryRun wait for a thread.
   Executor(int threads, size_t max_waiting, const CallMemory& memory = {});
   // Runs the tasks that still wait.
   ~Executor();
 
   // Queues a task for the threads. Returns false, and drops the task, if too many tasks are waiting.
-  [[nodiscard]] bool TryRun(Task task);
+  [[nodiscard]] bool TryRun(Task task, Lane lane = kLight);
   // Queues a task that continues an admitted task. It is never refused, because there are at most as many as admitted tasks.
-  void Run(Task task);
+  void Run(Task task, Lane lane = kLight);
 
   // Returns the error for a task that TryRun refused.
   absl::Status TooBusy() const;
@@ -51,16 +57,20 @@ class Executor {
   UnsentAnswers* unsent() { return &unsent_; }
 
  private:
-  void Work();
+  struct Queue {
+    std::deque<Task> tasks;
+    std::unique_ptr<WaitQueue> changed = Runtime::Real()->NewWaitQueue();
+  };
+
+  void Work(Lane lane);
 
   const size_t max_waiting_;
   const CallMemory memory_;
   RequestMemory requests_;
   UnsentAnswers unsent_;
   Mutex mutex_;
-  std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
+  std::array<Queue, 2> queues_ ABSL_GUARDED_BY(mutex_);  // by lane
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  const std::unique_ptr<WaitQueue> changed_;
   std::vector<std::thread> threads_;
 };
 

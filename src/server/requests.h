@@ -59,6 +59,7 @@ class RequestMemory {
    public:
     Share() = default;
     Share(RequestMemory* memory, size_t bytes) : memory_(memory), bytes_(bytes) {}
+    size_t bytes() const { return memory_ == nullptr ? 0 : bytes_; }
     Share(Share&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_) {}
     Share& operator=(Share&& other) noexcept {
       std::swap(memory_, other.memory_);

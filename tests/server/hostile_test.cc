@@ -29,6 +29,7 @@
 #include "src/base/strings.h"
 #include "src/oracle/batching_oracle.h"
 #include "src/server/coordination_service.h"
+#include "src/server/executor.h"
 #include "src/server/oracle_service.h"
 #include "src/server/requests.h"
 #include "src/store/remote/remote_store.h"
@@ -840,6 +841,31 @@ TEST_F(HostileTest, WritesDuringAStopAreAcknowledgedOrUnavailable) {
     ASSERT_THAT(found, IsOk());
     for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ((*found)[i].cells.size(), 1U) << rows[i];
   }
+}
+
+TEST(ExecutorTest, HeavyWorkDoesNotKeepLightWorkWaiting) {
+  constexpr int kTasks = 1000;
+  std::atomic<bool> end{false};
+  std::atomic<int> niceness{-100};
+  std::atomic<int> light{0};
+  Executor executor(1, kTasks);
+  for (int i = 0; i < 2 * kTasks; ++i) {
+    executor.Run(
+        [&] {
+          niceness = getpriority(PRIO_PROCESS, 0);
+          while (!end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        Executor::kHeavy);
+  }
+  EXPECT_FALSE(executor.TryRun([] {}, Executor::kHeavy)) << "more than may wait";
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(executor.TryRun([&] { ++light; }));
+  const auto limit = std::chrono::steady_clock::now() + kTimeout;
+  while ((light < 10 || niceness == -100) && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(light, 10);
+  EXPECT_EQ(niceness, std::min(19, getpriority(PRIO_PROCESS, 0) + 15)) << "compared with this thread";
+  end = true;
 }
 
 // The answer to a bad request is delayed in proportion to the work that the request caused, by at most a second.
