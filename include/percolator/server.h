@@ -125,7 +125,7 @@ struct OracleServerOptions {
   std::function<void(const std::string& name, bool is_self)> on_leader = nullptr;
 };
 
-// Thread-safe.
+// Thread-safe. In a child of fork() Stop and the destructor do nothing.
 class OracleServer {
  public:
   // Returns an oracle that accepts requests. It answers with timestamps once it leads. etcd need

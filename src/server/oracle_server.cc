@@ -5,6 +5,7 @@
 
 #include "percolator/server.h"
 #include "percolator/status_macros.h"
+#include "src/base/fork.h"
 #include "src/base/host_port.h"
 #include "src/base/strings.h"
 #include "src/oracle/etcd/etcd_oracle.h"
@@ -53,6 +54,8 @@ class OracleServer::Impl {
 
   const Listening& listening() const { return listening_; }
 
+  bool forked() const { return forks_.forked(); }
+
   // One call stops, and the others wait for it. Resigns first, so that another oracle leads at once, even if clients keep
   // connections open.
   void Stop() {
@@ -63,6 +66,7 @@ class OracleServer::Impl {
   }
 
  private:
+  const ForkWatch forks_;
   const std::unique_ptr<ElectedOracle> oracle_;
   Executor executor_;
   OracleService service_;
@@ -72,7 +76,13 @@ class OracleServer::Impl {
 
 OracleServer::OracleServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-OracleServer::~OracleServer() { Stop(); }
+OracleServer::~OracleServer() {
+  if (impl_->forked()) {
+    KeepUntilExit(std::move(impl_));
+  } else {
+    Stop();
+  }
+}
 
 absl::StatusOr<std::unique_ptr<OracleServer>> OracleServer::Start(const OracleServerOptions& options) {
   for (const std::string& endpoint : options.etcd) {
@@ -90,6 +100,8 @@ std::string OracleServer::address() const { return HostAndPort(impl_->listening(
 
 int OracleServer::port() const { return impl_->listening().port; }
 
-void OracleServer::Stop() { impl_->Stop(); }
+void OracleServer::Stop() {
+  if (!impl_->forked()) impl_->Stop();
+}
 
 }  // namespace percolator

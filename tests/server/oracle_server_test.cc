@@ -3,6 +3,8 @@
 // OracleServer, as a program uses it.
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -117,6 +119,25 @@ TEST_F(OracleServerTest, MayBeDestroyedWhileAClientUsesIt) {
   server.reset();
   asking.join();
   EXPECT_FALSE(client->GetTimestamp().ok());
+}
+
+// A child of fork() has none of its threads, and would resign for its parent.
+TEST_F(OracleServerTest, AForkedProcessLeavesItAlone) {
+  std::unique_ptr<OracleServer> server = OracleServer::Start(options_).value();
+  const std::unique_ptr<RemoteOracle> oracle = RemoteOracle::Open({server->address()}, TlsFiles()).value();
+  const Timestamp before = Get(oracle.get());
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    server->Stop();
+    server.reset();
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "the child did not end by itself";
+  EXPECT_GT(Get(oracle.get()), before);
 }
 
 TEST_F(OracleServerTest, OptionsThatContradictEachOtherAreRefused) {
