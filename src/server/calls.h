@@ -9,6 +9,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <utility>
@@ -67,7 +68,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
 // when the server is slow, many requests wait, and many clients have given up.
 template <typename Response, typename Work>
 grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executor* executor, Response* response,
-                                   Work work) {
+                                   Work work, Executor::Lane lane = Executor::kLight) {
   auto* const call = new UnaryCall(context, executor);
   const bool taken = executor->TryRun(
       [call, response, work = std::move(work)] {
@@ -76,7 +77,7 @@ grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, Executo
         const absl::Status status = work();
         call->Answer(status, *response, ThreadTime() - begin);
       },
-      call->lane());
+      std::max(lane, call->lane()));
   if (!taken) call->Finish(ToGrpc(executor->TooBusy()));
   return call;
 }

@@ -2,6 +2,7 @@
 
 #include "src/server/coordination_service.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,6 +22,9 @@ constexpr size_t kMaxBytesWaiting = size_t{1} << 20;
 constexpr size_t kNumberRequestBytes = 1 << 10;
 constexpr size_t kNameRequestBytes = 2 * CoordinationService::kMaxNameBytes;
 constexpr size_t kHintsRequestBytes = size_t{8} << 20;
+
+// Every request first ends dead sessions, and there may be many sessions.
+constexpr Duration kMinExpiryPeriod = std::chrono::milliseconds(100);
 
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
 
@@ -50,11 +54,13 @@ class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::
     if (!ended_) StartWrite(&written_);
   }
 
-  void Tell(const v1::SendHintsRequest& hints) {
-    if (hints.sender() == sender_) return;
+  uint64_t sender() const { return sender_; }
+
+  // Queues the first `count` hints, whose sizes are in `bytes`.
+  void Tell(const v1::SendHintsRequest& hints, const std::vector<size_t>& bytes, size_t count) {
     MutexLock lock(&mutex_);
     if (ended_) return;
-    for (const v1::CellName& cell : hints.cells()) AddWaiting(cell);
+    for (size_t i = 0; i < count; ++i) AddWaiting(hints.cells(static_cast<int>(i)), bytes[i]);
     if (!writing_ && waiting_.cells_size() > 0) WriteNext();
   }
 
@@ -97,8 +103,7 @@ class CoordinationService::Listener final : public grpc::ServerWriteReactor<v1::
 
  private:
   // Replaces messages instead of clearing them, because a cleared message keeps the memory of its largest hints.
-  void AddWaiting(const v1::CellName& cell) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const size_t bytes = sizeof(cell) + cell.ByteSizeLong();
+  void AddWaiting(const v1::CellName& cell, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (bytes > kMaxBytesWaiting) return;  // no cell has such a long name
     if (waiting_.cells_size() == kMaxHintsWaiting || waiting_bytes_ + bytes > kMaxBytesWaiting ||
         service_->hint_bytes_ + bytes > kMaxHintBytes) {
@@ -171,8 +176,11 @@ absl::Status CoordinationService::Renew(SessionId session, Timestamp oldest) {
 }
 
 void CoordinationService::Expire() {
+  constexpr int kFractionOfTtl = 10;
   MutexLock lock(&mutex_);
   const Duration now = runtime_->Elapsed();
+  if (now < next_expiry_) return;
+  next_expiry_ = now + std::min<Duration>(kMinExpiryPeriod, session_ttl_ / kFractionOfTtl);
   absl::erase_if(renewed_, [&](const auto& renewed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (now - renewed.second <= session_ttl_) return false;
     sessions_.End(renewed.first);
@@ -251,18 +259,36 @@ CoordinationService::Reactor* CoordinationService::Release(Context* context, con
 }
 
 CoordinationService::Reactor* CoordinationService::SendHints(Context* context, const v1::SendHintsRequest* request,
-                                                             v1::SendHintsResponse* /*response*/) {
+                                                             v1::SendHintsResponse* response) {
   if (request->cells_size() > kMaxHints) {
     return AnswerUnary(context, absl::InvalidArgumentError(StrCat("the request has ", request->cells_size(),
                                                                   " hints; the limit is ", kMaxHints)));
   }
+  // By the executor: many hints for many listeners take long.
+  return RunUnary(
+      context, executor_, response,
+      [=, this] {
+        PassOn(*request);
+        return absl::OkStatus();
+      },
+      Executor::kHeavy);
+}
+
+void CoordinationService::PassOn(const v1::SendHintsRequest& hints) {
   std::vector<std::shared_ptr<Listener>> listeners;
   {
     MutexLock lock(&mutex_);
     listeners.assign(listeners_.begin(), listeners_.end());
   }
-  for (const std::shared_ptr<Listener>& listener : listeners) listener->Tell(*request);
-  return AnswerUnary(context, absl::OkStatus());
+  std::erase_if(listeners, [&](const auto& listener) { return listener->sender() == hints.sender(); });
+  if (listeners.empty()) return;
+  const size_t count = std::min(static_cast<size_t>(hints.cells_size()), kMaxHintsPassed / listeners.size());
+  std::vector<size_t> bytes;
+  for (size_t i = 0; i < count; ++i) {
+    const v1::CellName& cell = hints.cells(static_cast<int>(i));
+    bytes.push_back(sizeof(cell) + cell.ByteSizeLong());
+  }
+  for (const std::shared_ptr<Listener>& listener : listeners) listener->Tell(hints, bytes, count);
 }
 
 grpc::ServerWriteReactor<v1::Hints>* CoordinationService::Listen(Context* /*context*/,

@@ -7,7 +7,7 @@
 // (percolator/spi/coordinator.h).
 //
 // HINTS  The server passes hints to all listeners except those of the sender. A listener that reads too slowly loses the oldest
-//        hints.
+//        hints. It passes at most kMaxHintsPassed hints of a request, summed over the listeners: hints are advice.
 // LIMITS There are at most `max_sessions` sessions, and as many listeners. A further one, also a session that would live again,
 //        fails with UNAVAILABLE. session_table.h limits roles and claims; the constants below limit hints and names.
 
@@ -34,6 +34,7 @@ namespace percolator {
 class CoordinationService final : public LimitedService<v1::Coordination::CallbackService> {
  public:
   static constexpr int kMaxHints = 10'000;                   // per request; more return INVALID_ARGUMENT
+  static constexpr size_t kMaxHintsPassed = 200'000;         // of one request, summed over the listeners
   static constexpr size_t kMaxHintBytes = size_t{64} << 20;  // waiting for all listeners; beyond that, hints are lost
   static constexpr size_t kMaxNameBytes = size_t{64} << 10;  // per role, and per table and row of a claim
 
@@ -67,8 +68,10 @@ class CoordinationService final : public LimitedService<v1::Coordination::Callba
   uint32_t TtlMs() const;
   // Renews the session. Returns Unavailable if it is new and there are too many sessions.
   absl::Status Renew(SessionId session, Timestamp oldest);
-  // Ends the sessions that were not renewed for session_ttl_.
+  // Ends the sessions that were not renewed for session_ttl_, unless it did so a moment ago.
   void Expire();
+  // Passes hints on to the listeners.
+  void PassOn(const v1::SendHintsRequest& hints);
 
   Oracle* const oracle_;
   Executor* const executor_;
@@ -81,6 +84,7 @@ class CoordinationService final : public LimitedService<v1::Coordination::Callba
   Mutex mutex_;
   // The last renewal of each session, a time of Runtime::Elapsed.
   absl::flat_hash_map<SessionId, Duration> renewed_ ABSL_GUARDED_BY(mutex_);
+  Duration next_expiry_ ABSL_GUARDED_BY(mutex_){};
   bool listening_ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<std::shared_ptr<Listener>> listeners_ ABSL_GUARDED_BY(mutex_);
 };

@@ -717,6 +717,32 @@ TEST_F(HostileTest, UnreadHintsOfAListenerAreLimited) {
   ExpectStops();
 }
 
+// Hints are advice: one request cannot make the server write any number of them.
+TEST_F(HostileTest, HintsOfARequestToManyListenersAreLimited) {
+  constexpr size_t kListeners = 40;
+  constexpr size_t kEach = CoordinationService::kMaxHintsPassed / kListeners;
+  Start();
+  const auto stub = v1::Coordination::NewStub(channel_);
+  std::vector<Unread<v1::Hints>> listeners;
+  v1::Hints message;
+  for (size_t i = 0; i < kListeners; ++i) {
+    Unread<v1::Hints>& listener = listeners.emplace_back();
+    listener.reader = stub->Listen(listener.context.get(), v1::ListenRequest());
+    ASSERT_TRUE(listener.reader->Read(&message));
+  }
+  v1::SendHintsRequest hints;
+  hints.set_sender(1);
+  for (int i = 0; i < CoordinationService::kMaxHints; ++i) hints.add_cells()->set_row(StrCat(i));
+  v1::SendHintsResponse sent;
+  ASSERT_THAT(Call(*stub, &v1::Coordination::Stub::SendHints, kTimeout, hints, &sent), IsOk());
+  for (const Unread<v1::Hints>& listener : listeners) {
+    ASSERT_TRUE(listener.reader->Read(&message));
+    EXPECT_EQ(static_cast<size_t>(message.cells_size()), kEach);
+    EXPECT_EQ(message.cells(0).row(), "0");
+  }
+  ExpectStops();
+}
+
 TEST_F(HostileTest, ListenersThatComeAndGoWhileHintsAreSent) {
   Start();
   std::atomic<bool> stop = false;
