@@ -4,9 +4,9 @@
 
 #include <fcntl.h>
 #include <grpc/support/log.h>
+#include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -20,7 +20,11 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "percolator/spi/runtime.h"
 #include "percolator/status_macros.h"
@@ -33,6 +37,8 @@ constexpr std::chrono::milliseconds kBetweenIdleWork(1000);
 constexpr std::chrono::milliseconds kBetweenLooks(50);
 constexpr std::chrono::milliseconds kBetweenLogs(1000);
 constexpr std::chrono::milliseconds kPauseWithoutFiles(20);
+// A client that received fewer bytes than this got a few answers at most.
+constexpr uint64_t kAnswerBytes = 1 << 10;
 // The kernel's buffers of a connection in each direction. Otherwise they grow to several MiB, which the server fills and
 // empties in bursts while other clients wait.
 constexpr int kSocketBytes = 128 << 10;
@@ -70,12 +76,29 @@ int PortOf(int fd) {
                                              : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
-// Returns how long the client has sent nothing, in milliseconds, or -1 if that is unknown.
-int64_t SilentMs(int fd) {
+// Returns the address without the port. Of IPv6, returns the network, because a host has any number of addresses there.
+std::string AddressOf(const sockaddr_storage& from) {
+  constexpr size_t kNetworkBytes = 8;
+  if (from.ss_family == AF_INET6) {
+    const in6_addr& address = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
+    const auto* const bytes = reinterpret_cast<const char*>(&address);
+    return IN6_IS_ADDR_V4MAPPED(&address) ? std::string(bytes, sizeof(address)) : std::string(bytes, kNetworkBytes);
+  }
+  const in_addr& address = reinterpret_cast<const sockaddr_in&>(from).sin_addr;
+  return std::string(reinterpret_cast<const char*>(&address), sizeof(address));
+}
+
+// What the kernel knows about a connection.
+struct Traffic {
+  int64_t silent_ms = 0;  // since the client sent something
+  uint64_t received = 0;  // by the client, in bytes
+};
+bool FindTraffic(int fd, Traffic* traffic) {
   tcp_info info{};
   socklen_t size = sizeof(info);
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return -1;
-  return info.tcpi_last_data_recv;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  *traffic = {info.tcpi_last_data_recv, info.tcpi_bytes_acked};
+  return true;
 }
 
 // Shuts down a connection of gRPC if the descriptor still belongs to it; gRPC then closes it. Uses a duplicate of the descriptor,
@@ -194,9 +217,11 @@ void Acceptor::Run() {
 void Acceptor::AcceptFrom(int listening) {
   constexpr int kAtOnce = 64;  // so that Stop need not wait for a flood of connections
   for (int i = 0; i < kAtOnce; ++i) {
-    const int fd = accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage from{};
+    socklen_t size = sizeof(from);
+    const int fd = accept4(listening, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-      Take(fd);
+      Take(fd, AddressOf(from));
     } else if (OutOfFiles(errno)) {
       return DropOne(listening);
     } else if (errno != EINTR && errno != ECONNABORTED) {
@@ -205,40 +230,62 @@ void Acceptor::AcceptFrom(int listening) {
   }
 }
 
-void Acceptor::Take(int fd) {
-  if (connections_.size() >= max_connections_) MakeRoom();
+void Acceptor::Take(int fd, std::string address) {
+  if (connections_.size() >= max_connections_) MakeRoom(address);
   if (connections_.size() >= max_connections_) {
     close(fd);
     return LogError(StrCat("connection refused: limit of ", max_connections_, " connections reached"));
   }
-  connections_.push_back({fd, InodeOf(fd)});
+  connections_.push_back({fd, InodeOf(fd), std::move(address), Runtime::Real()->Elapsed()});
   Grpc::NewConnectionParameters parameters;
   parameters.fd = fd;
   grpc_->HandleNewConnection(&parameters);
 }
 
-void Acceptor::MakeRoom() {
+std::string Acceptor::Crowd() const {
+  std::map<std::string_view, size_t> counts;
+  for (const Connection& one : connections_) {
+    if (++counts[one.address] > connections_.size() / 2) return one.address;
+  }
+  return std::string();
+}
+
+void Acceptor::MakeRoom(const std::string& newcomer) {
   const auto now = Runtime::Real()->Elapsed();
   if (now < next_look_) return;
   next_look_ = now + kBetweenLooks;
   std::erase_if(connections_, [](const Connection& one) { return InodeOf(one.fd) != one.inode; });
   if (connections_.size() < max_connections_) return;
-  std::vector<std::pair<int64_t, size_t>> idle;  // silent time in milliseconds, index
+  const std::string crowd = Crowd();
+  struct Victim {
+    int order;
+    int64_t rank;  // the smallest is closed first
+    size_t index;
+    bool operator<(const Victim& other) const { return std::tie(order, rank) < std::tie(other.order, other.rank); }
+  };
+  std::vector<Victim> victims;
   for (size_t i = 0; i < connections_.size(); ++i) {
-    const int64_t silent = SilentMs(connections_[i].fd);
-    if (silent >= kIdle.count()) idle.emplace_back(silent, i);
+    Traffic traffic;
+    if (now - connections_[i].since < kIdle || !FindTraffic(connections_[i].fd, &traffic)) continue;
+    if (traffic.received < kAnswerBytes) {
+      victims.push_back({0, -traffic.silent_ms, i});
+    } else if (traffic.silent_ms >= kIdle.count()) {
+      victims.push_back({1, -traffic.silent_ms, i});
+    } else if (!crowd.empty() && connections_[i].address == crowd && newcomer != crowd) {
+      victims.push_back({2, static_cast<int64_t>(traffic.received), i});
+    }
   }
   // Closes several at once, because checking all connections is expensive.
-  const size_t ended = std::min(idle.size(), std::max<size_t>(1, max_connections_ / 16));
-  std::partial_sort(idle.begin(), idle.begin() + static_cast<ptrdiff_t>(ended), idle.end(), std::greater<>());
+  const size_t ended = std::min(victims.size(), std::max<size_t>(1, max_connections_ / 16));
+  std::partial_sort(victims.begin(), victims.begin() + static_cast<ptrdiff_t>(ended), victims.end());
   for (size_t i = 0; i < ended; ++i) {
-    Connection& one = connections_[idle[i].second];
+    Connection& one = connections_[victims[i].index];
     EndConnection(one.fd, one.inode);
     one.inode = 0;
   }
   std::erase_if(connections_, [](const Connection& one) { return one.inode == 0; });
   if (ended > 0) {
-    LogError(StrCat("limit of ", max_connections_, " connections reached: closed ", ended, " idle connections"));
+    LogError(StrCat("limit of ", max_connections_, " connections reached: closed ", ended, " of them"));
   }
 }
 

@@ -5,8 +5,10 @@
 // gRPC 1.51 stops accepting permanently once the process runs out of file descriptors. The acceptor continues: it closes
 // connections above a limit, and if descriptors run out anyway, it drops the new connection and tries again shortly after.
 //
-// LIMIT   When `max_connections` are open, the connections that were silent for the longest time (at least kIdle) are closed,
-//         so that silent clients cannot lock out others. If there are none, the new connection is closed.
+// LIMIT   When `max_connections` are open, a new connection replaces one that is older than kIdle, so that no client can lock
+//         out others. First come the connections whose client received almost nothing, then those that were silent for kIdle,
+//         and then, if an address has more than half of all connections and the new one has another address, those of that
+//         address that received the least. If there are none, the new connection is closed.
 // THREADS Its own thread accepts connections. Stop may be called from any thread.
 
 #ifndef PERCOLATOR_SERVER_ACCEPTOR_H_
@@ -59,6 +61,8 @@ class Acceptor {
   struct Connection {
     int fd;
     ino_t inode;
+    std::string address;  // of the other end, without the port
+    Duration since;
   };
 
   explicit Acceptor(size_t max_connections) : max_connections_(max_connections) {}
@@ -67,9 +71,11 @@ class Acceptor {
   void Run();
   // Accepts the waiting connections of one listening socket.
   void AcceptFrom(int listening);
-  void Take(int fd);
-  // Removes closed connections, and closes some idle ones if there are still too many.
-  void MakeRoom();
+  void Take(int fd, std::string address);
+  // Removes closed connections, and closes some if there are still too many for one from the address `newcomer`.
+  void MakeRoom(const std::string& newcomer);
+  // Returns the address that has more than half of all connections. Empty: there is none.
+  std::string Crowd() const;
   // Drops a waiting connection with the reserved descriptor, after descriptors have run out.
   void DropOne(int listening);
   // Logs an error, at most once a second.
