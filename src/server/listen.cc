@@ -2,6 +2,7 @@
 
 #include "src/server/listen.h"
 
+#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 
@@ -13,6 +14,7 @@
 #include "percolator/status_macros.h"
 #include "src/base/host_port.h"
 #include "src/base/strings.h"
+#include "src/server/grpc_settings.h"
 #include "src/server/requests.h"
 #include "src/wire/channel.h"
 
@@ -22,6 +24,8 @@ namespace {
 // The limit of concurrent calls per connection. Further calls wait in the client. A call takes about 9 KiB before its request
 // has arrived.
 constexpr int kStreamsPerConnection = 100;
+// The limit of the headers of a call, with 32 bytes for each. They arrive before the request and are not counted with it.
+constexpr int kHeaderBytes = 2 << 10;
 // A connection to a client that vanished is closed after the sum of these.
 constexpr int kKeepaliveMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
@@ -72,6 +76,7 @@ void SetLimits(const ListenOptions& options, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
+  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kHeaderBytes);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMs);
@@ -116,6 +121,11 @@ absl::StatusOr<Listening> Listen(const ListenOptions& options, const std::vector
   }
   listening.acceptor = *std::move(acceptor);
   listening.port = listening.acceptor->port();
+  if (!HasSmallGrpcDefaults()) {
+    gpr_log(GPR_ERROR,
+            "gRPC's defaults are not those of Debian 12: clients that never acknowledge the server's settings "
+            "can take much memory");
+  }
   grpc::ServerBuilder builder;
   SetLimits(options, &builder);
   using ConnectionType = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
