@@ -11,6 +11,7 @@
 
 #include "percolator/status_macros.h"
 #include "src/base/strings.h"
+#include "src/server/bounded_read.h"
 #include "src/server/calls.h"
 #include "src/server/oracle_service.h"
 #include "src/wire/convert.h"
@@ -40,40 +41,38 @@ absl::Status CheckRows(int rows) {
   return absl::InvalidArgumentError(StrCat("the request has ", rows, " rows; the limit is ", StoreService::kMaxRows));
 }
 
-// Returns the size of the rows in bytes.
-size_t AddRows(std::vector<Row> rows, v1::ReadResponse* response) {
-  size_t bytes = 0;
-  for (Row& row : rows) {
-    v1::Row* const message = response->add_rows();
-    ToMessage(std::move(row), message);
-    bytes += message->ByteSizeLong();
-  }
-  return bytes;
+// Returns the size of the row in bytes.
+size_t AddRow(Row row, v1::ReadResponse* response) {
+  v1::Row* const message = response->add_rows();
+  ToMessage(std::move(row), message);
+  return message->ByteSizeLong();
 }
 
 absl::Status Read(Store* store, RequestMemory* memory, v1::ReadRequest* request, v1::ReadResponse* response) {
   PERCOLATOR_RETURN_IF_ERROR(CheckRows(request->reads_size()));
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<RowRead> reads, FromMessages<RowRead>(request->mutable_reads()));
   size_t bytes = 0;
-  std::vector<RowRead> one(1);  // one row at a time, because its size is unknown before it is read
+  RequestMemory::Share of_row;
   for (auto next = reads.begin(); next != reads.end() && bytes < StoreService::kReadBytes; ++next) {
-    one.front() = std::move(*next);
     RequestMemory::Share share;
-    PERCOLATOR_RETURN_IF_ERROR(memory->TakeForSelectors(one.front().selectors.size(), &share));
-    PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, store->Read(one));
-    bytes += AddRows(std::move(rows), response);
+    PERCOLATOR_RETURN_IF_ERROR(memory->TakeForSelectors(next->selectors.size(), &share));
+    // One row at a time, because its size is unknown before it is read.
+    PERCOLATOR_ASSIGN_OR_RETURN(Row row, ReadBounded(store, memory, std::move(*next), &of_row));
+    bytes += AddRow(std::move(row), response);
   }
   return AddSafePoint(store, response);
 }
 
 absl::Status Scan(Store* store, RequestMemory* memory, v1::ScanRequest* request, v1::ScanResponse* response) {
-  PERCOLATOR_ASSIGN_OR_RETURN(const ScanRequest scan, FromMessage(request));
+  PERCOLATOR_ASSIGN_OR_RETURN(ScanRequest scan, FromMessage(request));
   RequestMemory::Share share;
   PERCOLATOR_RETURN_IF_ERROR(memory->TakeForSelectors(scan.selectors.size(), &share));
-  PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, store->Scan(scan));
+  const bool reverse = scan.reverse;
+  RequestMemory::Share of_row;
+  PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, ScanBounded(store, memory, std::move(scan), &of_row));
   for (Row& row : page.rows) ToMessage(std::move(row), response->add_rows());
   if (page.resume.has_value()) response->set_resume(*std::move(page.resume));
-  response->set_reversed(scan.reverse);
+  response->set_reversed(reverse);
   return AddSafePoint(store, response);
 }
 

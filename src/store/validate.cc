@@ -154,9 +154,7 @@ absl::Status ValidateTable(const TableInfo& info, const StoreLimits& limits) {
   return TooMany(StrCat("schema of table ", info.name), info.schema.size(), limits.max_schema_bytes, "bytes");
 }
 
-absl::Status RowBytes::CountMore(const std::vector<Cell>& cells) {
-  for (; counted_ < cells.size(); ++counted_) bytes_ += cells[counted_].column.size() + cells[counted_].value.size();
-  if (bytes_ <= limit_) return absl::OkStatus();
+absl::Status RowBytes::TooManyBytes() const {
   return absl::ResourceExhaustedError(
       StrCat("the read selects more than ", limit_,
              " bytes of one row, which is the limit; select fewer columns or versions"));

@@ -7,6 +7,7 @@
 #ifndef PERCOLATOR_STORE_VALIDATE_H_
 #define PERCOLATOR_STORE_VALIDATE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -39,21 +40,34 @@ inline Timestamp TimestampOfSet(const Mutation& set, Timestamp drawn) {
 // Replaces JointMutation::AtCommit() in the mutation by `drawn`.
 void SetDrawnTimestamp(Timestamp drawn, Mutation* mutation);
 
-// Limits the bytes of a row while its cells are gathered: several selectors may select the same cells, so a small
-// request could select many bytes.
+// Limits the bytes of a row while its cells are gathered: to those that the request allows, and, as several selectors may
+// select the same cells, so that a small request could select many bytes, to a limit for many selectors.
 class RowBytes {
  public:
-  RowBytes(size_t selectors, const StoreLimits& limits)
-      : limit_(selectors > limits.unlimited_selectors ? limits.max_row_read_bytes : 0) {}
+  RowBytes(size_t selectors, size_t max_bytes, const StoreLimits& limits)
+      : limit_(selectors > limits.unlimited_selectors ? std::min(max_bytes, limits.max_row_read_bytes) : max_bytes) {}
 
-  // Counts the cells added since the last call. Returns ResourceExhausted if they exceed the limit.
-  absl::Status Count(const std::vector<Cell>& cells) { return limit_ == 0 ? absl::OkStatus() : CountMore(cells); }
+  // Counts a cell that is about to be added. Returns false if there are too many bytes with it.
+  bool Add(std::string_view column, size_t value_bytes) {
+    bytes_ += column.size() + value_bytes;
+    return bytes_ <= limit_;
+  }
+  // Returns ResourceExhausted if there were too many bytes.
+  absl::Status status() const { return bytes_ <= limit_ ? absl::OkStatus() : TooManyBytes(); }
+
+  // The same for all cells that were added since the last call.
+  absl::Status Count(const std::vector<Cell>& cells) {
+    for (; counted_ < cells.size(); ++counted_) Add(cells[counted_].column, cells[counted_].value.size());
+    return status();
+  }
+  // The bytes that may still be added.
+  size_t left() const { return limit_ - std::min(limit_, bytes_); }
 
  private:
-  absl::Status CountMore(const std::vector<Cell>& cells);
+  absl::Status TooManyBytes() const;
 
-  const size_t limit_;  // 0: no limit
-  size_t counted_ = 0;  // cells
+  const size_t limit_;
+  size_t counted_ = 0;  // cells, by Count
   size_t bytes_ = 0;
 };
 

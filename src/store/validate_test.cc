@@ -2,6 +2,7 @@
 
 #include "src/store/validate.h"
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,13 +88,22 @@ TEST(CheckRoomForTableTest, TheNumberOfTablesAndTheBytesOfTheirSchemasAreLimited
 TEST(RowBytesTest, ManySelectorsAreLimitedInBytes) {
   StoreLimits limits = kLimits;
   limits.max_row_read_bytes = 20;
-  const Cell cell{Family::kData, "c", Timestamp(1), Of(9)};
-  RowBytes few(limits.unlimited_selectors, limits);
-  EXPECT_TRUE(few.Count({cell, cell, cell}).ok()) << "few selectors have no limit";
-  RowBytes many(limits.unlimited_selectors + 1, limits);
-  EXPECT_TRUE(many.Count({cell}).ok());
-  EXPECT_TRUE(many.Count({cell, cell}).ok());
-  EXPECT_EQ(many.Count({cell, cell, cell}).code(), absl::StatusCode::kResourceExhausted);
+  constexpr size_t kAny = std::numeric_limits<size_t>::max();
+  RowBytes few(limits.unlimited_selectors, kAny, limits);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(few.Add("c", 9)) << "few selectors have no limit";
+  RowBytes many(limits.unlimited_selectors + 1, kAny, limits);
+  EXPECT_TRUE(many.Add("c", 9));
+  EXPECT_TRUE(many.Add("c", 9));
+  EXPECT_TRUE(many.status().ok());
+  EXPECT_FALSE(many.Add("c", 9));
+  EXPECT_EQ(many.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(RowBytesTest, ARequestLimitsBytes) {
+  RowBytes bytes(1, 20, kLimits);
+  EXPECT_TRUE(bytes.Add("c", 19));
+  EXPECT_FALSE(bytes.Add("", 1));
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(ValidateReadTest, RowKeyHasAtLeastOneByteAndALimit) {

@@ -30,6 +30,7 @@
 #include "src/oracle/batching_oracle.h"
 #include "src/server/coordination_service.h"
 #include "src/server/executor.h"
+#include "src/server/grpc_settings.h"
 #include "src/server/oracle_service.h"
 #include "src/server/requests.h"
 #include "src/store/remote/remote_store.h"
@@ -806,6 +807,58 @@ void HostileTest::ExpectUnreadRowsAreBounded(const bt::ReadRowsRequest& request)
   ExpectStops();
 }
 
+// A row is gathered as a whole, so a larger one cannot be read.
+TEST_F(HostileTest, RowsAreReadUpToALimit) {
+  constexpr int kCells = 5;
+  Start();
+  ASSERT_NO_FATAL_FAILURE(MakeBigTable(1));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  const auto channel =
+      grpc::CreateCustomChannel(StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials(), arguments);
+  const auto stub = bt::Bigtable::NewStub(channel);
+  for (int i = 0; i < kCells; ++i) {
+    bt::MutateRowRequest write;
+    write.set_table_name(kTable);
+    write.set_row_key("huge");
+    bt::Mutation::SetCell* const set = write.add_mutations()->mutable_set_cell();
+    set->set_family_name("f");
+    set->set_column_qualifier(StrCat("q", i));
+    set->set_timestamp_micros(1000);
+    set->set_value(std::string(15 * kMiB, 'v'));
+    bt::MutateRowResponse written;
+    ASSERT_THAT(Call(*stub, &bt::Bigtable::Stub::MutateRow, kTimeout, write, &written), IsOk());
+    for (const bool by_key : {false, true}) {
+      bt::ReadRowsRequest request;
+      request.set_table_name(kTable);
+      if (by_key) request.mutable_rows()->add_row_keys("huge");
+      grpc::ClientContext context;
+      SetTimeout(&context, kTimeout);
+      const auto reader = stub->ReadRows(&context, request);
+      bt::ReadRowsResponse response;
+      size_t bytes = 0;
+      while (reader->Read(&response)) {
+        for (const auto& chunk : response.chunks()) bytes += chunk.value().size();
+      }
+      const absl::Status status = FromGrpc(reader->Finish());
+      if (i + 1 < kCells) {
+        EXPECT_THAT(status, IsOk()) << i;
+        EXPECT_GE(bytes, (i + 1) * 15 * kMiB);
+      } else {
+        EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("select fewer columns")));
+      }
+    }
+  }
+  v1::ReadRequest read;
+  read.add_reads()->set_table("big");
+  read.mutable_reads(0)->set_row("huge");
+  read.mutable_reads(0)->add_selectors();
+  v1::ReadResponse response;
+  EXPECT_THAT(Call(*v1::Store::NewStub(channel), &v1::Store::Stub::Read, kTimeout, read, &response),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  ExpectServes();
+}
+
 TEST_F(HostileTest, UnreadRowsAreLimited) {
   Start();
   ASSERT_NO_FATAL_FAILURE(MakeBigTable(kBigRows));
@@ -868,6 +921,8 @@ TEST_F(HostileTest, WritesDuringAStopAreAcknowledgedOrUnavailable) {
     for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ((*found)[i].cells.size(), 1U) << rows[i];
   }
 }
+
+TEST(GrpcSettingsTest, GrpcHasSmallDefaultsBeforeAClientAcknowledgesOurs) { EXPECT_TRUE(HasSmallGrpcDefaults()); }
 
 TEST(ExecutorTest, HeavyWorkDoesNotKeepLightWorkWaiting) {
   constexpr int kTasks = 1000;

@@ -72,7 +72,8 @@ class ServePlace final : public StorePlace {
 // The tests that fail because Bigtable does not offer the feature, or because of a fault of the emulators.
 std::map<std::string, std::string> Cannot() {
   return {{"APageEndsAfterBoundedWorkEvenIfNothingMatches",
-           "Bigtable does not report its work, so StoreLimits::scan_work has no effect"}};
+           "Bigtable does not report its work, so StoreLimits::scan_work has no effect"},
+          {"ARequestLimitsTheBytesOfARow", "the limit is for stores in this process"}};
 }
 
 StoreKind Kind(std::string name, const EmulatorOr& (*emulator)(), uint64_t last_timestamp, bool like_another) {

@@ -57,6 +57,42 @@ TEST_P(StoreTest, LongKeysThatDifferInTheirLastByteAreKeptApart) {
   EXPECT_THAT(ScanKeys({stem + '\0', stem + '\xff'}), ElementsAre(stem + '\0', stem + 'a'));
 }
 
+// A store does not gather the cells that exceed the limit, whether columns are named or not.
+TEST_P(StoreLimitsTest, ARequestLimitsTheBytesOfARow) {
+  Open(StoreLimits());
+  Apply("a", {Set("c", 1, Of(9))});
+  Apply("b", {Set("c", 1, Of(9)), Set("c", 2, Of(9)), Set("d", 1, Of(9))});
+  Apply("e", {Set("c", 1, Of(9))});
+  for (const std::vector<Selector>& selectors : {std::vector<Selector>{Columns(Family::kData)},
+                                                 {Column("c"), Column("d")},
+                                                 {Column("c", {}, 2), Column("d", {}, 1)}}) {
+    EXPECT_THAT(store_->Read({{"t", "b", selectors, 30}}), IsOk());
+    for (const size_t bytes : {29, 20, 19, 0}) {
+      EXPECT_THAT(store_->Read({{"t", "b", selectors, bytes}}), StatusIs(absl::StatusCode::kResourceExhausted));
+    }
+    for (const bool reverse : {false, true}) {
+      ScanRequest scan = ScanOf(RowRange::All(), selectors);
+      scan.reverse = reverse;
+      scan.max_row_bytes = 30;
+      absl::StatusOr<ScanPage> page = store_->Scan(scan);
+      ASSERT_THAT(page, IsOk());
+      EXPECT_EQ(page->rows.size(), 3);
+      scan.max_row_bytes = 29;
+      page = store_->Scan(scan);
+      ASSERT_THAT(page, IsOk());
+      ASSERT_EQ(page->rows.size(), 1);
+      EXPECT_EQ(page->rows[0].key, reverse ? "e" : "a");
+      ASSERT_TRUE(page->resume.has_value());
+      scan.ContinueAt(*page->resume);
+      EXPECT_THAT(store_->Scan(scan), StatusIs(absl::StatusCode::kResourceExhausted));
+      scan.max_row_bytes = 30;
+      page = store_->Scan(scan);
+      ASSERT_THAT(page, IsOk());
+      EXPECT_EQ(page->rows.size(), 2);
+    }
+  }
+}
+
 TEST_P(StoreLimitsTest, RowKeyBytes) {
   Open(SmallLimits());
   Apply(Of(20), {Set("c", 1, "")});

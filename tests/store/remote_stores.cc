@@ -106,8 +106,12 @@ class RemotePlace final : public StorePlace {
   TempDir dir_;
 };
 
-const bool kRemoteRegistered = RegisterStore({"remote", [] { return std::make_unique<RemotePlace>(); },
-                                              /*keeps_content=*/true, /*takes_limits=*/true});
+const bool kRemoteRegistered =
+    RegisterStore({.name = "remote",
+                   .make = [] { return std::make_unique<RemotePlace>(); },
+                   .keeps_content = true,
+                   .takes_limits = true,
+                   .cannot = {{"ARequestLimitsTheBytesOfARow", "the limit is for stores in this process"}}});
 
 }  // namespace
 }  // namespace percolator

@@ -58,6 +58,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -100,6 +101,9 @@ struct RowRead {
   std::string table;
   std::string row;
   std::vector<Selector> selectors;
+  // Columns and values that exceed this in total return ResourceExhausted before they are gathered.
+  // Stores in other processes ignore it.
+  size_t max_bytes = std::numeric_limits<size_t>::max();
 };
 
 struct ScanRequest {
@@ -112,6 +116,8 @@ struct ScanRequest {
   // Return rows in descending order of their keys, from the end of the range. The order of the
   // cells in a row is unaffected.
   bool reverse = false;
+  // As in RowRead, for each row. A page ends before a row that exceeds it, unless it is the first.
+  size_t max_row_bytes = std::numeric_limits<size_t>::max();
 
   // Makes this the request for the next page, given ScanPage::resume of the one before.
   void ContinueAt(std::string resume);

@@ -18,6 +18,7 @@
 #include "src/base/strings.h"
 #include "src/server/bigtable/filter.h"
 #include "src/server/bigtable/read.h"
+#include "src/server/bounded_read.h"
 
 namespace percolator {
 namespace {
@@ -354,16 +355,16 @@ void ToRow(const std::string& key, const BigtableCells& cells, bt::Row* row) {
 }  // namespace
 
 absl::StatusOr<Row> BigtableMutator::ReadRow(const BigtableTable& table, const std::string& key,
-                                             std::vector<Selector> selectors) {
-  PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> rows, store_->Read({{table.id(), key, std::move(selectors)}}));
-  return std::move(rows.front());
+                                             std::vector<Selector> selectors, RequestMemory::Share* share) {
+  return ReadBounded(store_, memory_, {table.id(), key, std::move(selectors)}, share);
 }
 
 absl::StatusOr<RowMutation> BigtableMutator::ToRowMutation(const BigtableTable& table, const std::string& key,
                                                            const Mutations& mutations) {
   std::set<std::string> columns;
   if (NeedsRow(mutations)) {
-    PERCOLATOR_ASSIGN_OR_RETURN(const Row row, ReadRow(table, key, {{.family = Family::kData}}));
+    RequestMemory::Share share;
+    PERCOLATOR_ASSIGN_OR_RETURN(const Row row, ReadRow(table, key, {{.family = Family::kData}}, &share));
     columns = ColumnsOf(row);
   }
   Translation translation(table, std::move(columns));
@@ -477,7 +478,8 @@ absl::Status BigtableMutator::CheckAndMutateForeign(const BigtableTable& table,
                                                     const bt::CheckAndMutateRowRequest& request, bool* matched) {
   PERCOLATOR_ASSIGN_OR_RETURN(const ReadPlan plan, PlanRead(table, request.predicate_filter()));
   const RowLatches::Hold hold(&latches_, LatchesOf(table, {&request.row_key()}));
-  PERCOLATOR_ASSIGN_OR_RETURN(const Row row, ReadRow(table, request.row_key(), plan.selectors));
+  RequestMemory::Share share;
+  PERCOLATOR_ASSIGN_OR_RETURN(const Row row, ReadRow(table, request.row_key(), plan.selectors, &share));
   PERCOLATOR_ASSIGN_OR_RETURN(const BigtableCells left, plan.rest.Apply(request.row_key(), table.CellsOf(row)));
   *matched = !left.empty();
   const Mutations& mutations = *matched ? request.true_mutations() : request.false_mutations();
@@ -499,7 +501,8 @@ absl::Status BigtableMutator::ReadModifyWriteRow(const bt::ReadModifyWriteRowReq
   std::vector<Selector> selectors;
   for (const auto& [column, cell] : newest) selectors.push_back({.column = column, .newest = 1});
   const RowLatches::Hold hold(&latches_, LatchesOf(*table, {&request.row_key()}));
-  PERCOLATOR_ASSIGN_OR_RETURN(Row row, ReadRow(*table, request.row_key(), std::move(selectors)));
+  RequestMemory::Share share;
+  PERCOLATOR_ASSIGN_OR_RETURN(Row row, ReadRow(*table, request.row_key(), std::move(selectors), &share));
   for (Cell& cell : row.cells) newest[cell.column] = {true, cell.timestamp, std::move(cell.value)};
   const Timestamp now = ServerTime();
   for (const bt::ReadModifyWriteRule& rule : request.rules()) {

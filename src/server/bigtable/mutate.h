@@ -42,6 +42,7 @@
 #include "percolator/spi/store.h"
 #include "src/server/bigtable/row_latches.h"
 #include "src/server/bigtable/tables.h"
+#include "src/server/requests.h"
 #include "src/wire/proto/bigtable.pb.h"
 
 namespace percolator {
@@ -51,8 +52,9 @@ class BigtableMutator {
  public:
   static constexpr int kMaxMutations = 100'000;  // per request
 
-  // REQUIRES: both outlive this object.
-  BigtableMutator(Store* store, BigtableTables* tables) : store_(store), tables_(tables) {}
+  // Counts the large rows that it reads in `memory`, unless that is null. REQUIRES: all outlive this object.
+  BigtableMutator(Store* store, BigtableTables* tables, RequestMemory* memory = nullptr)
+      : store_(store), tables_(tables), memory_(memory) {}
 
   absl::Status MutateRow(const google::bigtable::v2::MutateRowRequest& request);
   // The answer contains a status for each entry.
@@ -66,7 +68,9 @@ class BigtableMutator {
  private:
   using Mutations = google::protobuf::RepeatedPtrField<google::bigtable::v2::Mutation>;
 
-  absl::StatusOr<Row> ReadRow(const BigtableTable& table, const std::string& key, std::vector<Selector> selectors);
+  // Reads a row that is needed as long as `share`.
+  absl::StatusOr<Row> ReadRow(const BigtableTable& table, const std::string& key, std::vector<Selector> selectors,
+                              RequestMemory::Share* share);
   // REQUIRES: the row's latch is held if the table is foreign.
   absl::StatusOr<RowMutation> ToRowMutation(const BigtableTable& table, const std::string& key,
                                             const Mutations& mutations);
@@ -77,6 +81,7 @@ class BigtableMutator {
 
   Store* const store_;
   BigtableTables* const tables_;
+  RequestMemory* const memory_;
   RowLatches latches_;
 };
 

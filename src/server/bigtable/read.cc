@@ -9,6 +9,7 @@
 #include "percolator/status_macros.h"
 #include "src/base/check.h"
 #include "src/base/strings.h"
+#include "src/server/bounded_read.h"
 
 namespace percolator {
 namespace {
@@ -283,26 +284,27 @@ std::vector<bt::ReadRowsResponse> RowChunker::Take() {
 // --- RowReader
 
 RowReader::RowReader(Store* store, std::shared_ptr<const BigtableTable> table, ReadPlan plan,
-                     std::vector<RowRange> ranges, int64_t limit, bool reverse)
+                     std::vector<RowRange> ranges, int64_t limit, bool reverse, RequestMemory* memory)
     : store_(store),
       table_(std::move(table)),
       plan_(std::move(plan)),
       reverse_(reverse),
       ranges_(std::move(ranges)),
+      memory_(memory),
       left_(limit == 0 ? -1 : limit) {
   if (reverse_) std::reverse(ranges_.begin(), ranges_.end());
   if (plan_.selectors.empty()) next_ = ranges_.size();  // no cell is selected
 }
 
 absl::StatusOr<std::unique_ptr<RowReader>> RowReader::Open(Store* store, BigtableTables* tables,
-                                                           const bt::ReadRowsRequest& request) {
+                                                           const bt::ReadRowsRequest& request, RequestMemory* memory) {
   PERCOLATOR_ASSIGN_OR_RETURN(std::shared_ptr<const BigtableTable> table, tables->Find(request.table_name()));
   if (request.rows_limit() < 0)
     return absl::InvalidArgumentError("Error in field 'rows_limit': it must not be negative");
   PERCOLATOR_ASSIGN_OR_RETURN(std::vector<RowRange> ranges, RangesOf(request.rows()));
   PERCOLATOR_ASSIGN_OR_RETURN(ReadPlan plan, PlanRead(*table, request.filter()));
   return std::unique_ptr<RowReader>(new RowReader(store, std::move(table), std::move(plan), std::move(ranges),
-                                                  request.rows_limit(), request.reversed()));
+                                                  request.rows_limit(), request.reversed(), memory));
 }
 
 // Returns the number of rows to read: those that may be needed, and a few more if the filter may drop some.
@@ -317,18 +319,18 @@ absl::StatusOr<std::vector<Row>> RowReader::ReadKeys() {
   std::vector<Row> rows;
   size_t bytes = 0;
   while (next_ < ranges_.size() && rows.size() < kKeysAtOnce && bytes < kKeysBytes && IsSingle(ranges_[next_])) {
-    PERCOLATOR_ASSIGN_OR_RETURN(std::vector<Row> read,
-                                store_->Read({{table_->id(), std::move(ranges_[next_].start), plan_.selectors}}));
+    RowRead read{table_->id(), std::move(ranges_[next_].start), plan_.selectors};
+    PERCOLATOR_ASSIGN_OR_RETURN(Row row, ReadBounded(store_, memory_, std::move(read), &share_));
     ++next_;
-    for (const Cell& cell : read.front().cells) bytes += cell.column.size() + cell.value.size();
-    rows.push_back(std::move(read.front()));
+    for (const Cell& cell : row.cells) bytes += cell.column.size() + cell.value.size();
+    rows.push_back(std::move(row));
   }
   return rows;
 }
 
 absl::StatusOr<std::vector<Row>> RowReader::ScanRange() {
   ScanRequest request{table_->id(), ranges_[next_], plan_.selectors, PageRows(), reverse_};
-  PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, store_->Scan(request));
+  PERCOLATOR_ASSIGN_OR_RETURN(ScanPage page, ScanBounded(store_, memory_, request, &share_));
   if (page.resume.has_value()) {
     request.ContinueAt(*std::move(page.resume));
     ranges_[next_] = std::move(request.rows);
@@ -360,6 +362,7 @@ absl::StatusOr<std::vector<bt::ReadRowsResponse>> RowReader::Next(const std::fun
   }
   if (next_row_ == rows_.size()) {
     rows_ = {};
+    share_ = {};
     next_row_ = 0;
   }
   std::vector<bt::ReadRowsResponse> messages = chunker.Take();

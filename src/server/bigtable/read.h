@@ -37,6 +37,7 @@
 #include "percolator/spi/store.h"
 #include "src/server/bigtable/filter.h"
 #include "src/server/bigtable/tables.h"
+#include "src/server/requests.h"
 #include "src/wire/proto/bigtable.pb.h"
 
 namespace percolator {
@@ -83,9 +84,10 @@ class RowChunker {
 // Reads the rows of one request, page by page. Used by one thread at a time.
 class RowReader {
  public:
-  // REQUIRES: `request` outlives this object.
+  // Counts large rows in `memory`, unless that is null. REQUIRES: `request` outlives this object.
   static absl::StatusOr<std::unique_ptr<RowReader>> Open(Store* store, BigtableTables* tables,
-                                                         const google::bigtable::v2::ReadRowsRequest& request);
+                                                         const google::bigtable::v2::ReadRowsRequest& request,
+                                                         RequestMemory* memory = nullptr);
 
   // Returns the next messages, possibly none. Asks before each row whether the request was cancelled, and then returns Cancelled.
   absl::StatusOr<std::vector<google::bigtable::v2::ReadRowsResponse>> Next(const std::function<bool()>& cancelled = [] {
@@ -97,7 +99,7 @@ class RowReader {
 
  private:
   RowReader(Store* store, std::shared_ptr<const BigtableTable> table, ReadPlan plan, std::vector<RowRange> ranges,
-            int64_t limit, bool reverse);
+            int64_t limit, bool reverse, RequestMemory* memory);
 
   size_t PageRows() const;
   absl::StatusOr<std::vector<Row>> ReadKeys();
@@ -112,10 +114,12 @@ class RowReader {
   const bool reverse_;
   std::vector<RowRange> ranges_;  // in the order in which they are read
   size_t next_ = 0;               // the index of the first unfinished range
-  std::vector<Row> rows_;         // the rows of the page
-  size_t next_row_ = 0;           // the index of the first row that was not filtered yet; a filter may enlarge rows
-  int64_t left_;                  // the remaining rows of rows_limit; negative without a limit
-  std::string reported_;          // the last key or position in an answer
+  RequestMemory* const memory_;
+  RequestMemory::Share share_;  // of rows_
+  std::vector<Row> rows_;       // the rows of the page
+  size_t next_row_ = 0;         // the index of the first row that was not filtered yet; a filter may enlarge rows
+  int64_t left_;                // the remaining rows of rows_limit; negative without a limit
+  std::string reported_;        // the last key or position in an answer
 };
 
 }  // namespace percolator

@@ -30,7 +30,11 @@ constexpr size_t kSchemaRequestBytes = size_t{1} << 20;
 // Shared by the three services.
 struct Parts {
   Parts(Store* on, Executor* by, bool write_transactional)
-      : store(on), executor(by), tables(on, write_transactional), mutator(on, &tables), administrator(&tables) {}
+      : store(on),
+        executor(by),
+        tables(on, write_transactional),
+        mutator(on, &tables, by->requests()),
+        administrator(&tables) {}
 
   Store* const store;
   Executor* const executor;
@@ -60,7 +64,8 @@ class DataService final : public LimitedService<bt::Bigtable::CallbackService> {
         context, parts_->executor,
         [this, context, request, reader = std::shared_ptr<RowReader>()]() mutable -> absl::StatusOr<Stream::Page> {
           if (reader == nullptr) {
-            PERCOLATOR_ASSIGN_OR_RETURN(auto opened, RowReader::Open(parts_->store, &parts_->tables, *request));
+            PERCOLATOR_ASSIGN_OR_RETURN(
+                auto opened, RowReader::Open(parts_->store, &parts_->tables, *request, parts_->executor->requests()));
             reader = std::move(opened);
           }
           RequestMemory::Share share;

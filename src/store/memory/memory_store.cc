@@ -51,13 +51,15 @@ Versions::const_iterator NewestIn(const Versions& versions, const TimestampRange
   return versions.upper_bound(range.until);
 }
 
-// Appends the versions of one column that `selector` selects. Returns the number of versions that it read.
-size_t SelectVersions(const std::string& column, const Versions& versions, const Selector& selector,
+// Appends the versions of one column that `selector` selects, until they have too many bytes. Returns the number of
+// versions that it read.
+size_t SelectVersions(const std::string& column, const Versions& versions, const Selector& selector, RowBytes* bytes,
                       std::vector<Cell>* cells) {
   size_t taken = 0;
   for (auto it = NewestIn(versions, selector.range); it != versions.end(); ++it) {
     if (it->first < selector.range.from) break;
     if (selector.newest != Selector::kAllVersions && taken == selector.newest) break;
+    if (!bytes->Add(column, it->second.size())) break;
     cells->push_back({selector.family, column, it->first, it->second});
     ++taken;
   }
@@ -66,18 +68,18 @@ size_t SelectVersions(const std::string& column, const Versions& versions, const
 
 // Appends the cells that `selectors` select. Returns the number of versions that it read. Returns ResourceExhausted if
 // the cells are too large.
-absl::StatusOr<size_t> SelectCells(const Families& row, const std::vector<Selector>& selectors,
+absl::StatusOr<size_t> SelectCells(const Families& row, const std::vector<Selector>& selectors, size_t max_bytes,
                                    const StoreLimits& limits, std::vector<Cell>* cells) {
-  RowBytes bytes(selectors.size(), limits);
+  RowBytes bytes(selectors.size(), max_bytes, limits);
   size_t looked_at = 0;
   for (const Selector& selector : selectors) {
     const Columns& columns = In(row, selector.family);
     auto it = selector.column.has_value() ? columns.find(*selector.column) : columns.begin();
     for (; it != columns.end(); ++it) {
-      looked_at += SelectVersions(it->first, it->second, selector, cells);
+      looked_at += SelectVersions(it->first, it->second, selector, &bytes, cells);
+      PERCOLATOR_RETURN_IF_ERROR(bytes.status());
       if (selector.column.has_value()) break;
     }
-    PERCOLATOR_RETURN_IF_ERROR(bytes.Count(*cells));
   }
   return looked_at;
 }
@@ -199,7 +201,7 @@ absl::StatusOr<Row> MemoryStore::ReadRow(const RowRead& read) {
   Row row{read.row, {}};
   const auto it = table->rows.find(read.row);
   if (it == table->rows.end()) return row;
-  PERCOLATOR_RETURN_IF_ERROR(SelectCells(it->second, read.selectors, limits_, &row.cells).status());
+  PERCOLATOR_RETURN_IF_ERROR(SelectCells(it->second, read.selectors, read.max_bytes, limits_, &row.cells).status());
   return row;
 }
 
@@ -226,16 +228,17 @@ absl::StatusOr<ScanPage> MemoryStore::ScanRows(Iterator it, Iterator end, const 
   for (; it != end; ++it) {
     const bool full =
         page.rows.size() >= request.row_limit || bytes >= limits_.max_scan_bytes || work >= limits_.max_scan_work;
-    if (full && work > 0) {
+    Row row{it->first, {}};
+    absl::StatusOr<size_t> looked_at = 0;
+    const bool ends = full && work > 0;
+    if (!ends) looked_at = SelectCells(it->second, request.selectors, request.max_row_bytes, limits_, &row.cells);
+    if (ends || (!looked_at.ok() && !page.rows.empty())) {
       page.resume =
           request.reverse ? it->first + '\0' : it->first;  // the next page begins with this row in either direction
       break;
     }
-    Row row{it->first, {}};
-    // A row counts as work even if nothing in it is selected.
-    PERCOLATOR_ASSIGN_OR_RETURN(const size_t looked_at,
-                                SelectCells(it->second, request.selectors, limits_, &row.cells));
-    work += 1 + looked_at;
+    PERCOLATOR_RETURN_IF_ERROR(looked_at.status());
+    work += 1 + *looked_at;  // a row counts as work even if nothing in it is selected
     if (row.cells.empty()) continue;
     bytes += BytesOf(row);
     page.rows.push_back(std::move(row));

@@ -59,7 +59,7 @@ absl::Status RocksStore::ReadRow(const Table& table, const RowRead& read, PointR
 }
 
 absl::Status RocksStore::ReadPoints(RowKeys* keys, const RowRead& read, PointReader* reader, Row* out) {
-  RowBytes bytes(read.selectors.size(), options_.limits);
+  RowBytes bytes(read.selectors.size(), read.max_bytes, options_.limits);
   for (const Selector& selector : read.selectors) {
     PERCOLATOR_RETURN_IF_ERROR(bytes.Count(out->cells));
     const HashedPrefix cell = keys->GoTo(*selector.column);
@@ -68,15 +68,16 @@ absl::Status RocksStore::ReadPoints(RowKeys* keys, const RowRead& read, PointRea
       continue;
     }
     const bool newest_write = selector.family == Family::kWrite && selector.newest == 1;
-    PERCOLATOR_RETURN_IF_ERROR(newest_write ? ReadNewestWrite(keys, selector, reader, out)
-                                            : ReadVersions(keys, selector, reader, out));
+    PERCOLATOR_RETURN_IF_ERROR(newest_write ? ReadNewestWrite(keys, selector, reader, bytes.left(), out)
+                                            : ReadVersions(keys, selector, reader, bytes.left(), out));
   }
   return bytes.Count(out->cells);
 }
 
 // The common read of a transaction. It is cached if it was read lately and the cell has not been written since. As with
 // all these reads, the latch's count shows whether a write is under way.
-absl::Status RocksStore::ReadNewestWrite(RowKeys* keys, const Selector& selector, PointReader* reader, Row* out) {
+absl::Status RocksStore::ReadNewestWrite(RowKeys* keys, const Selector& selector, PointReader* reader, size_t max_bytes,
+                                         Row* out) {
   const uint64_t changes = sketch_->Changes(selector.family, keys->cell());
   Cell& newest = out->cells.emplace_back();
   if (versions_.Find(keys->cell(), changes, selector.range, &newest)) {
@@ -86,7 +87,7 @@ absl::Status RocksStore::ReadNewestWrite(RowKeys* keys, const Selector& selector
   }
   out->cells.pop_back();
   const size_t before = out->cells.size();
-  PERCOLATOR_RETURN_IF_ERROR(ReadVersions(keys, selector, reader, out));
+  PERCOLATOR_RETURN_IF_ERROR(ReadVersions(keys, selector, reader, max_bytes, out));
   // The version is the newest of all, and not only of the range, if the cell has no version above the range.
   if (out->cells.size() > before && !sketch_->MayHaveFrom(selector.family, keys->cell(), selector.range.until)) {
     versions_.Fill(keys->cell(), changes, out->cells.back().timestamp, out->cells.back().value);
@@ -94,14 +95,17 @@ absl::Status RocksStore::ReadNewestWrite(RowKeys* keys, const Selector& selector
   return absl::OkStatus();
 }
 
-absl::Status RocksStore::ReadVersions(RowKeys* keys, const Selector& selector, PointReader* reader, Row* out) {
+absl::Status RocksStore::ReadVersions(RowKeys* keys, const Selector& selector, PointReader* reader, size_t max_bytes,
+                                      Row* out) {
   const NoPerfCounters no_counters;
   PERCOLATOR_ASSIGN_OR_RETURN(const bool found, GetLikelyNewest(keys, selector, out));
   if (found) return absl::OkStatus();
   uint32_t taken = 0;
+  size_t bytes = 0;
   return reader->VisitVersions(selector.family, keys, selector.range, [&](Timestamp ts, std::string_view value) {
     out->cells.push_back(Cell{selector.family, *selector.column, ts, std::string(value)});
-    return ++taken != selector.newest;
+    bytes += selector.column->size() + value.size();
+    return ++taken != selector.newest && bytes <= max_bytes;
   });
 }
 
@@ -131,12 +135,11 @@ absl::Status RocksStore::ReadRowAtSnapshot(std::string_view row_prefix, const Ro
   rocksdb::ManagedSnapshot snapshot(db_.get());
   const ScanCursor::Range only_this_row = {std::string(row_prefix), PastRow(row_prefix)};
   ScanCursor::Budget budget;  // unused: a cursor does not stop at the first row
-  RowBytes bytes(read.selectors.size(), options_.limits);
+  RowBytes bytes(read.selectors.size(), read.max_bytes, options_.limits);
   for (const auto& cursor :
        OpenCursors(snapshot.snapshot(), read.selectors, only_this_row, /*reverse=*/false, &budget)) {
-    if (!cursor->at_end()) cursor->TakeRow(&out->cells);
+    if (!cursor->at_end() && !cursor->TakeRow(&bytes, &out->cells)) return bytes.status();
     if (!cursor->status().ok()) return cursor->status();
-    PERCOLATOR_RETURN_IF_ERROR(bytes.Count(out->cells));
   }
   return absl::OkStatus();
 }

@@ -28,18 +28,16 @@ ScanCursor* FirstInOrder(const std::vector<std::unique_ptr<ScanCursor>>& cursors
   return first;
 }
 
-// Takes the row from every cursor that is in it. Returns false if a cursor has stopped in the row, which may then not
-// be returned. Returns ResourceExhausted if the row is too large.
-absl::StatusOr<bool> TakeRow(const std::string& row_prefix, const std::vector<std::unique_ptr<ScanCursor>>& cursors,
-                             const StoreLimits& limits, Row* row) {
+// Takes the row from every cursor that is in it. Returns false if a cursor has stopped in the row, or the row has too many
+// bytes: it may then not be returned.
+bool TakeRow(const std::string& row_prefix, const std::vector<std::unique_ptr<ScanCursor>>& cursors, RowBytes* bytes,
+             Row* row) {
   const auto in_row = [&](const auto& cursor) { return !cursor->at_end() && cursor->row_prefix() == row_prefix; };
   for (const auto& cursor : cursors) {
     if (in_row(cursor) && cursor->stopped()) return false;
   }
-  RowBytes bytes(cursors.size(), limits);
   for (const auto& cursor : cursors) {
-    if (in_row(cursor)) cursor->TakeRow(&row->cells);
-    PERCOLATOR_RETURN_IF_ERROR(bytes.Count(row->cells));
+    if (in_row(cursor) && !cursor->TakeRow(bytes, &row->cells)) return false;
   }
   return true;
 }
@@ -79,8 +77,9 @@ absl::StatusOr<ScanPage> RocksStore::Scan(const ScanRequest& request) {
     const std::string row_prefix = first->row_prefix();
     const bool full =
         page.rows.size() == request.row_limit || (!page.rows.empty() && bytes >= options_.limits.max_scan_bytes);
-    PERCOLATOR_ASSIGN_OR_RETURN(const bool taken, full ? false : TakeRow(row_prefix, cursors, options_.limits, &row));
-    if (!taken) {
+    RowBytes row_bytes(cursors.size(), request.max_row_bytes, options_.limits);
+    if (full || !TakeRow(row_prefix, cursors, &row_bytes, &row)) {
+      if (page.rows.empty()) PERCOLATOR_RETURN_IF_ERROR(row_bytes.status());
       page.resume = std::move(row.key);
       if (request.reverse) page.resume->push_back('\0');  // the next page begins with this row
       break;

@@ -130,8 +130,10 @@ class RocksStore : public Store {
   // rocks_read.cc
   absl::Status ReadRow(const Table& table, const RowRead& read, PointReader* reader, Row* out);
   absl::Status ReadPoints(RowKeys* keys, const RowRead& read, PointReader* reader, Row* out);
-  absl::Status ReadNewestWrite(RowKeys* keys, const Selector& selector, PointReader* reader, Row* out);
-  absl::Status ReadVersions(RowKeys* keys, const Selector& selector, PointReader* reader, Row* out);
+  absl::Status ReadNewestWrite(RowKeys* keys, const Selector& selector, PointReader* reader, size_t max_bytes,
+                               Row* out);
+  // Stops at the version that exceeds max_bytes.
+  absl::Status ReadVersions(RowKeys* keys, const Selector& selector, PointReader* reader, size_t max_bytes, Row* out);
   absl::StatusOr<bool> GetLikelyNewest(RowKeys* keys, const Selector& selector, Row* out);
   absl::Status ReadRowAtSnapshot(std::string_view row_prefix, const RowRead& read, Row* out);
 

@@ -47,10 +47,11 @@ ScanCursor::ScanCursor(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, con
   Settle();
 }
 
-void ScanCursor::TakeRow(std::vector<Cell>* out) {
+bool ScanCursor::TakeRow(RowBytes* bytes, std::vector<Cell>* out) {
   PERCOLATOR_DCHECK(!at_end() && !stopped());
   const std::string row_prefix = row_prefix_;
   while (state_ == State::kOnVersion && row_prefix_ == row_prefix) {
+    if (!bytes->Add(key_.column, it_->value().size())) return false;
     out->push_back(Cell{selector_.family, key_.column, TimestampOf(View(it_->key())), it_->value().ToString()});
     ++taken_;
     Spend();
@@ -58,6 +59,7 @@ void ScanCursor::TakeRow(std::vector<Cell>* out) {
     Settle();
   }
   if (reverse_ && status_.ok()) SettleBefore(row_prefix);
+  return true;
 }
 
 // Moves to the last row before `limit_key` with a selected version, and to the first selected version in it.

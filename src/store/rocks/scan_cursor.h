@@ -21,6 +21,7 @@
 #include "percolator/spi/store.h"
 #include "rocksdb/db.h"
 #include "src/store/rocks/cell_key.h"
+#include "src/store/validate.h"
 
 namespace percolator {
 
@@ -47,9 +48,10 @@ class ScanCursor {
   const std::string& row() const { return key_.row; }
   const std::string& row_prefix() const { return row_prefix_; }
 
-  // Appends all selected cells of the row, and moves to the next row.
+  // Appends all selected cells of the row, and moves to the next row. Returns false if the row has too many bytes: it has
+  // stopped there and can do no more.
   // REQUIRES: not at_end(), not stopped().
-  void TakeRow(std::vector<Cell>* out);
+  bool TakeRow(RowBytes* bytes, std::vector<Cell>* out);
 
   // The error, if reading failed. The cursor is then at its end.
   const absl::Status& status() const { return status_; }
