@@ -552,9 +552,29 @@ TEST_F(HostileTest, AThousandIdleConnectionsDoNoHarm) {
   ExpectStops();
 }
 
+// The limits of calls and headers hold for a client that never acknowledges the settings that contain them.
+TEST_F(HostileTest, LimitsHoldForClientsThatAcknowledgeNothing) {
+  Start();
+  RawConnection calls(server_->port());
+  calls.Send(Http2Begin());
+  for (uint32_t i = 0; i < 900; ++i) calls.Send(Http2Call(2 * i + 1, "/percolator.v1.Store/Mutate"));
+  EXPECT_TRUE(calls.WaitForClose(kTimeout));
+
+  constexpr uint8_t kHeaders = 1;
+  constexpr uint8_t kContinuation = 9;
+  const size_t before = MemoryInUse();
+  RawConnection headers(server_->port());
+  headers.Send(Http2Begin());
+  headers.Send(Http2Frame(kHeaders, 0, 1, std::string("\x40\x01x\x00", 4)));
+  // One byte each, of the header that is defined above.
+  for (int i = 0; i < 200; ++i) headers.Send(Http2Frame(kContinuation, 0, 1, std::string(16'000, '\xbe')));
+  ExpectServes();
+  EXPECT_LT(MemoryInUse(), before + 64 * kMiB);
+}
+
 // Calls that begin and never end: without a message, with half of one, or with one that announces the max size.
 TEST_F(HostileTest, HalfOpenCallsDoNoHarm) {
-  constexpr uint32_t kCalls = 900;  // per connection
+  constexpr uint32_t kCalls = 100;  // per connection, as many as allowed
   constexpr size_t kBytesEach = 20'000;
   Start();
   ExpectServes();
