@@ -391,7 +391,7 @@ TEST(ExecutorTest, ExcessRequestsAreRefusedAndAcceptedOnesFinish) {
     for (size_t i = 0; i < kWaiting; ++i) EXPECT_TRUE(executor.TryRun([&] { ++done; }));
     EXPECT_FALSE(executor.TryRun([&] { ++done; }));
     executor.Run([&] { ++done; });
-    EXPECT_THAT(executor.TooBusy(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("3 requests wait")));
+    EXPECT_THAT(executor.TooBusy(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("limit of 3 waiting requests")));
     go.set_value();
   }
   EXPECT_EQ(done, kWaiting + 1);
