@@ -180,7 +180,7 @@ class Attacker {
         {"hints", {8, [this] { Hints(); }}},
         {"half", {10, [this] { HalfRequests(); }}},
         {"calls", {400, [this] { CallsWithoutRequests(); }}},
-        {"headers", {400, [this] { Headers(400, 100, 60, true); }}},
+        {"headers", {400, [this] { Headers(400, 100, 50, true); }}},
         {"unacknowledged", {4, [this] { Headers(4, 40, 490'000, false); }}},
         {"drip", {1800, [this] { DrippingConnections(); }}}};
     const auto way = ways.find(name_);
