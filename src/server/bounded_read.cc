@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/server/bounded_read.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reads of rows whose size is unknown. A row of up to 1 MiB is read at once. A larger one is read again with a larger limit,
 // and counted in the memory of requests.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What gRPC assumes of a connection whose client has not acknowledged the server's settings.
 //
 // HTTP/2 lets a client go by the protocol's own defaults until it has acknowledged the settings of the server. gRPC 1.51

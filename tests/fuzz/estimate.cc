@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Requests of every method of the server: the first byte chooses the method, the rest is the request. The estimate of
 // its memory does not fail, and what the request takes once it is parsed stays near the estimate.
 #include <google/protobuf/descriptor.h>
