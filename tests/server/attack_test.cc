@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A server under attack: attackers send, keep open and never read what costs the most, each way alone and all at once,
-// while a client works. The server is a process of its own that may open 1,024 files and allocate 1 GB. It survives, gives
-// the memory back, and the client continues to work. Attackers run with the lowest priority, because real attackers have
-// machines of their own, and the measurement begins when they have sent a minimum.
+// while a client works. The server is a process of its own that may open 1,024 files and allocate 1.25 GiB of address
+// space. It survives with less than 1 GB of memory, gives the memory back, and the client continues to work. Attackers run
+// with the lowest priority, because real attackers have machines of their own, and the measurement begins when they have
+// sent a minimum.
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -53,6 +54,8 @@ using std::chrono::steady_clock;
 constexpr rlim_t kFiles = 1024;
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kMemory = 1000 * kMiB;
+// RLIMIT_DATA, which counts address space: also what malloc keeps after it has given the memory back, and whole stacks.
+constexpr size_t kData = 1280 * kMiB;
 constexpr size_t kStack = kMiB;       // of a thread; it counts as allocated, though most of it is never used
 constexpr size_t kKept = 250 * kMiB;  // the max growth by an attack, for caches and the buffers of the store
 constexpr std::chrono::seconds kLongestWait(5);
@@ -75,7 +78,7 @@ int Serve(const std::string& data) {
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, kStack);
     pthread_setattr_default_np(&attributes);
-    const rlimit memory{kMemory, kMemory};
+    const rlimit memory{kData, kData};
     setrlimit(RLIMIT_DATA, &memory);
   }
   mallopt(M_ARENA_MAX, static_cast<int>(std::max(2U, std::thread::hardware_concurrency())));  // as percolator serve
