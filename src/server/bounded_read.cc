@@ -10,17 +10,18 @@
 namespace percolator {
 namespace {
 
-struct Step {
+struct ReadStep {
   size_t row_bytes;
   size_t memory;  // for the row, and for the answer that is made of it
 };
-constexpr Step kSteps[] = {{size_t{1} << 20, 0}, {size_t{8} << 20, size_t{16} << 20}, {kMaxRowBytes, 2 * kMaxRowBytes}};
+constexpr ReadStep kReadSteps[] = {
+    {size_t{1} << 20, 0}, {size_t{8} << 20, size_t{16} << 20}, {kMaxRowReadBytes, 2 * kMaxRowReadBytes}};
 
 // Calls `read` with the limit of each step until it is enough.
 template <typename Result, typename Read>
 absl::StatusOr<Result> InSteps(RequestMemory* memory, RequestMemory::Share* share, Read read) {
   absl::StatusOr<Result> result;
-  for (const Step& step : kSteps) {
+  for (const ReadStep& step : kReadSteps) {
     if (memory != nullptr && step.memory > 0) {
       *share = RequestMemory::Share();
       PERCOLATOR_RETURN_IF_ERROR(memory->Take(step.memory, share));

@@ -15,7 +15,7 @@
 namespace percolator {
 
 // The limit of a row.
-inline constexpr size_t kMaxRowBytes = size_t{64} << 20;
+inline constexpr size_t kMaxRowReadBytes = size_t{64} << 20;
 
 // Returns one row, which is counted in `memory` as long as `share` lives, unless `memory` is null. Returns ResourceExhausted
 // if the row is too large, and Unavailable if too little of the memory is left.

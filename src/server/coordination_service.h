@@ -34,7 +34,7 @@ namespace percolator {
 class CoordinationService final : public LimitedService<v1::Coordination::CallbackService> {
  public:
   static constexpr int kMaxHints = 10'000;                   // per request; more return INVALID_ARGUMENT
-  static constexpr size_t kMaxHintsPassed = 200'000;         // of one request, summed over the listeners
+  static constexpr size_t kMaxHintsPassed = 50'000;          // of one request, summed over the listeners
   static constexpr size_t kMaxHintBytes = size_t{64} << 20;  // waiting for all listeners; beyond that, hints are lost
   static constexpr size_t kMaxNameBytes = size_t{64} << 10;  // per role, and per table and row of a claim
 

@@ -192,8 +192,9 @@ class TableAdminService final : public LimitedService<admin::BigtableTableAdmin:
   template <typename Request, typename Response>
   grpc::ServerUnaryReactor* Run(Context* context, absl::Status (BigtableAdmin::*method)(const Request&, Response*),
                                 const Request* request, Response* response) {
-    return RunUnary(context, parts_->executor, response,
-                    [=, this] { return (parts_->administrator.*method)(*request, response); });
+    return RunUnary(
+        context, parts_->executor, response, [=, this] { return (parts_->administrator.*method)(*request, response); },
+        Executor::kHeavy);
   }
 
   const std::shared_ptr<Parts> parts_;
