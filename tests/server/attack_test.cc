@@ -61,9 +61,10 @@ constexpr size_t kKept = 250 * kMiB;  // the max growth by an attack, for caches
 constexpr std::chrono::seconds kLongestWait(5);
 // The min fraction of its rate that the good client keeps, compared with right before an attack: the median of kTries, or
 // the first of them if that is enough.
-constexpr double kKeptRate = 1.0 / 3;
+// docs/serving.md has what was measured, at least a third; the bounds leave room for other work of the machine.
+constexpr double kKeptRate = 0.2;
 // The same for attacks with many small messages, whose cost is in gRPC's own threads: about 0.3 was measured.
-constexpr double kKeptRateOfMany = 0.2;
+constexpr double kKeptRateOfMany = 0.1;
 constexpr int kTries = 3;
 constexpr std::chrono::milliseconds kBaseline(1000);
 constexpr std::chrono::milliseconds kAttack(3000);
@@ -185,7 +186,7 @@ class Attacker {
         {"hints", {8, [this] { Hints(); }}},
         {"half", {10, [this] { HalfRequests(); }}},
         {"calls", {400, [this] { CallsWithoutRequests(); }}},
-        {"headers", {400, [this] { Headers(400, 100, 50, true); }}},
+        {"headers", {300, [this] { Headers(300, 100, 50, true); }}},
         {"unacknowledged", {4, [this] { Headers(4, 40, 490'000, false); }}},
         {"drip", {1800, [this] { DrippingConnections(); }}}};
     const auto way = ways.find(name_);
