@@ -223,7 +223,7 @@ TEST_F(ServeTest, AStopWhileClientsWork) {
 
 TEST_F(ServeTest, AnErrorSaysWhyNothingIsServed) {
   ASSERT_NO_FATAL_FAILURE(Serve());
-  ExpectError({"serve", "--listen", Listen()}, 3, "taken");
+  ExpectError({"serve", "--listen", Listen()}, 3, "in use");
   ExpectError({"serve", "--listen", "127.0.0.1:0", "--data", Data()}, 3, Data());
   ExpectError({"serve", "--listen", "0.0.0.0:0"}, 2, "--plaintext");
   ExpectError({"serve", "--listen", "nonsense"}, 2, "HOST:PORT");

@@ -904,7 +904,7 @@ TEST_F(OpenTest, DanglingLinkInPlaceOfTheDatabaseIsRefused) {
 TEST_F(OpenTest, FolderWithForeignFilesIsRefusedAndLeftAlone) {
   std::filesystem::create_directory(Dir());
   std::ofstream(Dir() + "/letter.txt") << "Dear";
-  ExpectRefused(Dir(), "no Percolator store");
+  ExpectRefused(Dir(), "is not a Percolator store");
   int files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(Dir())) ++files;
   EXPECT_EQ(files, 1);

@@ -134,6 +134,7 @@ absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(const std::string& 
 
 RocksStore::RocksStore(const RocksOptions& options, std::unique_ptr<StoreFolder> folder)
     : options_(options),
+      dir_(folder->dir()),
       folder_(std::move(folder)),
       versions_(options.version_cache_bytes),
       joints_([this](const JointQueue::Group& group) { ApplyTogether(group); }) {}
@@ -156,9 +157,9 @@ void RocksStore::operator delete(RocksStore* store, std::destroying_delete_t) {
 }
 
 absl::Status RocksStore::MayNotUse() const {
-  if (!forks_.forked()) return StoreClosed(StrCat("store in ", folder_->dir()));
-  return absl::FailedPreconditionError(StrCat(
-      "the store in ", folder_->dir(), " was opened by the process that forked this one; fork before opening it"));
+  if (!forks_.forked()) return StoreClosed(StrCat("store in ", dir_));
+  return absl::FailedPreconditionError(
+      StrCat("the store in ", dir_, " was opened by the process that forked this one; fork before opening it"));
 }
 
 absl::Status RocksStore::OpenDatabase(rocksdb::Env* env) {
@@ -309,7 +310,7 @@ absl::StatusOr<std::vector<std::string>> RocksStore::SampleRowKeys(const std::st
 absl::Status RocksStore::MayWrite() {
   if (!stopped_.load(std::memory_order_acquire)) return absl::OkStatus();
   MutexLock lock(&stop_mutex_);
-  return absl::FailedPreconditionError(StrCat("the store in ", folder_->dir(), " takes no more writes ", StopText()));
+  return absl::FailedPreconditionError(StrCat("the store in ", dir_, " takes no more writes ", StopText()));
 }
 
 std::string RocksStore::StopText() {

@@ -181,7 +181,8 @@ class RocksStore : public Store {
   // Constant after Open.
   const ForkWatch forks_;
   const RocksOptions options_;
-  std::unique_ptr<StoreFolder> folder_;
+  const std::string dir_;
+  std::unique_ptr<StoreFolder> folder_;  // null after Close
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // default, then one per Family

@@ -181,7 +181,7 @@ absl::Status RocksStore::WaitUntilOpen(const ScanCursor::Range& range) {
 
 absl::Status RocksStore::StaysClosed() {
   return absl::FailedPreconditionError(
-      StrCat("cannot read rows of a transaction whose outcome is unknown: the store in ", folder_->dir(),
+      StrCat("cannot read rows of a transaction whose outcome is unknown: the store in ", dir_,
              " takes no more writes ", StopText()));
 }
 
