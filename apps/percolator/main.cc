@@ -44,7 +44,7 @@ Exit codes: 0 done; 1 not found, or nothing to show; 2 bad usage;
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_footer(const CLI::App* app) const override {
-    const std::string own = Formatter::make_footer(app);
+    std::string own = Formatter::make_footer(app);
     if (app->get_parent() == nullptr) return own;
     const std::string options =
         "Options of every command:\n"

@@ -335,8 +335,9 @@ template <typename T, typename C>
 absl::Status DecodeColumn(const Column<T, C>& column, std::string_view row,
                           std::optional<std::string>&& bytes, std::optional<T>* value) {
   absl::StatusOr<std::optional<T>> decoded = DecodeCell(column, row, std::move(bytes));
-  if (decoded.ok()) *value = *std::move(decoded);
-  return decoded.status();
+  if (!decoded.ok()) return std::move(decoded).status();
+  *value = *std::move(decoded);
+  return absl::OkStatus();
 }
 
 }  // namespace internal
